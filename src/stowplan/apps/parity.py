@@ -1,0 +1,100 @@
+"""`stowplan parity`: replay recorded decisions of the real kube-scheduler and compare every field of the answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from stowplan.apps import records
+from stowplan.objects.errors import ConfigError, StowplanError
+
+AGREES, DIFFERS, UNSUPPORTED = "agree", "differ", "unsupported"
+
+
+def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
+    """Replay the files; 0 only if every supported scenario agrees in every field."""
+    console, notes = Console(highlight=False), Console(stderr=True, highlight=False)
+    tables: dict[str, Counter[str]] = {}
+    shown = 0
+    scenarios = [pair for file in files for pair in read(file)]
+    for file, scenario in track(scenarios, "replaying", console=notes, disable=not sys.stderr.isatty()):
+        outcome, answer, found = replay(scenario)
+        category = scenario.get("category") or file.name.partition(".")[0]
+        tables.setdefault(category, Counter())[outcome] += 1
+        if out is not None:
+            print(json.dumps({"id": scenario["id"], **answer}), file=out)
+        if found and shown < show:
+            shown += 1
+            _show(console, scenario["id"], found)
+    _print(console, tables)
+    total = sum(tables.values(), Counter[str]())
+    if total[DIFFERS] > shown:
+        notes.print(f"{total[DIFFERS] - shown} more differ; --show {total[DIFFERS]} shows them all")
+    return 1 if total[DIFFERS] or not total[AGREES] + total[UNSUPPORTED] else 0
+
+
+def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The scenarios of a `.jsonl` or `.jsonl.gz` file."""
+    try:
+        data = file.read_bytes()
+        text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError) as error:
+        raise ConfigError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(file)) from None
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            scenario = json.loads(line)
+        except ValueError as error:
+            raise ConfigError(f"not JSON: {error}", file=str(file), path=f"line {number}") from None
+        if not isinstance(scenario, dict) or {"id", "cluster", "pod"} - scenario.keys():
+            remedy = "a record is an object with id, config, cluster, pod and expect"
+            raise ConfigError("not a record", file=str(file), path=f"line {number}", remedy=remedy)
+        yield file, scenario
+
+
+def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, Any, Any]]]:
+    """How one scenario went: the outcome, our answer (or why there is none), and where it differs."""
+    try:
+        answer = records.answer(scenario)
+    except records.UnsupportedError as error:
+        return UNSUPPORTED, {"unsupported": str(error)}, []
+    except StowplanError as error:
+        return DIFFERS, {"error": str(error)}, [("", "an answer", f"error: {error}")]
+    found = list(records.differences(scenario.get("expect", {}), answer))
+    return (DIFFERS if found else AGREES), {"expect": answer}, found
+
+
+def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) -> None:
+    console.print(f"[bold]{scenario}[/bold] differs in {len(found)} place(s):")
+    for path, expected, ours in found[:8]:
+        console.print(
+            f"  {path or '(whole)'}\n    recorded {json.dumps(expected)}\n    ours     {_json(ours)}", markup=False
+        )
+    if len(found) > 8:
+        console.print(f"  … and {len(found) - 8} more")
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) and value.startswith("error") else json.dumps(value)
+
+
+def _print(console: Console, tables: dict[str, Counter[str]]) -> None:
+    table = Table("category", "scenarios", AGREES, DIFFERS, UNSUPPORTED, box=None)
+    for category, outcomes in sorted(tables.items()):
+        table.add_row(
+            category, str(outcomes.total()), *(str(outcomes[kind]) for kind in (AGREES, DIFFERS, UNSUPPORTED))
+        )
+    total = sum(tables.values(), Counter[str]())
+    table.add_section()
+    table.add_row("in all", str(total.total()), *(str(total[kind]) for kind in (AGREES, DIFFERS, UNSUPPORTED)))
+    console.print(table)

@@ -1,0 +1,20 @@
+"""Names for the arrays that columns are made of, so that signatures say what an array holds."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Codes: TypeAlias = npt.NDArray[np.int32]
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+def frozen(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """The same array, which can no longer be written to."""
+    array.flags.writeable = False
+    return array

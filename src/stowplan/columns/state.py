@@ -1,0 +1,236 @@
+"""The state of the cluster: the one model of bound, assumed and reserved pods, kept up to date change by change.
+
+    apply(change)           what the API says: nodes, pods and other objects come, change and go
+    add_pod, remove_pod     a pod is (assumed to be) on a node, or not
+    hold, release           room on a node is reserved under a name
+    trial()                 all of these as a what-if, undone exactly (`trial.py`)
+
+Every change costs what it changes. Finished pods take no room; pods without a node are known only if nominated to one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from weakref import WeakValueDictionary
+
+from stowplan.columns.counting import Counter, Counting, LabelSet
+from stowplan.columns.kept import Kept
+from stowplan.columns.index import SelectorIndex
+from stowplan.columns.store import Store
+from stowplan.columns.table import NodeTable
+from stowplan.columns.tally import Tally
+from stowplan.columns.trial import Trial
+from stowplan.objects.affinity import PodQuery, Term, Weighted
+from stowplan.objects.changes import Change, Gone, Put
+from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape, signature
+from stowplan.objects.workloads import Namespace
+
+CARRIED = (REQUIRED_ANTI, REQUIRED, PREFERRED)
+RECENT_SHAPES = 1024
+
+
+class Placed:
+    """A pod on a node, and where it is counted."""
+
+    __slots__ = ("labels", "pod", "row", "shape")
+
+    def __init__(self, pod: Pod, row: int, shape: Shape, labels: LabelSet) -> None:
+        self.pod, self.row, self.shape, self.labels = pod, row, shape, labels
+
+
+class ClusterState:
+    def __init__(self) -> None:
+        self.table = NodeTable()
+        self.store = Store()
+        self.counting = Counting()
+        self.kept = Kept()
+        self.pods: dict[str, Placed] = {}
+        self.pods_on: list[dict[str, Placed]] = []
+        self.uses: dict[Hashable, Tally] = {}
+        self.terms: SelectorIndex[Hashable] = SelectorIndex()
+        self.nominated: dict[str, dict[str, Pod]] = {}
+        self.held: dict[str, tuple[str, dict[str, int]]] = {}
+        self._nominations: dict[str, str] = {}
+        self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
+        self._recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
+        self._journal: list[Callable[[], object]] | None = None
+
+    # -- changes
+
+    def apply(self, change: Change) -> None:
+        found = change.object
+        match found:
+            case Pod():
+                self._apply_pod(found, gone=isinstance(change, Gone))
+            case Node():
+                self._apply_node(found, gone=isinstance(change, Gone))
+            case _ if isinstance(change, Put):
+                self.put(found)
+            case _:
+                self.discard(found)
+
+    def _apply_pod(self, pod: Pod, gone: bool) -> None:
+        if pod.uid in self.pods:
+            self.remove_pod(pod.uid)
+        self.drop_nomination(pod.uid)
+        if gone or pod.finished:
+            return
+        if pod.node_name:
+            self.add_pod(pod, pod.node_name)
+        elif pod.nominated_node:
+            self.nominate(pod, pod.nominated_node)
+
+    def _apply_node(self, node: Node, gone: bool) -> None:
+        row = self._row(node.name)
+        self.table.put(row, None if gone else node)
+        self._free_if_unused(row)
+
+    # -- pods on nodes
+
+    def shape(self, pod: Pod) -> Shape:
+        """The shape that all pods like this one share."""
+        key = signature(pod)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = Shape(pod, key)
+            self._recent.append(shape)
+        return shape
+
+    def add_pod(self, pod: Pod, node_name: str, *, as_extension: bool = False) -> None:
+        """The pod is on this node. `as_extension`: counted as kube-scheduler's PreFilter extensions count."""
+        row = self._row(node_name)
+        shape = self.shape(pod)
+        labels = self.counting.add(pod, row, self.table.capacity, as_extension)
+        placed = self.pods[pod.uid] = self.pods_on[row][pod.uid] = Placed(pod, row, shape, labels)
+        self.table.take(row, shape.taken, shape.presumed, +1)
+        for use in shape.uses:
+            self._use(use, row, +1)
+        self._journaled(lambda: self.remove_pod(placed.pod.uid, as_extension=as_extension))
+
+    def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
+        placed = self.pods.pop(uid)
+        row, shape = placed.row, placed.shape
+        del self.pods_on[row][uid]
+        self.counting.remove(placed.pod, placed.labels, self.table.capacity, as_extension)
+        self.table.take(row, shape.taken, shape.presumed, -1)
+        for use in shape.uses:
+            self._use(use, row, -1)
+        name = self.table.names[row]
+        self._journaled(lambda: self.add_pod(placed.pod, name, as_extension=as_extension))
+        self._free_if_unused(row)
+
+    def _row(self, name: str) -> int:
+        row = self.table.row(name)
+        while len(self.pods_on) <= row:
+            self.pods_on.append({})
+        return row
+
+    def _free_if_unused(self, row: int) -> None:
+        if not self.table.live[row] and not self.pods_on[row] and not self._holds(row):
+            self.table.free(row)
+
+    def _holds(self, row: int) -> bool:
+        name = self.table.names[row]
+        return any(node == name for node, _ in self.held.values())
+
+    def _use(self, use: Hashable, row: int, amount: int) -> None:
+        tally = self.uses.get(use)
+        if tally is None:
+            tally = self.uses[use] = Tally()
+            if use[0] in CARRIED:  # type: ignore[index]
+                self.terms.add(carried_term(use).selector, use)
+        tally.add(row, amount, self.table.capacity)
+        if amount < 0 and tally.empty:
+            del self.uses[use]
+            if use[0] in CARRIED:  # type: ignore[index]
+                self.terms.remove(carried_term(use).selector, use)
+
+    # -- reservations
+
+    def hold(self, name: str, node_name: str, amounts: Mapping[str, int]) -> None:
+        """Reserve room on a node under a name of its own; a name holds one reservation."""
+        if name in self.held:
+            self.release(name)
+        row = self._row(node_name)
+        self.held[name] = (node_name, dict(amounts))
+        self.table.take(row, tuple(amounts.items()), (amounts.get("cpu", 0), amounts.get("memory", 0)), +1)
+        self._journaled(lambda: self.release(name))
+
+    def release(self, name: str) -> None:
+        node_name, amounts = self.held.pop(name)
+        row = self.table.row_of[node_name]
+        self.table.take(row, tuple(amounts.items()), (amounts.get("cpu", 0), amounts.get("memory", 0)), -1)
+        self._journaled(lambda: self.hold(name, node_name, amounts))
+        self._free_if_unused(row)
+
+    # -- nominated pods
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """The pod has been promised room on this node: pods of equal or lower priority must leave it there."""
+        self.drop_nomination(pod.uid)
+        self.nominated.setdefault(node_name, {})[pod.uid] = pod
+        self._nominations[pod.uid] = node_name
+        self._journaled(lambda: self.drop_nomination(pod.uid))
+
+    def drop_nomination(self, uid: str) -> None:
+        node_name = self._nominations.pop(uid, None)
+        if node_name is None:
+            return
+        pods = self.nominated[node_name]
+        pod = pods.pop(uid)
+        if not pods:
+            del self.nominated[node_name]
+        self._journaled(lambda: self.nominate(pod, node_name))
+
+    # -- other objects
+
+    def put(self, found: Object) -> None:
+        """An object is now like this; in a what-if: is assumed to be."""
+        before = self.store.put(found)
+        self._journaled(lambda: self.discard(found) if before is None else self.put(before))
+
+    def discard(self, found: Object) -> None:
+        before = self.store.remove(found)
+        if before is not None:
+            self._journaled(lambda: self.put(before))
+
+    def namespace_labels(self) -> dict[str, Mapping[str, str]]:
+        return {name: namespace.labels for name, namespace in self.store.every(Namespace).items()}
+
+    # -- questions
+
+    def count(self, *queries: PodQuery, settled: bool = False) -> Tally:
+        """Pods that match all of these, per row. What is asked once is kept in step until nobody asks any more."""
+        known = len(self.counting)
+        counter: Counter = self.counting.ask(queries, settled, self.table.capacity)
+        if len(self.counting) != known:
+            # Asked first inside a what-if: it has seen the what-if only, so it goes with it.
+            self._journaled(lambda: self.counting.drop(counter))
+        return counter.tally
+
+    def carried(self, kind: str, pod: Pod) -> Iterator[tuple[Term | Weighted, Tally]]:
+        """Affinity terms of one kind that pods on nodes carry and this pod matches; how many carry each, per row."""
+        namespace = self.store.get(Namespace, pod.namespace)
+        labels: Mapping[str, str] = namespace.labels if namespace is not None else {}
+        for use in self.terms.candidates(pod.labels):
+            if use[0] == kind and carried_term(use).matches(pod.namespace, labels, pod.labels):  # type: ignore[index]
+                yield use[1], self.uses[use]  # type: ignore[index]
+
+    # -- what if
+
+    def trial(self) -> Trial:
+        return Trial(self)
+
+    def _journaled(self, undo: Callable[[], object]) -> None:
+        if self._journal is not None:
+            self._journal.append(undo)
+
+
+def carried_term(use: Hashable) -> Term:
+    """The term in the key of a carried term's tally."""
+    carried: Term | Weighted = use[1]  # type: ignore[index]
+    return carried.term if isinstance(carried, Weighted) else carried

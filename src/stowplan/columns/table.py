@@ -1,0 +1,239 @@
+"""Nodes as rows with stable numbers.
+
+A row belongs to a node's name from the first node or pod that mentions it until both are gone; then it is reused. Pods
+may name a node that is not there (yet, or any more): its row is kept but not *live*, and no view shows it.
+
+Resources are int64 columns, one per resource ever offered or taken. Taints and declared features are interned per row.
+Label columns are made when a key is first asked for, and kept in step from then on.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Codes, Ints, Rows
+from stowplan.columns.vocabulary import Vocabulary
+from stowplan.objects import quantity, requests
+from stowplan.objects.nodes import Node
+from stowplan.objects.taints import Taint
+
+ABSENT = 0  # the code of a label that a node does not have
+KEPT_LABEL_COLUMNS = 256
+_NO_NODE = Node()
+
+
+class LabelColumn:
+    """One label key: the code of each row's value, `ABSENT` where the label is not there."""
+
+    __slots__ = ("codes", "values")
+
+    def __init__(self, capacity: int) -> None:
+        self.codes: Codes = np.zeros(capacity, np.int32)
+        self.values: Vocabulary[str | None] = Vocabulary(None)
+
+    def put(self, row: int, value: str | None) -> None:
+        old = int(self.codes[row])
+        self.codes[row] = ABSENT if value is None else self.values.hold(value)
+        if old != ABSENT:
+            self.values.release(old)
+
+
+class Image:
+    """An image on nodes: its size, as the first node that had it reported it, and the rows that have it."""
+
+    __slots__ = ("rows", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.rows: dict[int, None] = {}
+
+
+class NodeTable:
+    def __init__(self) -> None:
+        self.capacity = 16
+        self.size = 0  # rows below this number have been given out
+        self.row_of: dict[str, int] = {}
+        self.names: list[str] = []
+        self.nodes: list[Node | None] = []
+        self.live: Bools = np.zeros(self.capacity, np.bool_)
+        self.allocatable: dict[str, Ints] = {}
+        self.requested: dict[str, Ints] = {}
+        self.presumed: dict[str, Ints] = {name: np.zeros(self.capacity, np.int64) for name in ("cpu", "memory")}
+        self.unschedulable: Bools = np.zeros(self.capacity, np.bool_)
+        self.taint_code: Codes = np.zeros(self.capacity, np.int32)
+        self.feature_code: Codes = np.zeros(self.capacity, np.int32)
+        self.version: Ints = np.zeros(self.capacity, np.int64)
+        self.taints: Vocabulary[tuple[Taint, ...]] = Vocabulary(())
+        self.features: Vocabulary[frozenset[str]] = Vocabulary(frozenset())
+        self.images: dict[str, Image] = {}
+        self.labels: OrderedDict[str, LabelColumn] = OrderedDict()
+        self.live_count = 0
+        self.clock = 0  # counts changes; a row's version is the clock of its last change
+        self._free: list[int] = []
+        self._live_rows: Rows | None = None
+        for resource in ("pods", "cpu", "memory", "ephemeral-storage"):
+            self.resource(resource)
+
+    # -- rows
+
+    def row(self, name: str) -> int:
+        """The row of a node's name, a new one if need be."""
+        row = self.row_of.get(name)
+        if row is not None:
+            return row
+        if self._free:
+            row = self._free.pop()
+            self.names[row] = name
+        else:
+            row = self.size
+            self.size += 1
+            self.names.append(name)
+            self.nodes.append(None)
+            if self.size > self.capacity:
+                self._grow()
+        self.row_of[name] = row
+        self._live_rows = None
+        return row
+
+    def free(self, row: int) -> None:
+        """Give a row back; nothing may be on it any more."""
+        del self.row_of[self.names[row]]
+        self.names[row] = ""
+        self._free.append(row)
+
+    def live_rows(self) -> Rows:
+        """The rows that views show, in ascending order."""
+        if self._live_rows is None:
+            self._live_rows = np.flatnonzero(self.live[: self.size])
+            self._live_rows.flags.writeable = False
+        return self._live_rows
+
+    @property
+    def gapless(self) -> bool:
+        """Is every row that was given out live? Then views need not pick rows."""
+        return self.live_count == self.size
+
+    def touch(self, row: int) -> None:
+        self.clock += 1
+        self.version[row] = self.clock
+
+    def _grow(self) -> None:
+        self.capacity *= 2
+        columns = [self.allocatable, self.requested, self.presumed]
+        for group in columns:
+            for name, column in group.items():
+                group[name] = self._longer(column)
+        self.live, self.unschedulable = self._longer(self.live), self._longer(self.unschedulable)
+        self.taint_code, self.feature_code = self._longer(self.taint_code), self._longer(self.feature_code)
+        self.version = self._longer(self.version)
+        for label in self.labels.values():
+            label.codes = self._longer(label.codes)
+
+    def _longer(self, column: Any) -> Any:
+        grown = np.zeros(self.capacity, column.dtype)
+        grown[: len(column)] = column
+        return grown
+
+    # -- resources
+
+    def resource(self, name: str) -> None:
+        """Make sure that there is a column for this resource."""
+        if name not in self.allocatable:
+            self.allocatable[name] = np.zeros(self.capacity, np.int64)
+            self.requested[name] = np.zeros(self.capacity, np.int64)
+
+    def take(self, row: int, amounts: tuple[tuple[str, int], ...], presumed: tuple[int, int], sign: int) -> None:
+        """Add (or with sign -1 give back) what a pod takes of its node."""
+        requested = self.requested
+        for name, amount in amounts:
+            column = requested.get(name)
+            if column is None:
+                self.resource(name)
+                column = requested[name]
+            column[row] += sign * amount
+        self.presumed["cpu"][row] += sign * presumed[0]
+        self.presumed["memory"][row] += sign * presumed[1]
+        self.touch(row)
+
+    # -- the node object
+
+    def put(self, row: int, node: Node | None) -> None:
+        """The node on this row is now like this, or (None) no longer there."""
+        old = self.nodes[row]
+        if old is not None:
+            self._remove_images(row, old)
+        was_live, is_live = old is not None, node is not None
+        self.nodes[row] = node
+        self.live[row] = is_live
+        self.live_count += is_live - was_live
+        if was_live != is_live:
+            self._live_rows = None
+        shown = node if node is not None else _NO_NODE
+        self._put_allocatable(row, shown)
+        self._put_interned(row, shown)
+        self.unschedulable[row] = shown.spec.unschedulable
+        for key, column in self.labels.items():
+            column.put(row, shown.labels.get(key))
+        if node is not None:
+            self._add_images(row, node)
+        self.touch(row)
+
+    def _put_allocatable(self, row: int, node: Node) -> None:
+        offered = _offered(node.status.allocatable)
+        for name in offered.keys() - self.allocatable.keys():
+            self.resource(name)
+        for name, column in self.allocatable.items():
+            column[row] = offered.get(name, 0)
+
+    def _put_interned(self, row: int, node: Node) -> None:
+        taints, features = int(self.taint_code[row]), int(self.feature_code[row])
+        self.taint_code[row] = self.taints.hold(node.taints)
+        self.feature_code[row] = self.features.hold(frozenset(node.status.declared_features))
+        if taints:
+            self.taints.release(taints)
+        if features:
+            self.features.release(features)
+
+    def _add_images(self, row: int, node: Node) -> None:
+        for image in node.status.images:
+            for name in image.names:
+                self.images.setdefault(name, Image(image.size_bytes)).rows[row] = None
+
+    def _remove_images(self, row: int, node: Node) -> None:
+        for image in node.status.images:
+            for name in image.names:
+                held = self.images.get(name)
+                if held is not None:
+                    held.rows.pop(row, None)
+                    if not held.rows:
+                        del self.images[name]
+
+    # -- labels
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label key, made from the nodes when it is asked for the first time."""
+        column = self.labels.get(key)
+        if column is None:
+            column = LabelColumn(self.capacity)
+            for row in self.live_rows().tolist():
+                node = self.nodes[row]
+                if node is not None and (value := node.labels.get(key)) is not None:
+                    column.put(row, value)
+            self.labels[key] = column
+            if len(self.labels) > KEPT_LABEL_COLUMNS:
+                self.labels.popitem(last=False)
+        else:
+            self.labels.move_to_end(key)
+        return column
+
+
+def _offered(allocatable: Mapping[str, str]) -> dict[str, int]:
+    return {
+        name: quantity.of(name, text)
+        for name, text in allocatable.items()
+        if name == "pods" or requests.is_counted(name)
+    }

@@ -1,0 +1,87 @@
+"""How many, per row: the one counter behind affinity, spreading, ports and volumes.
+
+Few rows are kept as a dictionary, many as an array; so memory follows what is counted, and a count over all rows is
+still one array operation. Changing one row costs the same either way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.columns.arrays import Codes, Ints, Rows
+
+
+class Tally:
+    __slots__ = ("_array", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: dict[int, int] = {}
+        self._array: Ints | None = None
+
+    def add(self, row: int, amount: int, capacity: int) -> None:
+        """Change one row; `capacity` is how many rows there may be."""
+        if self._array is not None:
+            if row >= len(self._array):
+                self._array = np.concatenate([self._array, np.zeros(capacity - len(self._array), np.int64)])
+            self._array[row] += amount
+            return
+        count = self._rows.get(row, 0) + amount
+        if count:
+            self._rows[row] = count
+            if len(self._rows) > max(64, capacity // 16):
+                self._spread_out(capacity)
+        else:
+            self._rows.pop(row, None)
+
+    def _spread_out(self, capacity: int) -> None:
+        self._array = np.zeros(capacity, np.int64)
+        self._array[list(self._rows)] = list(self._rows.values())
+        self._rows = {}
+
+    @property
+    def empty(self) -> bool:
+        """Is nothing counted? An array that came down to nothing becomes a dictionary again."""
+        if self._array is not None and not self._array.any():
+            self._array = None
+        return self._array is None and not self._rows
+
+    def items(self) -> dict[int, int]:
+        """row → count, for the rows that have any."""
+        if self._array is None:
+            return dict(self._rows)
+        rows = np.flatnonzero(self._array)
+        return dict(zip(rows.tolist(), self._array[rows].tolist(), strict=True))
+
+    def sparse(self) -> tuple[Rows, Ints]:
+        """The rows that have any, and how many each has."""
+        if self._array is not None:
+            rows = np.flatnonzero(self._array)
+            return rows, self._array[rows]
+        size = len(self._rows)
+        return np.fromiter(self._rows, np.int64, size), np.fromiter(self._rows.values(), np.int64, size)
+
+    def on(self, rows: Rows | slice, capacity: int) -> Ints:
+        """The counts of these rows, in their order."""
+        array = self._array
+        if array is None or len(array) < capacity:
+            dense = np.zeros(capacity, np.int64)
+            if array is not None:
+                dense[: len(array)] = array
+            elif self._rows:
+                dense[list(self._rows)] = list(self._rows.values())
+            array = dense
+        return array[rows]
+
+    def by_code(self, codes: Codes, size: int, among: Ints | None = None) -> Ints:
+        """The counts summed up per code (the value of a topology key, say).
+
+        `codes` has the code of every row; `among`, if given, is 1 for the rows that count and 0 for the others.
+        """
+        if self._array is None:
+            rows, counts = self.sparse()
+            codes, among = codes[rows], None if among is None else among[rows]
+        else:
+            counts = self._array
+            codes, among = codes[: len(counts)], None if among is None else among[: len(counts)]
+        weights = counts if among is None else counts * among
+        return np.bincount(codes, weights=weights, minlength=size).astype(np.int64)

@@ -1,0 +1,450 @@
+"""What plugins see: read-only columns of some rows, and the cluster around them. Good for one decision.
+
+`Nodes` covers the rows that a plugin is asked about, all its columns in the same order. `nodes.cluster` answers for the
+whole cluster, so that a score of a few rows can be relative to all. Row numbers never leave this room: inside a view,
+rows are positions 0 … len(nodes)-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Codes, Ints, Rows
+from stowplan.columns.state import ClusterState, Placed
+from stowplan.columns.table import ABSENT, LabelColumn
+from stowplan.columns.tally import Tally
+from stowplan.columns.vocabulary import Vocabulary
+from stowplan.objects.affinity import PodQuery, Term, Weighted
+from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.selectors import NodeTerm, Requirement, Selector, field_matches
+from stowplan.objects.shape import Shape
+from stowplan.objects.taints import Taint
+from stowplan.objects.workloads import Namespace, Service
+
+AnyObject = TypeVar("AnyObject", bound=Object)
+Value = TypeVar("Value", bound=Hashable)
+
+
+class Nodes:
+    """Some nodes as columns."""
+
+    def __init__(self, state: ClusterState, rows: Rows, whole: bool, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.rows = rows  # for the columns room; plugins have no use for them
+        self._state = state
+        self._table = state.table
+        self._whole = whole
+        self._gathered: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # -- columns
+
+    @property
+    def name(self) -> NameColumn:
+        return NameColumn(self)
+
+    @cached_property
+    def names(self) -> list[str]:
+        names = self._table.names
+        return [names[row] for row in self.rows.tolist()]
+
+    def name_at(self, position: int) -> str:
+        return self._table.names[int(self.rows[position])]
+
+    @property
+    def allocatable(self) -> Resources:
+        """What each node offers, by resource."""
+        return Resources(self, self._table.allocatable)
+
+    @property
+    def requested(self) -> Resources:
+        """What pods on each node (and reservations) take, by resource; `pods` counts them."""
+        return Resources(self, self._table.requested)
+
+    @property
+    def presumed(self) -> Resources:
+        """cpu and memory taken, with something presumed for containers that request nothing."""
+        return Resources(self, self._table.presumed)
+
+    @property
+    def free(self) -> Free:
+        return Free(self)
+
+    @property
+    def unschedulable(self) -> Bools:
+        return self.pick(self._table.unschedulable)  # type: ignore[no-any-return]
+
+    @property
+    def taints(self) -> Interned[tuple[Taint, ...]]:
+        return Interned(self, self._table.taint_code, self._table.taints)
+
+    @property
+    def features(self) -> Interned[frozenset[str]]:
+        return Interned(self, self._table.feature_code, self._table.features)
+
+    def label(self, key: str) -> Labels:
+        """A label's values, one per node."""
+        return Labels(self, key, self._table.label(key))
+
+    # -- questions about labels
+
+    def matching(self, selector: Selector) -> Bools:
+        """Nodes whose labels meet every condition."""
+        met = np.ones(len(self), np.bool_)
+        for requirement in selector:
+            met &= self.label(requirement.key).meets(requirement)
+        return met
+
+    def matching_any(self, terms: Iterable[NodeTerm]) -> Bools:
+        """Nodes that meet at least one node-selector term."""
+        met = np.zeros(len(self), np.bool_)
+        for term in terms:
+            met |= self.matching_term(term)
+        return met
+
+    def matching_term(self, term: NodeTerm) -> Bools:
+        met = self.matching(term.labels)
+        for field in term.named:
+            if field.key == "metadata.name":
+                met &= (self.name == field.values[0]) == (field.operator == "In")
+            elif not field_matches(field, {}):
+                met[:] = False
+        return met
+
+    # -- questions about pods
+
+    def count(self, *queries: PodQuery, settled: bool = False) -> Ints:
+        """How many pods on each node match all of these; `settled` leaves out those on their way out."""
+        return self.of(self._state.count(*queries, settled=settled))
+
+    def of(self, tally: Tally) -> Ints:
+        """A tally's count for each node."""
+        return tally.on(slice(0, len(self)) if self._whole else self.rows, self._table.capacity)
+
+    def used(self, use: Hashable) -> Tally | None:
+        """How many pods use a thing (a port, a claim, a disk); None if nobody does."""
+        return self._state.uses.get(use)
+
+    def image(self, name: str) -> Ints:
+        """For nodes that hold an image: its size times the share of nodes that have it; 0 for others."""
+        worth = np.zeros(len(self), np.int64)
+        held = self._table.images.get(name)
+        if held is not None:
+            share = len(held.rows) / self._table.live_count
+            by_row = np.zeros(self._table.capacity, np.int64)
+            by_row[list(held.rows)] = int(held.size * share)
+            worth = by_row[self.rows]
+        return worth
+
+    # -- rows
+
+    def where(self, mask: Bools) -> Nodes:
+        """The same view of fewer nodes."""
+        return Nodes(self._state, self.rows[mask], False, self.cluster)
+
+    def position(self, name: str) -> int | None:
+        """Where in this view a node is, if it is here."""
+        row = self._table.row_of.get(name)
+        if row is None:
+            return None
+        found = int(np.searchsorted(self.rows, row))
+        return found if found < len(self.rows) and self.rows[found] == row else None
+
+    def __iter__(self) -> Iterator[OneNode]:
+        return (OneNode(self._state, row) for row in self.rows.tolist())
+
+    def __getitem__(self, position: int) -> OneNode:
+        return OneNode(self._state, int(self.rows[position]))
+
+    def pick(self, column: Any) -> Any:
+        """A column of the table, for these nodes, not to be written to."""
+        if self._whole:
+            picked = column[: len(self.rows)]
+        else:
+            held = self._gathered.get(id(column))
+            if held is not None and held[0] is column:
+                return held[1]
+            picked = column[self.rows]
+            self._gathered[id(column)] = (column, picked)  # the column is held so that its id stays its own
+        picked.flags.writeable = False
+        return picked
+
+    def over_all_rows(self, mask: Bools) -> Ints:
+        """A mask of these nodes as 0 and 1 over all rows of the table, for `Tally.by_code`."""
+        spread = np.zeros(self._table.capacity, np.int64)
+        spread[self.rows] = mask
+        return spread
+
+
+class NameColumn:
+    """Node names, compared without looking at each."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+
+    def __eq__(self, name: object) -> Bools:  # type: ignore[override]
+        found = np.zeros(len(self._nodes), np.bool_)
+        position = self._nodes.position(name) if isinstance(name, str) else None
+        if position is not None:
+            found[position] = True
+        return found
+
+    def __ne__(self, name: object) -> Bools:  # type: ignore[override]
+        return ~(self == name)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Resources:
+    """A column per resource: `nodes.allocatable["cpu"]`. What nobody offers or takes is a column of zeros."""
+
+    def __init__(self, nodes: Nodes, columns: Mapping[str, Ints]) -> None:
+        self._nodes, self._columns = nodes, columns
+
+    def __getitem__(self, resource: str) -> Ints:
+        column = self._columns.get(resource)
+        if column is None:
+            return np.zeros(len(self._nodes), np.int64)
+        return self._nodes.pick(column)  # type: ignore[no-any-return]
+
+    def __contains__(self, resource: str) -> bool:
+        return resource in self._columns
+
+
+class Free:
+    """What each node has left: allocatable minus requested."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+
+    def __getitem__(self, resource: str) -> Ints:
+        return self._nodes.allocatable[resource] - self._nodes.requested[resource]
+
+
+class Interned(Generic[Value]):
+    """A column of values that many nodes share: ask about each distinct value once."""
+
+    def __init__(self, nodes: Nodes, codes: Codes, vocabulary: Vocabulary[Value]) -> None:
+        self._nodes, self._codes, self._vocabulary = nodes, codes, vocabulary
+
+    def all_empty(self) -> bool:
+        """Does no node in the cluster have any value at all?"""
+        return len(self._vocabulary.codes) == 1
+
+    def where(self, asked: Callable[[Value], bool]) -> Bools:
+        """Nodes whose value answers yes."""
+        return self._answers(asked, np.bool_)  # type: ignore[no-any-return]
+
+    def number(self, asked: Callable[[Value], int]) -> Ints:
+        """A number for each node, from its value."""
+        return self._answers(asked, np.int64)  # type: ignore[no-any-return]
+
+    def _answers(self, asked: Callable[[Value], Any], kind: type) -> Any:
+        table: Any = np.zeros(len(self._vocabulary), kind)
+        for value, code in self._vocabulary.codes.items():
+            table[code] = asked(value)
+        return table[self._nodes.pick(self._codes)]
+
+
+class Labels:
+    """The values of one label: `nodes.label("zone") == "a"`. A node without the label equals nothing."""
+
+    def __init__(self, nodes: Nodes, key: str, column: LabelColumn) -> None:
+        self.key = key
+        self._nodes, self._column = nodes, column
+
+    @property
+    def codes(self) -> Codes:
+        """A number per node: equal for equal values, 0 where the label is missing."""
+        return self._nodes.pick(self._column.codes)  # type: ignore[no-any-return]
+
+    @property
+    def all_codes(self) -> Codes:
+        """The same over all rows of the table, for `Tally.by_code`."""
+        return self._column.codes
+
+    @property
+    def size(self) -> int:
+        """More than any code."""
+        return len(self._column.values)
+
+    @property
+    def present(self) -> Bools:
+        return np.asarray(self.codes != ABSENT)
+
+    @property
+    def values(self) -> list[str | None]:
+        """Each node's value, None where the label is missing."""
+        return [self._column.values.values[code] for code in self.codes.tolist()]
+
+    def code(self, value: str) -> int | None:
+        """The number that stands for a value in `codes`; None if no node has it."""
+        return self._column.values.codes.get(value)
+
+    def __eq__(self, value: object) -> Bools:  # type: ignore[override]
+        code = self.code(value) if isinstance(value, str) else None
+        return np.zeros(len(self._nodes), np.bool_) if code is None else np.asarray(self.codes == code)
+
+    def __ne__(self, value: object) -> Bools:  # type: ignore[override]
+        return ~(self == value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def meets(self, requirement: Requirement) -> Bools:
+        """Nodes whose value meets a condition on this label."""
+        return self._meeting(requirement)[self.codes]
+
+    def _meeting(self, requirement: Requirement) -> Bools:
+        """For each code, whether its value meets the condition."""
+        known = self._column.values.codes
+        match requirement.operator:
+            case "In" | "NotIn":
+                named = np.zeros(self.size, np.bool_)
+                named[[known[value] for value in requirement.values if value in known]] = True
+                return named if requirement.operator == "In" else ~named
+            case "Exists" | "DoesNotExist":
+                present = np.ones(self.size, np.bool_)
+                present[ABSENT] = False
+                return present if requirement.operator == "Exists" else ~present
+            case _:
+                compared = np.zeros(self.size, np.bool_)
+                for value, code in known.items():
+                    compared[code] = value is not None and requirement.compares(value)
+                return compared
+
+
+class OneNode:
+    """One node, for policies written node by node (`PerNode`) and for explanations."""
+
+    def __init__(self, state: ClusterState, row: int) -> None:
+        self._state, self._row = state, row
+
+    @property
+    def node(self) -> Node:
+        node = self._state.table.nodes[self._row]
+        assert node is not None, "views show live rows only"
+        return node
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.labels
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.node.taints
+
+    @property
+    def unschedulable(self) -> bool:
+        return self.node.spec.unschedulable
+
+    def allocatable(self, resource: str) -> int:
+        return self._amount(self._state.table.allocatable, resource)
+
+    def requested(self, resource: str) -> int:
+        return self._amount(self._state.table.requested, resource)
+
+    def presumed(self, resource: str) -> int:
+        return self._amount(self._state.table.presumed, resource)
+
+    def free(self, resource: str) -> int:
+        return self.allocatable(resource) - self.requested(resource)
+
+    @property
+    def pods(self) -> list[Pod]:
+        return [placed.pod for placed in self._state.pods_on[self._row].values()]
+
+    def _amount(self, columns: Mapping[str, Ints], resource: str) -> int:
+        column = columns.get(resource)
+        return 0 if column is None else int(column[self._row])
+
+
+class Cluster:
+    """The whole cluster: all nodes, all objects, and counts over domains."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        table = self._state.table
+        return Nodes(self._state, table.live_rows(), table.gapless, self)
+
+    # -- objects
+
+    def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
+        """An object by `namespace/name`, or by name if its kind has no namespace."""
+        return self._state.store.get(kind, key)
+
+    def every(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        return self._state.store.every(kind)
+
+    @property
+    def objects_version(self) -> int:
+        """Grows whenever one of these objects changes."""
+        return self._state.store.version
+
+    def services_of(self, pod: Pod) -> list[Service]:
+        return self._state.store.services_of(pod)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        namespace = self.get(Namespace, name)
+        return {} if namespace is None else namespace.labels
+
+    # -- pods
+
+    def shape(self, pod: Pod) -> Shape:
+        return self._state.shape(pod)
+
+    def pods_on(self, node_name: str) -> list[Pod]:
+        row = self._state.table.row_of.get(node_name)
+        return [] if row is None else [placed.pod for placed in self._state.pods_on[row].values()]
+
+    def pod(self, uid: str) -> Placed | None:
+        return self._state.pods.get(uid)
+
+    def node_names_of(self, tally: Tally) -> list[str]:
+        """The nodes where a tally counts any."""
+        return [self._state.table.names[row] for row in tally.sparse()[0].tolist()]
+
+    def has_image(self, name: str) -> bool:
+        return name in self._state.table.images
+
+    # -- counts
+
+    def query(self, term: Term) -> PodQuery:
+        """The question that an incoming pod's affinity term asks about the pods that are there."""
+        return term.query(self._state.namespace_labels()) if term.namespace_selector else term.query({})
+
+    def count(self, *queries: PodQuery, settled: bool = False) -> Tally:
+        return self._state.count(*queries, settled=settled)
+
+    def used(self, use: Hashable) -> Tally | None:
+        return self._state.uses.get(use)
+
+    def carried(self, kind: str, pod: Pod) -> Iterator[tuple[Term | Weighted, Tally]]:
+        return self._state.carried(kind, pod)
+
+    def by_domain(self, tally: Tally, key: str, among: Ints | None = None, *, unlabelled: bool = False) -> Ints:
+        """A tally summed up per value of a topology key, indexed by `nodes.label(key).codes`.
+
+        Entry 0 stands for nodes without the label; it stays 0 unless they are asked for (`unlabelled`).
+        """
+        column = self._state.table.label(key)
+        if unlabelled and among is None:  # rows of nodes that are gone have no label either
+            among = self.nodes.over_all_rows(np.ones(len(self.nodes), np.bool_))
+        sums = tally.by_code(column.codes, len(column.values), among)
+        if not unlabelled:
+            sums[ABSENT] = 0
+        return sums

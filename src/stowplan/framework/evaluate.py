@@ -1,0 +1,385 @@
+"""One decision: what each plugin says about a pod, put together as kube-scheduler does.
+
+    schedule_one
+      1  gate         is the pod held back?                                   pre_enqueue
+      2  narrow       is it refused as a whole, or bound to certain nodes?    pre_filter, all of them
+      3  sift         which nodes are left, and which plugin refused which?   filter, in order, survivors only
+      4  rank         which of them is best?                                  score, weighted
+      5  make room    if none was left: could evictions help?                 post_filter
+
+A plugin that raises, or answers with a wrong shape or range, ends this decision with its name in `Decision.error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from stowplan.columns.arrays import Bools, Ints, Rows
+from stowplan.columns.kept import Answers
+from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster, Nodes
+from stowplan.framework.profile import Bound, Profile
+from stowplan.framework.verdict import (
+    FEASIBLE,
+    SKIP,
+    UNRESOLVABLE,
+    UNSCHEDULABLE,
+    Decision,
+    Only,
+    PostFilterResult,
+    Refuse,
+    Reject,
+    Trail,
+    Verdict,
+)
+from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+
+MAX_SCORE = 100
+Verdicts: TypeAlias = npt.NDArray[np.int32]
+
+
+def schedule_one(
+    pod: Pod, state: ClusterState, profile: Profile, generator: np.random.Generator | None = None
+) -> Decision:
+    """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins."""
+    evaluation = Evaluation(pod, state, profile)
+    decision = Decision(pod, None, evaluation.trail)
+    try:
+        decision.gated = evaluation.gate()
+        if decision.gated is None:
+            evaluation.decide(decision, generator)
+    except PluginError as error:
+        decision.node, decision.error = None, str(error)
+    return decision
+
+
+@dataclass
+class Narrowed:
+    """What the pre-filters said: who has nothing to do, which nodes are left, or why the pod is refused."""
+
+    skipped: set[str] = field(default_factory=set)
+    names: frozenset[str] | None = None
+    by: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    refused: Verdict | None = None
+
+
+class Evaluation:
+    """One pod's way through a profile. Post-filters use it to ask the same questions of a changed cluster."""
+
+    def __init__(self, pod: Pod, state: ClusterState, profile: Profile) -> None:
+        pod.__dict__["shape"] = state.shape(pod)
+        self.pod, self.state, self.profile = pod, state, profile
+        self.cluster = Cluster(state)
+        self.nodes = self.cluster.nodes
+        self.narrowed = Narrowed()
+        self.answers: Answers | None = None
+        self.trail = Trail(LazyNames(self.nodes), np.full(len(self.nodes), FEASIBLE, np.int32), [])
+
+    def gate(self) -> Verdict | None:
+        for bound in self.profile.at("preEnqueue"):
+            refused = ask(bound, "pre_enqueue", self.pod, self.cluster)
+            if refused is not None:
+                return Verdict(bound.name, refused.code, refused.reasons)
+        return None
+
+    def decide(self, decision: Decision, generator: np.random.Generator | None) -> None:
+        self.narrow()
+        decision.refused, decision.narrowed = self.narrowed.refused, self.narrowed.names
+        if decision.refused is None:
+            self.sift()
+            self.rank()
+            decision.node = choose(self.trail, generator)
+        if decision.node is None:
+            decision.post_filter = self.make_room(decision)
+
+    # -- pre-filters
+
+    def narrow(self) -> None:
+        said = self.narrowed
+        if not len(self.nodes):
+            said.refused = Verdict("", UNRESOLVABLE, ("no nodes available to schedule pods",))
+            return
+        for bound in self.profile.at("preFilter"):
+            said.asked.append(bound.name)
+            if not hasattr(bound.plugin, "pre_filter"):
+                continue
+            answer = ask(bound, "pre_filter", self.pod, self.cluster)
+            if answer is None:
+                continue
+            if answer is SKIP:
+                said.skipped.add(bound.name)
+            elif isinstance(answer, Refuse):
+                said.refused = Verdict(bound.name, answer.code, answer.reasons)
+                if not answer.resolvable:
+                    return
+            elif isinstance(answer, Only):
+                said.by.append(bound.name)
+                said.names = answer.names if said.names is None else said.names & answer.names
+                if not said.names:
+                    said.refused = Verdict("", UNRESOLVABLE, (nobody_satisfies(said.by),))
+                    return
+            else:
+                raise PluginError(bound.name, "preFilter", f"answered {answer!r}; None, SKIP, Only or Refuse was due")
+
+    # -- filters
+
+    def sift(self) -> None:
+        """Fill in the trail: every node's first rejection, with nominated pods where they count."""
+        if self.narrowed.names is not None:
+            book, verdict_of = self._sift_named(self.narrowed.names)
+        else:
+            book, verdict_of = self._sift_all()
+        for at, verdict in self.beside_nominated(self.nodes):
+            if verdict_of[at] == FEASIBLE or book.verdicts[int(verdict_of[at])].plugin:
+                verdict_of[at] = book.number(verdict)
+        self.trail.verdicts, self.trail.verdict_of = book.verdicts, verdict_of
+
+    def _sift_named(self, names: frozenset[str]) -> tuple[VerdictBook, Verdicts]:
+        """Only nodes of these names are looked at; the others are refused by whoever narrowed the search."""
+        nodes, book = self.nodes, VerdictBook()
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowed.by))}]"
+        verdict_of = np.full(len(nodes), book.number(Verdict("", UNRESOLVABLE, (reason,))), np.int32)
+        named = np.array(sorted(at for name in names if (at := nodes.position(name)) is not None), np.int64)
+        verdict_of[named] = self.filtered(self.view(nodes.rows[named]), self.filters(), book)
+        return book, verdict_of
+
+    def _sift_all(self) -> tuple[VerdictBook, Verdicts]:
+        """Filters that judge by the row alone are asked about rows that changed; the others about those still left."""
+        filters = self.filters()
+        steady = leading(filters, self.pod)
+        answers = self.steady(steady)
+        verdict_of = answers.columns["verdict"][self.nodes.rows]
+        rest = filters[len(steady) :]
+        if rest:
+            left = np.flatnonzero(verdict_of == FEASIBLE)
+            nodes = self.nodes if len(left) == len(self.nodes) else self.view(self.nodes.rows[left])
+            verdict_of[left] = self.filtered(nodes, rest, answers.book)
+        return answers.book, verdict_of
+
+    def steady(self, filters: tuple[Bound, ...]) -> Answers:
+        """The verdicts of filters, and the scores of plugins, that depend on pod's shape and row alone."""
+        table, kept = self.state.table, self.state.kept
+        key = (self.profile, self.pod.shape.key, filters)
+        found = kept.get(key)
+        answers = Answers(VerdictBook()) if found is None else found
+        stale, capacity = answers.stale(table, table.capacity), table.capacity
+        if len(stale):
+            nodes = self.nodes if len(stale) == len(self.nodes) else self.view(stale)
+            answers.put("verdict", stale, self.filtered(nodes, filters, answers.book), capacity)
+            for bound in self.profile.at("score"):
+                if getattr(bound.plugin, "scores_by_row", False):
+                    score = ask_score(bound, self.pod, nodes)
+                    if score is not None:
+                        answers.put(bound.name, stale, score, capacity)
+        answers.clock = table.clock
+        if found is None and "verdict" in answers.columns:
+            kept.keep(key, answers)
+        self.answers = answers
+        return answers
+
+    def filters(self) -> tuple[Bound, ...]:
+        """The filters that have something to do for this pod."""
+        return tuple(bound for bound in self.profile.at("filter") if bound.name not in self.narrowed.skipped)
+
+    def filtered(self, nodes: Nodes, filters: Iterable[Bound], book: VerdictBook) -> Verdicts:
+        """Every filter in order, each asked only about the nodes that are left; the number of each node's verdict."""
+        verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
+        left, places = nodes, np.arange(len(nodes))
+        for bound in filters:
+            if not len(left):
+                break
+            refused = book.enter(bound, ask_filter(bound, self.pod, left), verdict_of, places)
+            if refused is not None:
+                left, places = left.where(~refused), places[~refused]
+        return verdict_of
+
+    def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
+        """Nodes promised to other pods of equal or higher priority must fit this one beside them, too."""
+        for name, pods in list(self.state.nominated.items()):
+            rivals = (other for other in pods.values() if other.priority >= self.pod.priority)
+            others = [other for other in rivals if other.uid != self.pod.uid]
+            at = nodes.position(name) if others else None
+            if at is None:
+                continue
+            with self.state.trial() as trial:
+                for other in others:
+                    trial.add_pod(other, name, as_extension=True)
+                book = VerdictBook()
+                beside = self.filtered(self.view(nodes.rows[at : at + 1]), self.filters(), book)
+            if beside[0] != FEASIBLE:
+                yield at, book.verdicts[int(beside[0])]
+
+    def view(self, rows: Rows) -> Nodes:
+        """These rows as they are now: what was read before a trial changed something must not be read again."""
+        return Nodes(self.state, rows, False, Cluster(self.state))
+
+    # -- scores
+
+    def rank(self) -> None:
+        trail = self.trail
+        trail.feasible = np.flatnonzero(trail.verdict_of == FEASIBLE)
+        if not len(trail.feasible):
+            return
+        everybody = len(trail.feasible) == len(self.nodes)
+        nodes = self.nodes if everybody else self.nodes.where(trail.verdict_of == FEASIBLE)
+        trail.totals = np.zeros(len(nodes), np.int64)
+        pre_scored = {bound.name for bound in self.profile.at("preScore")}
+        for bound in self.profile.at("score"):
+            score = self.score_of(bound, nodes)
+            splits = "preScore" in getattr(bound.plugin, "configurable_at", ())
+            if score is None and splits and bound.name not in pre_scored:
+                # Saying "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
+                score = np.zeros(len(nodes), np.int64)
+            if score is not None:
+                trail.scores[bound.name] = (bound.weight, score)
+                trail.totals += score if bound.weight == 1 else score * bound.weight
+
+    def score_of(self, bound: Bound, nodes: Nodes) -> Ints | None:
+        column = None if self.answers is None else self.answers.columns.get(bound.name)
+        if column is None or not len(nodes):
+            return ask_score(bound, self.pod, nodes)
+        return column[nodes.rows]  # type: ignore[no-any-return]
+
+    # -- post-filters
+
+    def make_room(self, decision: Decision) -> PostFilterResult | None:
+        reasons: tuple[str, ...] = ()
+        for bound in self.profile.at("postFilter"):
+            result: PostFilterResult = ask(bound, "post_filter", self.pod, decision, self)
+            if result.candidate is not None or result.settles:
+                return result
+            reasons += result.reasons
+        return PostFilterResult(reasons) if reasons else None
+
+    def verdicts(self, rows: Rows) -> list[Verdict | None]:
+        """What the filters would say about these rows, as things stand now (inside a trial, say); None: feasible."""
+        nodes, book = self.view(rows), VerdictBook()
+        verdict_of = self.filtered(nodes, self.filters(), book)
+        for at, verdict in self.beside_nominated(nodes):
+            verdict_of[at] = book.number(verdict)
+        return [None if number == FEASIBLE else book.verdicts[number] for number in verdict_of.tolist()]
+
+    def local(self) -> bool:
+        """Does every filter that applies to this pod judge a node by that node alone?"""
+        return all(getattr(bound.plugin, "local", False) for bound in self.filters())
+
+
+class VerdictBook:
+    """Verdicts by number, each distinct one once. Numbers never change, so trails may share a book."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self._numbers: dict[Verdict, int] = {}
+
+    def number(self, verdict: Verdict) -> int:
+        number = self._numbers.setdefault(verdict, len(self.verdicts))
+        if number == len(self.verdicts):
+            self.verdicts.append(verdict)
+        return number
+
+    def enter(self, bound: Bound, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows) -> Bools | None:
+        """Write down one plugin's rejections of the nodes at `places`; the answer says which they hit, None for none."""
+        size = len(places)
+        hits = [reject for reject in rejects if checked(bound, reject, size).any()]
+        if not hits:
+            return None
+        if len(hits) > 60:
+            raise PluginError(bound.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together")
+        patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+        for bit, reject in enumerate(hits):
+            patterns |= reject.rows.astype(np.int64) << bit
+            if reject.resolvable is not True:
+                hopeless |= reject.rows & ~np.asarray(reject.resolvable)
+        for pattern in np.unique(patterns[patterns != 0]).tolist():
+            reasons = tuple(reject.reason for bit, reject in enumerate(hits) if pattern >> bit & 1)
+            for code, is_hopeless in ((UNSCHEDULABLE, False), (UNRESOLVABLE, True)):
+                these = places[(patterns == pattern) & (hopeless == is_hopeless)]
+                if len(these):
+                    verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
+        return np.asarray(patterns != 0)
+
+
+class LazyNames:
+    """The names of a view's nodes, made into a list only when somebody reads the trail."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes, self._length = nodes, len(nodes)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, position: int) -> str:
+        return self._nodes.name_at(position)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes.names)
+
+
+def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
+    """One of the nodes with the highest total."""
+    if not len(trail.feasible):
+        return None
+    if generator is None:
+        return trail.names[int(trail.feasible[int(trail.totals.argmax())])]
+    best = np.flatnonzero(trail.totals == trail.totals.max())
+    return trail.names[int(trail.feasible[int(generator.choice(best))])]
+
+
+def leading(filters: tuple[Bound, ...], pod: Pod) -> tuple[Bound, ...]:
+    """The filters up to the first one whose answer for a node needs more than the pod's shape and that node's row."""
+    for at, bound in enumerate(filters):
+        by_row = getattr(bound.plugin, "filters_by_row", False)
+        if not (by_row(pod) if callable(by_row) else by_row):
+            return filters[:at]
+    return filters
+
+
+def nobody_satisfies(plugins: list[str]) -> str:
+    if len(plugins) == 1:
+        return f"node(s) didn't satisfy plugin {plugins[0]}"
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+
+
+def ask(bound: Bound, method: str, *arguments: Any) -> Any:
+    """Call a plugin; whatever it raises becomes a PluginError with its name."""
+    try:
+        return getattr(bound.plugin, method)(*arguments)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
+
+
+def ask_filter(bound: Bound, pod: Pod, nodes: Nodes) -> list[Reject]:
+    try:
+        return list(bound.plugin.filter(pod, nodes))
+    except Exception as error:
+        raise PluginError(bound.name, "filter", f"{type(error).__name__}: {error}") from error
+
+
+def checked(bound: Bound, reject: Reject, size: int) -> Bools:
+    rows = getattr(reject, "rows", None)
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
+        found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
+        raise PluginError(bound.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
+    return rows
+
+
+def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | None:
+    score = ask(bound, "score", pod, nodes)
+    if score is None:
+        return None
+    if not isinstance(score, np.ndarray) or score.dtype != np.int64 or score.shape != (len(nodes),):
+        found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
+        raise PluginError(bound.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
+    if (score.view(np.uint64) > MAX_SCORE).any():
+        wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
+        raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
+    return score

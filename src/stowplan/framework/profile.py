@@ -1,0 +1,59 @@
+"""A profile: which plugins run at which point, in which order, with which weights; ready to be used.
+
+One instance of a plugin serves all its points, as in kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.framework.config import Configuration, ProfileSpec
+from stowplan.framework.interfaces import METHODS
+from stowplan.framework.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A plugin at a point. `weight` means something at score only."""
+
+    name: str
+    plugin: Any
+    weight: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    scheduler_name: str
+    points: Mapping[str, tuple[Bound, ...]]
+    percentage_of_nodes_to_score: int | None = None
+
+    def at(self, point: str) -> tuple[Bound, ...]:
+        return self.points.get(point, ())
+
+    def plugin(self, name: str) -> Any | None:
+        """The instance of a plugin that runs anywhere in this profile."""
+        for bound in (bound for bounds in self.points.values() for bound in bounds):
+            if bound.name == name:
+                return bound.plugin
+        return None
+
+
+def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> Profile:
+    """Make the plugins of a profile and put each where it belongs."""
+    names = dict.fromkeys(enabled.name for bounds in spec.points.values() for enabled in bounds)
+    made = {name: registry.make(name, spec.plugin_args.get(name, {}), path=path) for name in names}
+    points = {
+        point: tuple(Bound(enabled.name, made[enabled.name], enabled.weight) for enabled in spec.points.get(point, ()))
+        for point in METHODS
+    }
+    return Profile(spec.scheduler_name, points, spec.percentage_of_nodes_to_score)
+
+
+def build_all(configuration: Configuration, registry: Registry) -> dict[str, Profile]:
+    """Every profile by its scheduler name."""
+    return {
+        spec.scheduler_name: build(spec, registry, f"profiles[{index}]")
+        for index, spec in enumerate(configuration.profiles)
+    }

@@ -1,0 +1,125 @@
+"""Which plugins there are, and how one is made from its configuration.
+
+Built-ins are handed in by the caller (`plugins.BUILT_IN`). Third-party plugins come by entry point `stowplan.plugins`,
+or by path: a plugin's name in a configuration may be `package.module:Class` or `path/to/file.py:Class`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stowplan.framework.interfaces import points_of
+from stowplan.objects.errors import ConfigError
+
+ENTRY_POINTS = "stowplan.plugins"
+
+
+class Registry:
+    def __init__(self, plugins: Mapping[str, type], *, folder: Path | None = None, discover: bool = False) -> None:
+        """`folder` is where relative paths start from; `discover` looks for installed plugins too."""
+        self._plugins = dict(plugins)
+        self._folder = folder or Path()
+        if discover:
+            self._discover()
+
+    def names(self) -> list[str]:
+        return sorted(self._plugins)
+
+    def implements(self, name: str) -> frozenset[str] | None:
+        """The points a plugin may be configured at; None if there is no such plugin."""
+        plugin = self.find(name)
+        return None if plugin is None else points_of(plugin)
+
+    def find(self, name: str) -> type | None:
+        plugin = self._plugins.get(name)
+        if plugin is None and ":" in name:
+            plugin = self._plugins[name] = self._load(name)
+        return plugin
+
+    def make(self, name: str, args: Mapping[str, Any], *, path: str = "") -> Any:
+        """A plugin with its arguments; an argument it does not take is an error that says which it takes."""
+        plugin = self.find(name)
+        if plugin is None:
+            raise ConfigError(f"no plugin is called {name!r}", path=path)
+        where = f"{path}.pluginConfig[name={name}].args".lstrip(".")
+        keywords = {snake(key): value for key, value in args.items() if key not in ("apiVersion", "kind")}
+        _check_keywords(plugin, args, keywords, where)
+        try:
+            return plugin(**keywords)
+        except ConfigError as error:
+            raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy) from None
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{name} cannot be made from these arguments: {error}", path=where) from error
+
+    def _discover(self) -> None:
+        for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+            if entry.name in self._plugins:
+                raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
+            self._plugins[entry.name] = entry.load()
+
+    def _load(self, name: str) -> type:
+        """`package.module:Class` or `file.py:Class`."""
+        source, _, attribute = name.rpartition(":")
+        try:
+            module = self._load_file(source) if source.endswith(".py") else importlib.import_module(source)
+        except ConfigError:
+            raise
+        except Exception as error:  # a plugin's module may raise anything while it is imported
+            raise ConfigError(f"plugin {name}: {source} cannot be imported: {error!r}") from error
+        found = getattr(module, attribute, None)
+        if not inspect.isclass(found):
+            classes = [key for key, value in vars(module).items() if inspect.isclass(value) and points_of(value)]
+            raise ConfigError(f"plugin {name}: {source} has no class {attribute!r}", remedy=_one_of(attribute, classes))
+        if not points_of(found):
+            raise ConfigError(f"plugin {name} has no method of any extension point", remedy="give it filter or score")
+        return found
+
+    def _load_file(self, source: str) -> Any:
+        file = (self._folder / source).resolve()
+        if not file.is_file():
+            raise ConfigError(f"there is no file {source}", remedy=f"paths start at {self._folder.resolve()}")
+        module_name = "stowplan_plugin_" + re.sub(r"\W", "_", str(file))
+        spec = importlib.util.spec_from_file_location(module_name, file)
+        assert spec is not None and spec.loader is not None, "a .py file always has a loader"
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        spec.loader.exec_module(module)
+        return module
+
+
+def snake(name: str) -> str:
+    """minCandidateNodes → min_candidate_nodes."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def _check_keywords(plugin: type, args: Mapping[str, Any], keywords: Mapping[str, Any], where: str) -> None:
+    parameters = inspect.signature(plugin).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for given in args:
+        if snake(given) in keywords and snake(given) not in parameters:
+            remedy = _one_of(snake(given), list(parameters))
+            raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy)
+    for name, parameter in parameters.items():
+        if (
+            parameter.default is parameter.empty
+            and name not in keywords
+            and parameter.kind is not parameter.VAR_POSITIONAL
+        ):
+            raise ConfigError(f"argument {name!r} is missing", path=where)
+
+
+def _one_of(wanted: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(wanted, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"there is {', '.join(sorted(names))}" if names else "there is none"

@@ -1,0 +1,183 @@
+"""What happened to a pod: rejections, and the decision with its trail. Values, not exceptions.
+
+Reject      some rows are refused, for one reason              (a plugin's filter)
+Refuse      the pod as a whole is refused                      (a plugin's pre_filter, pre_enqueue, permit …)
+Only        look at these nodes alone                          (pre_filter)
+SKIP        this plugin has nothing to do for this pod         (pre_filter)
+Trail       who was rejected by what, who scored what; kept as codes and rendered only when somebody looks
+Decision    the answer for one pod, with its trail
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stowplan.columns.arrays import Bools, Ints
+from stowplan.objects.pods import Pod
+
+UNSCHEDULABLE = "Unschedulable"
+UNRESOLVABLE = "UnschedulableAndUnresolvable"
+
+
+class _Skip(Enum):
+    SKIP = "skip"
+
+
+SKIP = _Skip.SKIP
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Rows that are refused and why. `resolvable`: could evicting pods help? One answer, or one per row."""
+
+    rows: Bools
+    reason: str
+    resolvable: bool | Bools = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The pod as a whole is refused. `resolvable`: could evicting pods help?"""
+
+    reasons: tuple[str, ...]
+    resolvable: bool = True
+
+    @property
+    def code(self) -> str:
+        return UNSCHEDULABLE if self.resolvable else UNRESOLVABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The search is narrowed to nodes of these names."""
+
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One node's, or the whole pod's, rejection: by which plugin, for which reasons."""
+
+    plugin: str
+    code: str
+    reasons: tuple[str, ...]
+
+
+FEASIBLE = -1
+
+
+class Names(Protocol):
+    """Node names by position; a list will do."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, position: int, /) -> str: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+
+@dataclass(slots=True)
+class Trail:
+    """All nodes looked at, each feasible or with its first rejection; and every plugin's score of the feasible ones.
+
+    `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE. Names are looked up only when the
+    trail is read, so `names` may be a callable's result that is never asked for.
+    """
+
+    names: Names
+    verdict_of: npt.NDArray[np.int32]
+    verdicts: list[Verdict]
+    feasible: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    scores: dict[str, tuple[int, Ints]] = field(default_factory=dict)
+    totals: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def rejections(self) -> Iterator[tuple[str, Verdict | None]]:
+        """Each node with its verdict; None for a feasible one."""
+        for name, code in zip(self.names, self.verdict_of.tolist(), strict=True):
+            yield name, None if code == FEASIBLE else self.verdicts[code]
+
+    def reasons(self) -> Counter[str]:
+        """How many nodes were refused for each reason; a node with several reasons counts for each."""
+        counted: Counter[str] = Counter()
+        numbers = np.bincount(self.verdict_of[self.verdict_of != FEASIBLE], minlength=len(self.verdicts))
+        for verdict, number in zip(self.verdicts, numbers.tolist(), strict=True):
+            for reason in verdict.reasons:
+                counted[reason] += number
+        return +counted
+
+    def unresolvable(self) -> Bools:
+        """Per node: would evicting pods be no help?"""
+        hopeless = np.array([verdict.code == UNRESOLVABLE for verdict in self.verdicts] + [False], np.bool_)
+        return hopeless[self.verdict_of]
+
+    def best(self) -> list[str]:
+        """The feasible nodes with the highest total."""
+        if not len(self.totals):
+            return []
+        return [self.names[position] for position in self.feasible[self.totals == self.totals.max()].tolist()]
+
+    def scored(self) -> Iterator[tuple[str, dict[str, int], int]]:
+        """Each feasible node with every plugin's score, before weighting, and the weighted total."""
+        for at, position in enumerate(self.feasible.tolist()):
+            yield self.names[position], {name: int(s[at]) for name, (_, s) in self.scores.items()}, int(self.totals[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that would fit the pod after evicting these pods, most important first."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a post-filter found: room that can be made, or why not. `settles`: no further plugin is asked."""
+
+    reasons: tuple[str, ...] = ()
+    candidate: Candidate | None = None
+    settles: bool = False
+
+
+@dataclass(slots=True)
+class Decision:
+    """The answer for one pod: the node it gets, or why it gets none."""
+
+    pod: Pod
+    node: str | None
+    trail: Trail
+    gated: Verdict | None = None
+    refused: Verdict | None = None
+    narrowed: frozenset[str] | None = None
+    post_filter: PostFilterResult | None = None
+    error: str = ""
+
+    @property
+    def message(self) -> str:
+        """kube-scheduler's words for why there is no node, without what post-filters add."""
+        nodes = len(self.trail.names)
+        if self.error or self.node is not None or self.gated is not None:
+            return self.error
+        if nodes == 0:
+            return "no nodes available to schedule pods"
+        if self.refused is not None:
+            return f"0/{nodes} nodes are available: {', '.join(self.refused.reasons)}."
+        return f"0/{nodes} nodes are available{counted(self.trail.reasons())}"
+
+    @property
+    def full_message(self) -> str:
+        """The same with what post-filters add, as the pod's condition says it."""
+        added = ", ".join(self.post_filter.reasons) if self.post_filter is not None else ""
+        return f"{self.message} {added}" if added else self.message
+
+
+def counted(reasons: Counter[str]) -> str:
+    """ ": 2 Insufficient cpu, 3 node(s) were unschedulable." Sorted as text, as kube-scheduler does: 10 before 2."""
+    parts = sorted(f"{number} {reason}" for reason, number in reasons.items())
+    return f": {', '.join(parts)}." if parts else ":"

@@ -1,0 +1,67 @@
+"""Terms of pod affinity in compiled form: which pods, and the topology key that says how near.
+
+`PodQuery` is the question "pods of these namespaces with these labels"; it is hashable, so equal questions are counted
+once. A term that picks namespaces by their labels becomes a query only when the namespaces are known (`Term.query`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from stowplan.objects.pods import PodAffinityTerm
+from stowplan.objects.selectors import Selector, compile_selector, matches
+
+
+class PodQuery(msgspec.Struct, frozen=True):
+    """Pods whose labels match, in any of the namespaces; `namespaces` None stands for every namespace."""
+
+    namespaces: frozenset[str] | None
+    selector: Selector | None
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return (self.namespaces is None or namespace in self.namespaces) and matches(self.selector, labels)
+
+
+class Term(msgspec.Struct, frozen=True):
+    topology_key: str
+    namespaces: frozenset[str]
+    namespace_selector: Selector | None
+    selector: Selector | None
+
+    def matches(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+        near = namespace in self.namespaces or matches(self.namespace_selector, namespace_labels)
+        return near and matches(self.selector, labels)
+
+    def query(self, namespaces: Mapping[str, Mapping[str, str]]) -> PodQuery:
+        """The question this term asks about existing pods, given every namespace's labels.
+
+        kube-scheduler resolves the namespace selector into names and then still applies it, to no labels at all; so a
+        selector that an unlabelled namespace meets (`{}`, `!team`) reaches every namespace. We do the same.
+        """
+        if self.namespace_selector is None:
+            return PodQuery(self.namespaces, self.selector)
+        if matches(self.namespace_selector, {}):
+            return PodQuery(None, self.selector)
+        chosen = [name for name, labels in namespaces.items() if matches(self.namespace_selector, labels)]
+        return PodQuery(self.namespaces.union(chosen), self.selector)
+
+
+class Weighted(msgspec.Struct, frozen=True):
+    term: Term
+    weight: int
+
+
+def compile_terms(namespace: str, terms: Iterable[PodAffinityTerm]) -> tuple[Term, ...]:
+    return tuple(compile_term(namespace, term) for term in terms)
+
+
+def compile_term(namespace: str, term: PodAffinityTerm) -> Term:
+    own = not term.namespaces and term.namespace_selector is None
+    return Term(
+        term.topology_key,
+        frozenset((namespace,) if own else term.namespaces),
+        compile_selector(term.namespace_selector),
+        compile_selector(term.label_selector),
+    )

@@ -1,0 +1,36 @@
+"""Errors of our own, one small tree.
+
+    StowplanError
+    ├── ConfigError     a configuration, manifest or plugin that cannot be used; the text names file, path and remedy
+    └── PluginError     a plugin broke its contract during a decision; the text names the plugin
+
+Verdicts about pods are values (`framework.verdict`), never exceptions.
+"""
+
+from __future__ import annotations
+
+
+class StowplanError(Exception):
+    """Whatever Stowplan itself raises; its text is fit to be shown to a user as it is."""
+
+
+class ConfigError(StowplanError):
+    """Input that cannot be used: where (file and path inside it), what was found, what would be right."""
+
+    def __init__(self, problem: str, *, path: str = "", file: str = "", remedy: str = "") -> None:
+        self.problem, self.path, self.file, self.remedy = problem, path, file, remedy
+        where = ": ".join(part for part in (file, path) if part)
+        text = f"{where}: {problem}" if where else problem
+        super().__init__(f"{text}; {remedy}" if remedy else text)
+
+    def located(self, file: str) -> ConfigError:
+        """The same error, naming the file it was found in."""
+        return ConfigError(self.problem, path=self.path, file=self.file or file, remedy=self.remedy)
+
+
+class PluginError(StowplanError):
+    """A plugin raised, or answered with a wrong shape, type or range."""
+
+    def __init__(self, plugin: str, point: str, problem: str) -> None:
+        self.plugin, self.point, self.problem = plugin, point, problem
+        super().__init__(f'plugin "{plugin}" failed at {point}: {problem}')

@@ -1,0 +1,84 @@
+"""Every kind we know, and how its objects are decoded.
+
+JSON from an API server goes straight into the typed object. What does not fit at once is tried a second time without
+its nulls, which Kubernetes reads as absent fields; only then it is an error, naming the path inside the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from stowplan.objects import devices, nodes, pods, storage, workloads
+from stowplan.objects.errors import ConfigError
+from stowplan.objects.meta import Object
+from stowplan.objects.quantity import Quantity, quantity
+
+KINDS: dict[str, type[Object]] = {
+    kind.__name__: kind
+    for kind in (
+        pods.Pod,
+        nodes.Node,
+        workloads.Namespace,
+        workloads.Service,
+        workloads.ReplicationController,
+        workloads.ReplicaSet,
+        workloads.StatefulSet,
+        workloads.PodDisruptionBudget,
+        workloads.PriorityClass,
+        storage.PersistentVolume,
+        storage.PersistentVolumeClaim,
+        storage.StorageClass,
+        storage.CSINode,
+        storage.CSIDriver,
+        storage.CSIStorageCapacity,
+        storage.VolumeAttachment,
+        devices.DeviceClass,
+    )
+}
+
+AnyObject = TypeVar("AnyObject", bound=Object)
+
+
+def _custom(kind: type, found: Any) -> Any:
+    if kind is Quantity:
+        return quantity(found)
+    raise NotImplementedError(kind)
+
+
+_decoders = {kind: msgspec.json.Decoder(kind, dec_hook=_custom) for kind in KINDS.values()}
+
+
+def decode(kind: type[AnyObject], data: bytes | str) -> AnyObject:
+    """An object from API JSON."""
+    try:
+        return _decoders[kind].decode(data)  # type: ignore[return-value]
+    except msgspec.ValidationError:
+        return convert(kind, msgspec.json.decode(data))
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"not a JSON object: {error}") from None
+
+
+def convert(kind: type[AnyObject], data: Mapping[str, Any]) -> AnyObject:
+    """An object from plain Python values, as YAML gives them."""
+    try:
+        return msgspec.convert(without_nulls(data), kind, dec_hook=_custom, strict=False)
+    except msgspec.ValidationError as error:
+        raise _explained(kind, data, error) from None
+
+
+def without_nulls(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: without_nulls(value) for key, value in data.items() if value is not None}
+    if isinstance(data, list | tuple):
+        return [without_nulls(value) for value in data]
+    return data
+
+
+def _explained(kind: type, data: Any, error: msgspec.ValidationError) -> ConfigError:
+    problem, _, path = str(error).partition(" - at `$")
+    name = data.get("metadata", {}).get("name", "") if isinstance(data, Mapping) else ""
+    where = f"{kind.__name__} {name}".strip() + f": {path.rstrip('`').lstrip('.')}" * bool(path)
+    return ConfigError(problem[:1].lower() + problem[1:], path=where)

@@ -1,0 +1,189 @@
+"""The shape of a pod: all that its template says to a scheduler, worked out once and shared by pods that are alike.
+
+A shape is found by `signature`, the bytes of every field that bears on a decision. Each of its facts is worked out when
+first asked for. What differs between pods of one template (name, uid, labels, node, start time) is not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import cached_property
+
+import msgspec
+
+from stowplan.objects import affinity, requests
+from stowplan.objects.affinity import Term, Weighted
+from stowplan.objects.pods import Container, Pod, Volume
+from stowplan.objects.selectors import NodeTerm, Selector, compile_node_selector, compile_term, from_labels
+from stowplan.objects.taints import Toleration
+
+ANY_ADDRESS = "0.0.0.0"
+REQUIRED_ANTI = "required-anti-affinity"
+REQUIRED = "required-affinity"
+PREFERRED = "preferred-affinity"
+ATTACHABLE = ("attachable",)  # the use that counts volumes which may take up one of a node's attachments
+
+_ATTACHABLE_FIELDS = (
+    "persistent_volume_claim", "ephemeral", "gce_persistent_disk", "aws_elastic_block_store", "azure_disk", "cinder",
+    "portworx_volume",
+)  # fmt: skip
+
+_encoder = msgspec.json.Encoder(enc_hook=str)
+
+
+def signature(pod: Pod) -> bytes:
+    """Equal for two pods exactly if a scheduler cannot tell their templates apart."""
+    spec, status = pod.spec, pod.status
+    resize = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
+    facts = (
+        pod.namespace, spec.containers, spec.init_containers, spec.resources, spec.overhead, spec.node_selector,
+        spec.affinity, spec.tolerations, spec.topology_spread_constraints, [v for v in spec.volumes if is_kept(v)],
+        spec.resource_claims, spec.scheduling_group, spec.host_network, spec.host_users, status.container_statuses,
+        status.init_container_statuses, status.resources, status.allocated_resources, resize,
+        pod.name if any(v.ephemeral for v in spec.volumes) else "",
+    )  # fmt: skip
+    return _encoder.encode(facts)
+
+
+def is_kept(volume: Volume) -> bool:
+    """Does any plugin read this volume? Tokens, config maps and scratch space differ in name only."""
+    return volume != Volume(name=volume.name)
+
+
+class Shape:
+    def __init__(self, pod: Pod, key: bytes = b"") -> None:
+        self.key = key
+        self.pod = pod  # any one of the pods of this shape
+
+    @cached_property
+    def request(self) -> dict[str, int]:
+        """What the pod needs, as NodeResourcesFit asks for it."""
+        return requests.incoming(self.pod)
+
+    @cached_property
+    def scored(self) -> dict[str, int]:
+        return requests.scored(self.pod)
+
+    @cached_property
+    def balanced(self) -> dict[str, int]:
+        return requests.balanced(self.pod)
+
+    @cached_property
+    def taken(self) -> tuple[tuple[str, int], ...]:
+        """What the pod takes of its node once it is there, the room for one pod included."""
+        return (("pods", 1), *requests.running(self.pod).items())
+
+    @cached_property
+    def presumed(self) -> tuple[int, int]:
+        """cpu and memory taken, with something presumed where nothing was requested."""
+        return requests.running_presumed(self.pod)
+
+    @cached_property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        return self.pod.spec.tolerations
+
+    @cached_property
+    def node_labels(self) -> Selector:
+        """spec.nodeSelector."""
+        return from_labels(self.pod.spec.node_selector)
+
+    @cached_property
+    def node_terms(self) -> tuple[NodeTerm, ...] | None:
+        """Required node affinity; None where there is none, the empty tuple where no node can meet it."""
+        required = self.pod.spec.affinity.node_affinity.required
+        return None if required is None else compile_node_selector(required)
+
+    @cached_property
+    def preferred_node_terms(self) -> tuple[tuple[NodeTerm, int], ...]:
+        terms = self.pod.spec.affinity.node_affinity.preferred
+        compiled = ((compile_term(term.preference), term.weight) for term in terms)
+        return tuple((term, weight) for term, weight in compiled if term is not None and weight)
+
+    @cached_property
+    def required_affinity(self) -> tuple[Term, ...]:
+        return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_affinity.required)
+
+    @cached_property
+    def required_anti_affinity(self) -> tuple[Term, ...]:
+        return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_anti_affinity.required)
+
+    @cached_property
+    def preferred_affinity(self) -> tuple[Weighted, ...]:
+        """Preferred terms of both kinds; anti-affinity has a negative weight."""
+        spec, namespace = self.pod.spec.affinity, self.pod.namespace
+        signed = ((1, spec.pod_affinity.preferred), (-1, spec.pod_anti_affinity.preferred))
+        return tuple(
+            Weighted(affinity.compile_term(namespace, term.pod_affinity_term), sign * term.weight)
+            for sign, terms in signed
+            for term in terms
+        )
+
+    @cached_property
+    def host_ports(self) -> tuple[tuple[str, str, int], ...]:
+        """(address, protocol, port) that the pod wants on its node."""
+        spec = self.pod.spec
+        holders: list[Container] = [*(c for c in spec.init_containers if c.sidecar), *spec.containers]
+        return tuple(
+            (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
+            for container in holders
+            for port in container.ports
+            if port.host_port > 0
+        )
+
+    @cached_property
+    def claims(self) -> tuple[str, ...]:
+        """namespace/name of each claim the pod mounts, in order."""
+        return tuple(claim for volume in self.pod.spec.volumes if (claim := claim_of(self.pod, volume)))
+
+    @cached_property
+    def volumes(self) -> tuple[Volume, ...]:
+        return tuple(volume for volume in self.pod.spec.volumes if is_kept(volume))
+
+    @cached_property
+    def uses(self) -> tuple[Hashable, ...]:
+        """Everything on its node that this pod holds and others may ask about, as keys of the columns' tallies."""
+        return tuple(self._uses())
+
+    def _uses(self) -> Iterator[Hashable]:
+        for address, protocol, port in set(self.host_ports):
+            yield ("port", protocol, port, address)
+            yield ("port", protocol, port, "*")
+        for volume in self.volumes:
+            if volume.persistent_volume_claim is not None:
+                yield ("claim", claim_of(self.pod, volume))
+                yield ("claim-name", volume.persistent_volume_claim.claim_name)
+            if is_attachable(volume):
+                yield ATTACHABLE
+            yield from dict.fromkeys(disks(volume))
+        yield from ((REQUIRED_ANTI, term) for term in self.required_anti_affinity)
+        yield from ((REQUIRED, term) for term in self.required_affinity)
+        yield from ((PREFERRED, weighted) for weighted in self.preferred_affinity)
+
+
+def claim_of(pod: Pod, volume: Volume) -> str:
+    """namespace/name of the claim behind a volume; generic ephemeral volumes have one named after pod and volume."""
+    if volume.persistent_volume_claim is not None:
+        return f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
+    return f"{pod.namespace}/{pod.name}-{volume.name}" if volume.ephemeral is not None else ""
+
+
+def is_attachable(volume: Volume) -> bool:
+    """May the volume be one that a CSI driver attaches? Each claim may, and disks that a driver has taken over."""
+    return any(getattr(volume, field) is not None for field in _ATTACHABLE_FIELDS)
+
+
+def disks(volume: Volume) -> Iterator[tuple[str, ...]]:
+    """Keys of the disks that an inline volume attaches, each ending in whether it is written to."""
+    if (disk := volume.gce_persistent_disk) is not None:
+        yield ("gce", disk.pd_name, _mode(disk.read_only))
+    if (disk := volume.aws_elastic_block_store) is not None:
+        yield ("ebs", disk.volume_id, "rw")
+    if (iscsi := volume.iscsi) is not None:
+        yield ("iscsi", iscsi.iqn, _mode(iscsi.read_only))
+    if (rbd := volume.rbd) is not None:
+        for monitor in rbd.monitors:
+            yield ("rbd", monitor, rbd.pool, rbd.image, _mode(rbd.read_only))
+
+
+def _mode(read_only: bool) -> str:
+    return "ro" if read_only else "rw"

@@ -1,0 +1,201 @@
+"""Claims, volumes, classes and CSI: what the volume plugins read."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import DiskVolume, InlineVolume, Pod
+from stowplan.objects.quantity import Quantity
+from stowplan.objects.selectors import LabelSelector, NodeSelector, NodeTerm, compile_node_selector
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A piece of a storage object."""
+
+
+class StorageRequest(_Part, frozen=True):
+    requests: dict[str, Quantity] = {}
+
+
+class ClaimSpec(_Part, frozen=True):
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    access_modes: tuple[str, ...] = ()
+    volume_mode: str | None = None
+    selector: LabelSelector | None = None
+    resources: StorageRequest = StorageRequest()
+    volume_attributes_class_name: str | None = None
+
+
+class ClaimStatus(_Part, frozen=True):
+    phase: str = ""
+
+
+class PersistentVolumeClaim(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: ClaimSpec = ClaimSpec()
+    status: ClaimStatus = ClaimStatus()
+
+    @property
+    def storage_class(self) -> str:
+        """The class's name; the old annotation goes before the field."""
+        return self.annotations.get("volume.beta.kubernetes.io/storage-class", self.spec.storage_class_name or "")
+
+    @property
+    def bound(self) -> bool:
+        """Is the claim fully bound: does it name its volume, and has the volume controller said that it is done?"""
+        return bool(self.spec.volume_name) and BIND_COMPLETED in self.annotations
+
+    def not_made_for(self, pod: Pod) -> str:
+        """Why this claim is not the one of an ephemeral volume of the pod; empty if it is."""
+        owner = self.controller()
+        if owner is not None and owner.uid == pod.uid and self.namespace == pod.namespace:
+            return ""
+        return f"PVC {self.key} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
+
+
+class ObjectReference(_Part, frozen=True):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class CSISource(_Part, frozen=True):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class VolumeNodeAffinity(_Part, frozen=True):
+    required: NodeSelector | None = None
+
+
+class VolumeSpec(_Part, frozen=True):
+    capacity: dict[str, Quantity] = {}
+    storage_class_name: str = ""
+    access_modes: tuple[str, ...] = ()
+    volume_mode: str | None = None
+    claim_ref: ObjectReference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    volume_attributes_class_name: str | None = None
+    csi: CSISource | None = None
+    gce_persistent_disk: DiskVolume | None = None
+    aws_elastic_block_store: DiskVolume | None = None
+    azure_disk: DiskVolume | None = None
+    azure_file: InlineVolume | None = None
+    cinder: InlineVolume | None = None
+    vsphere_volume: InlineVolume | None = None
+    portworx_volume: InlineVolume | None = None
+
+
+class VolumeStatus(_Part, frozen=True):
+    phase: str = ""
+
+
+class PersistentVolume(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: VolumeSpec = VolumeSpec()
+    status: VolumeStatus = VolumeStatus()
+
+    @property
+    def storage_class(self) -> str:
+        return self.annotations.get("volume.beta.kubernetes.io/storage-class", self.spec.storage_class_name)
+
+    @property
+    def node_terms(self) -> tuple[NodeTerm, ...] | None:
+        """Nodes that can reach the volume; None for all."""
+        return node_terms(None if self.spec.node_affinity is None else self.spec.node_affinity.required)
+
+
+@lru_cache(maxsize=65536)
+def node_terms(required: NodeSelector | None) -> tuple[NodeTerm, ...] | None:
+    """A volume's node affinity, compiled; None for none.
+
+    kube-scheduler matches it against a node of which it shows the labels only: conditions on fields must parse, but are
+    met by every node.
+    """
+    if required is None:
+        return None
+    return tuple(NodeTerm(term.labels, ()) for term in compile_node_selector(required))
+
+
+class TopologyRequirement(_Part, frozen=True):
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologyTerm(_Part, frozen=True):
+    match_label_expressions: tuple[TopologyRequirement, ...] = ()
+
+
+class StorageClass(Object, frozen=True, rename="camel", omit_defaults=True):
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: tuple[TopologyTerm, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Is a claim of this class bound only once a pod needs it?"""
+        return self.volume_binding_mode == "WaitForFirstConsumer"
+
+
+class DriverLimit(_Part, frozen=True):
+    count: int | None = None
+
+
+class CSINodeDriver(_Part, frozen=True):
+    name: str = ""
+    node_id: str = msgspec.field(default="", name="nodeID")
+    allocatable: DriverLimit | None = None
+
+
+class CSINodeSpec(_Part, frozen=True):
+    drivers: tuple[CSINodeDriver, ...] = ()
+
+
+class CSINode(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: CSINodeSpec = CSINodeSpec()
+
+
+class CSIDriverSpec(_Part, frozen=True):
+    storage_capacity: bool | None = None
+
+
+class CSIDriver(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: CSIDriverSpec = CSIDriverSpec()
+
+
+class CSIStorageCapacity(Object, frozen=True, rename="camel", omit_defaults=True):
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: Quantity | None = None
+    maximum_volume_size: Quantity | None = None
+
+    @property
+    def limit(self) -> Quantity | None:
+        """The size of the largest volume that can be made; None if unknown, which is as good as none."""
+        return self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
+
+
+class AttachmentSource(_Part, frozen=True):
+    persistent_volume_name: str | None = None
+    inline_volume_spec: VolumeSpec | None = None
+
+
+class AttachmentSpec(_Part, frozen=True):
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class VolumeAttachment(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: AttachmentSpec = AttachmentSpec()
+
+
+def not_found(resource: str, name: str) -> str:
+    """What an API lister says of an object that is not there."""
+    return f'{resource} "{name}" not found'

@@ -1,0 +1,47 @@
+"""Taints and tolerations, and when one tolerates the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+NO_SCHEDULE = "NoSchedule"
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+NO_EXECUTE = "NoExecute"
+KEEPS_OUT = (NO_SCHEDULE, NO_EXECUTE)
+
+
+class Taint(msgspec.Struct, frozen=True, rename="camel"):
+    key: str
+    effect: str
+    value: str = ""
+
+
+class Toleration(msgspec.Struct, frozen=True, rename="camel"):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        match self.operator:
+            case "" | "Equal":
+                return self.value == taint.value
+            case "Exists":
+                return True
+            case _:  # Gt and Lt are behind a feature gate that is off
+                return False
+
+
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(toleration.tolerates(taint) for toleration in tolerations)
+
+
+def kept_out(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> bool:
+    """Is there a NoSchedule or NoExecute taint that nothing tolerates?"""
+    return any(taint.effect in KEEPS_OUT and not tolerated(taint, tolerations) for taint in taints)

@@ -1,0 +1,1 @@
+"""kube-scheduler's own policies, one file each. None imports another."""

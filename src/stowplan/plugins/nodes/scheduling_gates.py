@@ -1,0 +1,24 @@
+"""SchedulingGates: hold a pod back while its spec lists gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stowplan.columns.views import Cluster
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import Refuse
+from stowplan.objects.pods import Pod
+
+
+class SchedulingGates:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:  # noqa: ARG002
+        gates = pod.spec.scheduling_gates
+        if not gates:
+            return None
+        return Refuse((f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]",), resolvable=False)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Pod", ("UpdatePodSchedulingGatesEliminated",), hint="is_itself")
+
+    def is_itself(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+        return new is not None and new.uid == pod.uid and not new.spec.scheduling_gates
