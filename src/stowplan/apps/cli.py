@@ -30,6 +30,14 @@ def main() -> None:
     """Decide where work runs on Kubernetes, with policies written in Python, and say why."""
 
 
+@main.command()
+def demo() -> None:
+    """Place the pods of a small cluster in memory, and say why each went where it went."""
+    from stowplan.apps import demo as command  # noqa: PLC0415
+
+    sys.exit(command.run())
+
+
 @main.command(epilog=EXIT_CODES)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--show", type=click.IntRange(min=0), default=3, show_default=True, help="Show the first N that differ.")

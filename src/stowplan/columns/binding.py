@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
-from stowplan.columns.claims import Derived, Reach
+from stowplan.columns.claims import NOWHERE, Derived, Reach
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.objects import binding, quantity, selectors
-from stowplan.objects.binding import Offers
+from stowplan.objects.binding import Entry, Shelf, Target
 from stowplan.objects.selectors import LabelSelectorRequirement, NodeTerm
 from stowplan.objects.storage import (
     SELECTED_NODE,
@@ -33,8 +34,7 @@ from stowplan.objects.storage import (
 )
 
 NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
-KEPT_OFFERS = 4096
-_NONE = -1
+NO_VOLUMES = Shelf()
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Plan:
 
     no_volume: Bools
     no_space: Bools
-    volumes: dict[str, tuple[int, PersistentVolume]] = field(default_factory=dict)  # given away, numbered
+    volumes: dict[str, tuple[int, PersistentVolume]] = field(default_factory=dict)  # numbered
     chosen: list[tuple[PersistentVolumeClaim, Ints]] = field(default_factory=list)  # the volume's number, per node
     provisioned: list[tuple[PersistentVolumeClaim, Bools]] = field(default_factory=list)
 
@@ -51,11 +51,22 @@ class Plan:
     def open(self) -> Bools:
         return ~(self.no_volume | self.no_space)
 
+    def still_has(self, volume: PersistentVolume, here: Ints) -> Ints:
+        """Those of these positions where no earlier claim has taken the volume."""
+        if volume.name in self.volumes:
+            for _, choice in self.chosen:
+                here = here[choice[here] != self.volumes[volume.name][0]]
+        return here
+
+    def number(self, volume: PersistentVolume) -> int:
+        """What stands for a volume in `chosen`."""
+        return self.volumes.setdefault(volume.name, (len(self.volumes), volume))[0]
+
     def bindings(self, position: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
         """Claims that get an existing volume on a node."""
         volumes = dict(self.volumes.values())
         found = ((claim, int(choice[position])) for claim, choice in self.chosen)
-        return [(claim, volumes[number]) for claim, number in found if number != _NONE]
+        return [(claim, volumes[number]) for claim, number in found if number != NOWHERE]
 
     def provisions(self, position: int) -> list[PersistentVolumeClaim]:
         """Claims for which a volume would have to be made on a node."""
@@ -66,9 +77,9 @@ class Planner:
     """Makes plans; keeps what does not depend on nodes."""
 
     def __init__(self) -> None:
-        self._volumes = Derived(PersistentVolume, volumes_by_class)
+        self._shelves = Derived(PersistentVolume, self._put_on_shelves)
         self._capacities = Derived(CSIStorageCapacity, capacities_by_class)
-        self._offers: dict[str, tuple[PersistentVolumeClaim, Sequence[PersistentVolume], Offers]] = {}
+        self._entries: dict[str, Entry] = {}
 
     def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> Plan:
         plan = Plan(np.zeros(len(nodes), np.bool_), np.zeros(len(nodes), np.bool_))
@@ -82,7 +93,7 @@ class Planner:
         for claim in sorted(others, key=binding.requested):
             choice = self._choose(claim, plan, reach, nodes.cluster)
             plan.chosen.append((claim, choice))
-            plan.provisioned.append((claim, everywhere & (choice == _NONE)))
+            plan.provisioned.append((claim, everywhere & (choice == NOWHERE)))
         for claim, where in plan.provisioned:
             self._provision(claim, where, plan, reach, nodes)
         return plan
@@ -90,35 +101,43 @@ class Planner:
     # -- existing volumes
 
     def _choose(self, claim: PersistentVolumeClaim, plan: Plan, reach: Reach, cluster: Cluster) -> Ints:
-        offers = self._offered(claim, cluster)
-        choice = np.full(len(plan.no_volume), _NONE, np.int64)
+        shelf = self._shelves(cluster).get(claim.storage_class, NO_VOLUMES)
+        choice = np.full(len(plan.no_volume), NOWHERE, np.int64)
         settled = ~plan.open
-        for volume in offers.reserved:
+        for reserved in shelf.reserved(claim):
             # A volume that names the claim settles it, even where it is out of reach; unless it was given away already.
-            here = np.flatnonzero(~settled)
-            here = here[_not_given(plan, volume, here)]
-            _give(plan, volume, np.intersect1d(here, reach.of(volume.node_terms)), choice)
+            here = plan.still_has(reserved.volume, np.flatnonzero(~settled))
+            choice[np.intersect1d(here, reach.of(reserved.target))] = plan.number(reserved.volume)
             settled[here] = True
-        left = len(settled) - np.count_nonzero(settled)
-        for volume in offers.free:
-            if not left:
-                break
-            here = reach.of(volume.node_terms)
-            here = here[~settled[here]]
-            here = here[_not_given(plan, volume, here)]
-            _give(plan, volume, here, choice)
-            settled[here] = True
-            left -= len(here)
+        self._take_smallest(shelf.free(claim), settled, choice, plan, reach)
         return choice
 
-    def _offered(self, claim: PersistentVolumeClaim, cluster: Cluster) -> Offers:
-        volumes = self._volumes(cluster).get(claim.storage_class, [])
-        known = self._offers.get(claim.key)
-        if known is None or known[0] is not claim or known[1] is not volumes:
-            if len(self._offers) >= KEPT_OFFERS:
-                self._offers.clear()
-            known = self._offers[claim.key] = (claim, volumes, binding.offers(claim, volumes))
-        return known[2]
+    def _take_smallest(self, free: list[Entry], settled: Bools, choice: Ints, plan: Plan, reach: Reach) -> None:
+        """Each node takes the first volume that it can reach and that an earlier claim has not taken there."""
+        first = reach.first([each.target for each in free])
+        number_of = np.full(len(free) + 1, NOWHERE, np.int64)  # the last one is for NOWHERE
+        for at in np.unique(first[~settled & (first != NOWHERE)]).tolist():
+            number_of[at] = plan.number(free[at].volume)
+        wanted = number_of[first]
+        taken = np.logical_or.reduce([wanted == earlier for _, earlier in plan.chosen], initial=False)
+        np.copyto(choice, wanted, where=~settled & ~taken)
+        settled |= (choice != NOWHERE) | (first == NOWHERE)
+        for each in free if not settled.all() else ():
+            here = reach.of(each.target)
+            here = plan.still_has(each.volume, here[~settled[here]])
+            choice[here] = plan.number(each.volume)
+            settled[here] = True
+
+    def _put_on_shelves(self, volumes: list[PersistentVolume], state: ClusterState) -> dict[str, Shelf]:  # noqa: ARG002
+        known, self._entries = self._entries, {}
+        shelves: dict[str, Shelf] = {}
+        for volume in volumes:
+            entry = known.get(volume.name)
+            if entry is None or entry.volume is not volume:
+                entry = binding.entry(volume)
+            self._entries[volume.name] = entry
+            shelves.setdefault(volume.storage_class, Shelf()).add(entry)
+        return shelves
 
     # -- new volumes
 
@@ -140,25 +159,10 @@ class Planner:
         driver = nodes.cluster.get(CSIDriver, storage_class.provisioner)
         if size is None or driver is None or not driver.spec.storage_capacity:
             return np.ones(len(nodes), np.bool_)
-        space = np.zeros(len(nodes), np.bool_)
-        for limit, terms in self._capacities(nodes.cluster).get(storage_class.name, ()):
-            if limit >= quantity.value(size):
-                space[reach.of(terms)] = True
+        capacities = self._capacities(nodes.cluster).get(storage_class.name, ())
+        enough = [where for limit, where in capacities if limit >= quantity.value(size)]
+        space: Bools = reach.first(enough) != NOWHERE
         return space
-
-
-def _not_given(plan: Plan, volume: PersistentVolume, here: Ints) -> Bools:
-    """At which of these positions no earlier claim of the pod has taken the volume."""
-    free = np.ones(len(here), np.bool_)
-    if volume.name in plan.volumes:
-        for _, choice in plan.chosen:
-            free &= choice[here] != plan.volumes[volume.name][0]
-    return free
-
-
-def _give(plan: Plan, volume: PersistentVolume, here: Ints, choice: Ints) -> None:
-    if len(here):
-        choice[here], _ = plan.volumes.setdefault(volume.name, (len(plan.volumes), volume))
 
 
 def _allowed(topologies: Iterable[TopologyTerm], nodes: Nodes) -> Bools:
@@ -173,25 +177,15 @@ def _compiled(term: TopologyTerm) -> NodeTerm | None:
     return selectors.compile_term(selectors.NodeSelectorTerm(tuple(asked)))
 
 
-# -- what is worked out from all objects of a kind
+Room: TypeAlias = tuple[int, Target]
 
 
-def volumes_by_class(volumes: list[PersistentVolume], state: ClusterState) -> dict[str, list[PersistentVolume]]:  # noqa: ARG001
-    found: dict[str, list[PersistentVolume]] = {}
-    for volume in volumes:
-        found.setdefault(volume.storage_class, []).append(volume)
-    return found
-
-
-Capacity = tuple[int, tuple[NodeTerm, ...]]
-
-
-def capacities_by_class(capacities: list[CSIStorageCapacity], state: ClusterState) -> dict[str, list[Capacity]]:  # noqa: ARG001
+def capacities_by_class(capacities: list[CSIStorageCapacity], state: ClusterState) -> dict[str, list[Room]]:  # noqa: ARG001
     """The largest volume that can be made, and on which nodes. One that names no nodes is of no use."""
-    found: dict[str, list[Capacity]] = {}
+    found: dict[str, list[Room]] = {}
     for capacity in capacities:
         selector = selectors.compile_selector(capacity.node_topology)
         if selector is not None and (limit := capacity.limit) is not None:
-            term = NodeTerm(selector, ())
-            found.setdefault(capacity.storage_class_name, []).append((quantity.value(limit), (term,)))
+            where = binding.target((NodeTerm(selector, ()),))
+            found.setdefault(capacity.storage_class_name, []).append((quantity.value(limit), where))
     return found

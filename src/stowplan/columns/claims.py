@@ -8,18 +8,20 @@ Reach       the nodes of a view that can reach a volume, for many volumes at onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.state import ClusterState
+from stowplan.columns.table import ABSENT
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.objects import csi
+from stowplan.objects.binding import Target
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod, Volume
-from stowplan.objects.selectors import NodeTerm, Requirement
+from stowplan.objects.selectors import NodeTerm
 from stowplan.objects.shape import ATTACHABLE, claim_of
 from stowplan.objects.storage import (
     CSINode,
@@ -34,6 +36,7 @@ from stowplan.objects.storage import (
 Kind = TypeVar("Kind", bound=Object)
 Result = TypeVar("Result")
 NO_LIMIT = -1
+NOWHERE = -1
 
 
 class Derived(Generic[Kind, Result]):
@@ -192,28 +195,45 @@ class Attached:
 
 
 class Reach:
-    """Positions of a view's nodes that meet node-selector terms, for very many terms of the form "label is one of"."""
+    """The nodes of a view that can reach things, asked about very many things at once."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._everywhere = np.arange(len(nodes))
-        self._sorted: dict[str, tuple[Ints, Ints]] = {}
 
-    def of(self, terms: tuple[NodeTerm, ...] | None) -> Ints:
-        """Where a volume with this node affinity can be reached; None is everywhere."""
-        if terms is None:
-            return self._everywhere
-        if len(terms) == 1 and len(terms[0].labels) == 1 and terms[0].labels[0].operator == "In":
-            return self._having(terms[0].labels[0])
-        return np.flatnonzero(self._nodes.matching_any(terms))
+    def of(self, target: Target) -> Ints:
+        """Positions of the nodes that reach it."""
+        return np.flatnonzero(within(target.terms, self._nodes))
 
-    def _having(self, requirement: Requirement) -> Ints:
-        """Nodes are sorted by the label's value once, so that each further question costs as much as its answer."""
-        label = self._nodes.label(requirement.key)
-        if requirement.key not in self._sorted:
-            ends = np.cumsum(np.bincount(label.codes, minlength=label.size))
-            self._sorted[requirement.key] = (np.argsort(label.codes, kind="stable"), ends)
-        order, ends = self._sorted[requirement.key]
-        codes = [code for value in requirement.values if (code := label.code(value)) is not None]
-        parts = [order[ends[code - 1] : ends[code]] for code in codes]  # code 0 is "no such label", never a value's
-        return parts[0] if len(parts) == 1 else np.concatenate([*parts, order[:0]])
+    def first(self, targets: Sequence[Target]) -> Ints:
+        """For each node the number of the first of these that it can reach, `NOWHERE` if there is none.
+
+        Those that ask for one value of a label are looked up by the node's value, all nodes at once.
+        """
+        none = len(targets)
+        best = np.full(len(self._nodes), none, np.int64)
+        by_key: dict[str, list[int]] = {}
+        by_terms: dict[tuple[NodeTerm, ...] | None, int] = {}
+        for number, target in enumerate(targets):
+            if target.key:
+                by_key.setdefault(target.key, []).append(number)
+            else:
+                by_terms.setdefault(target.terms, number)
+        for terms, number in by_terms.items():
+            best[within(terms, self._nodes) & (best > number)] = number
+        for key, numbers in by_key.items():
+            best = np.minimum(best, self._first_of_label(key, numbers, targets))
+        best[best == none] = NOWHERE
+        return best
+
+    def _first_of_label(self, key: str, numbers: list[int], targets: Sequence[Target]) -> Ints:
+        label = self._nodes.label(key)
+        first = np.full(label.size, len(targets), np.int64)
+        codes = [label.code(targets[number].value) or ABSENT for number in reversed(numbers)]
+        first[codes] = numbers[::-1]  # of several with one code the last assignment stays: the first in order
+        first[ABSENT] = len(targets)
+        return first[label.codes]
+
+
+def within(terms: tuple[NodeTerm, ...] | None, nodes: Nodes) -> Bools:
+    """Nodes that meet the terms; None is met by all."""
+    return np.ones(len(nodes), np.bool_) if terms is None else nodes.matching_any(terms)

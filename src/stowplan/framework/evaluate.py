@@ -118,6 +118,7 @@ class Evaluation:
             elif isinstance(answer, Refuse):
                 said.refused = Verdict(bound.name, answer.code, answer.reasons)
                 if not answer.resolvable:
+                    said.names = None
                     return
             elif isinstance(answer, Only):
                 said.by.append(bound.name)

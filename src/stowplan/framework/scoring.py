@@ -28,7 +28,8 @@ def percent(part: Ints, whole: Ints) -> Ints:
     scaled = part * MAX_SCORE
     if int(whole.max(initial=0)) < EXACT_AS_FLOAT // MAX_SCORE:
         return (scaled.astype(np.float64) / whole.astype(np.float64)).astype(np.int64)
-    return scaled // whole
+    # What does not fit into 64 bits has wrapped around, here as in Go, and may be negative; Go truncates.
+    return np.sign(scaled) * (np.abs(scaled) // whole)
 
 
 def rounded(numbers: Floats) -> Ints:

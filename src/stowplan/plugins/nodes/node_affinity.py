@@ -33,6 +33,7 @@ class NodeAffinity:
         """`addedAffinity`: node affinity that every pod of this profile has besides its own."""
         added = msgspec.convert(added_affinity or {}, NodeAffinitySpec)
         self._added = None if added.required is None else tuple(_strict(t) for t in _not_empty(added.required))
+        self._prefers = bool(added.preferred)  # an empty preference counts as one, though it likes no node
         self._added_preferred = tuple(
             (_strict(term.preference), term.weight)
             for term in added.preferred
@@ -64,7 +65,7 @@ class NodeAffinity:
         yield Reject(~matched & ~not_enforced, REASON, resolvable=False)
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
-        if not pod.spec.affinity.node_affinity.preferred and not self._added_preferred:
+        if not pod.spec.affinity.node_affinity.preferred and not self._prefers:
             return None
         liked = np.zeros(len(nodes), np.int64)
         for term, weight in (*self._added_preferred, *pod.shape.preferred_node_terms):

@@ -30,7 +30,9 @@ class NodeResourcesBalancedAllocation:
         wanted = {name: pod.shape.balanced.get(name, 0) for name in self._resources}
         if not any(wanted.values()):
             return None
-        counted = [name for name in wanted if wanted[name] or not requests.is_scalar(name)]
+        counted = [
+            name for name in wanted if requests.is_counted(name) and (wanted[name] or not requests.is_scalar(name))
+        ]
         offered = [nodes.allocatable[name] for name in counted]
         taken = [nodes.requested[name] for name in counted]
         before = _balance(taken, offered)

@@ -70,7 +70,7 @@ class NodeResourcesFit:
         total, weights = np.zeros(len(nodes), np.int64), Weights(len(nodes))
         for resource, weight in self._resources:
             wanted = pod.shape.scored.get(resource, 0)
-            if wanted == 0 and requests.is_scalar(resource):
+            if not requests.is_counted(resource) or (wanted == 0 and requests.is_scalar(resource)):
                 continue
             rating, counts = self._rate(nodes, resource, wanted)
             total += rating if weight == 1 else rating * weight
@@ -139,7 +139,7 @@ def _offers(node: Node, resource: str) -> int:
 
 
 class Weights:
-    """The sum of weights per node; one number while every resource counts on every node, which is cheap to divide by."""
+    """The sum of weights per node; one number while every resource counts on every node: cheap to divide by."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -18,13 +18,12 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.binding import Planner
-from stowplan.columns.claims import Derived, Drivers
+from stowplan.columns.claims import Derived, Drivers, within
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import SKIP, Refuse, Reject, _Skip
 from stowplan.objects import csi, quantity
 from stowplan.objects.pods import Pod
-from stowplan.objects.selectors import NodeTerm
 from stowplan.objects.shape import claim_of
 from stowplan.objects.storage import (
     CSIDriver,
@@ -101,14 +100,14 @@ class VolumeBinding:
         return out_of_reach, gone
 
     def _within_reach(self, volume: PersistentVolume, nodes: Nodes) -> Bools:
-        within = _matching(volume.node_terms, nodes)
+        reachable = within(volume.node_terms, nodes)
         kind = csi.kind_of(volume.spec)
         if kind is None or not kind.moved:
-            return within
+            return reachable
         moved = self._drivers(nodes.cluster).moved(kind, nodes)
         if isinstance(csi.moved_source(kind, volume.spec, volume.labels), str):
-            return within & ~moved  # a disk that the driver has no name for; an error to kube-scheduler
-        return np.where(moved, _matching(node_terms(csi.moved_affinity(kind, volume)), nodes), within)
+            return reachable & ~moved  # a disk that the driver has no name for; an error to kube-scheduler
+        return np.where(moved, within(node_terms(csi.moved_affinity(kind, volume)), nodes), reachable)
 
     # -- what helps
 
@@ -143,10 +142,6 @@ class VolumeBinding:
             return new is not None
         before, after = old.limit, new.limit
         return after is not None and (before is None or quantity.value(after) > quantity.value(before))
-
-
-def _matching(terms: tuple[NodeTerm, ...] | None, nodes: Nodes) -> Bools:
-    return np.ones(len(nodes), np.bool_) if terms is None else nodes.matching_any(terms)
 
 
 def _unusable(pod: Pod, cluster: Cluster) -> str:

@@ -1,0 +1,54 @@
+# Each target sets up .venv first, from nothing if need be; nothing else of this machine is changed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick oracle clean help
+
+help:                ## what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+
+setup: $(READY)      ## a .venv with everything needed, and .venv/bin/stowplan
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: setup          ## a small cluster, twenty pods, and why each went where it went
+	$(BIN)/python -m stowplan.apps.cli demo
+
+check: lint types imports  ## ruff, mypy and the contract of the eight rooms
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+test: check          ## what CI and a newcomer run
+	$(BIN)/pytest -q -m 'not full'
+
+test-full: check     ## the same with long fuzz runs, and fresh scenarios decided by the real kube-scheduler's code
+	STOWPLAN_HYPOTHESIS=full $(BIN)/pytest -q
+	$(BIN)/python -m tests.oracle
+
+format: setup        ## let ruff put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup         ## figures of speed and memory, on screen and in build/bench.json
+	$(BIN)/python -m benchmarks --json build/bench.json
+
+bench-quick: setup   ## the same in a minute, for a first look
+	$(BIN)/python -m benchmarks --quick --json build/bench.json
+
+oracle: setup        ## build the recorder of the real kube-scheduler's decisions (needs Go)
+	$(BIN)/python -m tests.oracle --build-only
+
+clean:               ## remove .venv and build results
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

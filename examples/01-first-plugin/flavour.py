@@ -1,0 +1,21 @@
+"""Spread pods of one flavour evenly over the cluster, whatever namespace they are in: a policy in one file."""
+
+import numpy as np
+
+from stowplan.columns.arrays import Ints
+from stowplan.columns.views import Nodes
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.pods import Pod
+from stowplan.objects.selectors import from_labels
+
+
+class Flavour:
+    def __init__(self, label_name: str = "flavour") -> None:
+        self.label_name = label_name
+
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+        if self.label_name not in pod.labels:
+            return None
+        alike = PodQuery(None, from_labels({self.label_name: pod.labels[self.label_name]}))
+        fewest = nodes.cluster.nodes.count(alike).min()
+        return np.where(nodes.count(alike) == fewest, 100, 0)
