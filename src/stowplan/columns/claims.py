@@ -66,6 +66,7 @@ class Drivers:
 
     def __init__(self, csi_nodes: list[CSINode], state: ClusterState) -> None:
         self._capacity = state.table.capacity
+        self._known: Bools = np.zeros(self._capacity, np.bool_)
         self._limits: dict[str, Ints] = {}
         self._moved: dict[str, Bools] = {}
         for csi_node in csi_nodes:
@@ -74,12 +75,17 @@ class Drivers:
                 self._add(csi_node, row)
 
     def _add(self, csi_node: CSINode, row: int) -> None:
+        self._known[row] = True
         for driver in csi_node.spec.drivers:
             if driver.allocatable is not None and driver.allocatable.count is not None:
                 column = self._limits.setdefault(driver.name, np.full(self._capacity, NO_LIMIT, np.int64))
                 column[row] = driver.allocatable.count
         for plugin in csi_node.annotations.get(csi.MIGRATED_PLUGINS, "").split(","):
             self._moved.setdefault(plugin, np.zeros(self._capacity, np.bool_))[row] = True
+
+    def known(self, nodes: Nodes) -> Bools:
+        """Nodes that have a CSINode at all."""
+        return nodes.pick(self._known)  # type: ignore[no-any-return]
 
     def limit(self, driver: str, nodes: Nodes) -> Ints | None:
         """How many of the driver's volumes each node takes, `NO_LIMIT` where none is set; None if nowhere."""

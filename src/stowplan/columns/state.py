@@ -104,14 +104,25 @@ class ClusterState:
         """The pod is on this node. `as_extension`: counted as kube-scheduler's PreFilter extensions count."""
         row = self._row(node_name)
         shape = self.shape(pod)
+        self._place(pod, row, shape, as_extension)
+        self._journaled(lambda: self._displace(pod.uid, as_extension))
+        self._hold_ports(shape, row, +1, as_extension)
+
+    def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
+        placed = self.pods[uid]
+        pod, shape, name = placed.pod, placed.shape, self.table.names[placed.row]
+        self._hold_ports(shape, placed.row, -1, as_extension)
+        self._displace(uid, as_extension)
+        self._journaled(lambda: self._place(pod, self._row(name), shape, as_extension))
+
+    def _place(self, pod: Pod, row: int, shape: Shape, as_extension: bool) -> None:
         labels = self.counting.add(pod, row, self.table.capacity, as_extension)
-        placed = self.pods[pod.uid] = self.pods_on[row][pod.uid] = Placed(pod, row, shape, labels)
+        self.pods[pod.uid] = self.pods_on[row][pod.uid] = Placed(pod, row, shape, labels)
         self.table.take(row, shape.taken, shape.presumed, +1)
         for use in shape.uses:
             self._use(use, row, +1)
-        self._journaled(lambda: self.remove_pod(placed.pod.uid, as_extension=as_extension))
 
-    def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
+    def _displace(self, uid: str, as_extension: bool) -> None:
         placed = self.pods.pop(uid)
         row, shape = placed.row, placed.shape
         del self.pods_on[row][uid]
@@ -119,9 +130,24 @@ class ClusterState:
         self.table.take(row, shape.taken, shape.presumed, -1)
         for use in shape.uses:
             self._use(use, row, -1)
-        name = self.table.names[row]
-        self._journaled(lambda: self.add_pod(placed.pod, name, as_extension=as_extension))
         self._free_if_unused(row)
+
+    def _hold_ports(self, shape: Shape, row: int, sign: int, as_set: bool) -> None:
+        """Take or give back a pod's host ports.
+
+        kube-scheduler keeps a node's ports as a set: where two pods have come to hold the same port, its dry runs find
+        the port free as soon as one of them is taken away. Dry runs (`as_set`) do the same here.
+        """
+        for use, under_any in shape.port_uses:
+            held = self.uses[use].count(row) if as_set and use in self.uses else 0
+            change = sign if not as_set else int(not held) if sign > 0 else -held
+            if change:
+                self._use_port(use, under_any, row, change)
+
+    def _use_port(self, use: Hashable, under_any: Hashable, row: int, change: int) -> None:
+        self._use(use, row, change)
+        self._use(under_any, row, change)
+        self._journaled(lambda: self._use_port(use, under_any, row, -change))
 
     def _row(self, name: str) -> int:
         row = self.table.row(name)

@@ -38,6 +38,12 @@ class Tally:
         self._array[list(self._rows)] = list(self._rows.values())
         self._rows = {}
 
+    def count(self, row: int) -> int:
+        """How many one row has."""
+        if self._array is None:
+            return self._rows.get(row, 0)
+        return int(self._array[row]) if row < len(self._array) else 0
+
     @property
     def empty(self) -> bool:
         """Is nothing counted? An array that came down to nothing becomes a dictionary again."""

@@ -141,13 +141,18 @@ class Shape:
 
     @cached_property
     def uses(self) -> tuple[Hashable, ...]:
-        """Everything on its node that this pod holds and others may ask about, as keys of the columns' tallies."""
+        """What of its node, but for ports, this pod holds and others may ask about: keys of the columns' tallies."""
         return tuple(self._uses())
 
+    @cached_property
+    def port_uses(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The same for host ports: the key of each under its address, and that under any address."""
+        return tuple(
+            (("port", protocol, port, address), ("port", protocol, port, "*"))
+            for address, protocol, port in dict.fromkeys(self.host_ports)
+        )
+
     def _uses(self) -> Iterator[Hashable]:
-        for address, protocol, port in set(self.host_ports):
-            yield ("port", protocol, port, address)
-            yield ("port", protocol, port, "*")
         for volume in self.volumes:
             if volume.persistent_volume_claim is not None:
                 yield ("claim", claim_of(self.pod, volume))

@@ -34,17 +34,23 @@ class NodeVolumeLimits:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         wanted: dict[str, set[CSISource]] = {}
+        rejected = np.zeros(len(nodes), np.bool_)
         for volume in pod.shape.volumes:
             source = csi_volume(nodes.cluster, pod, volume)
-            if isinstance(source, str):
-                yield Reject(np.ones(len(nodes), np.bool_), source, resolvable=False)
-                return
-            if source is not None:
+            if isinstance(source, CSISource):
                 wanted.setdefault(source.driver, set()).add(source)
+            elif source is not None:
+                trouble = self._asked_for(volume, nodes) & ~rejected
+                rejected |= trouble
+                yield Reject(trouble, source, resolvable=False)
         too_many = np.zeros(len(nodes), np.bool_)
         for driver, volumes in wanted.items():
             too_many |= self._too_many(driver, volumes, nodes)
-        yield Reject(too_many, REASON)
+        yield Reject(too_many & ~rejected, REASON)
+
+    def _asked_for(self, volume: Volume, nodes: Nodes) -> Bools:
+        """Nodes for which it matters what CSI volume this is; a built-in disk has one only where there is a CSINode."""
+        return self._drivers(nodes.cluster).known(nodes) if csi.kind_of(volume) else np.ones(len(nodes), np.bool_)
 
     def _too_many(self, driver: str, wanted: set[CSISource], nodes: Nodes) -> Bools:
         limit = self._drivers(nodes.cluster).limit(driver, nodes)
