@@ -33,7 +33,7 @@ def main() -> None:
 @main.command()
 def demo() -> None:
     """Place the pods of a small cluster in memory, and say why each went where it went."""
-    from stowplan.apps import demo as command  # noqa: PLC0415
+    from stowplan.apps import demo as command
 
     sys.exit(command.run())
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
 from stowplan.columns.counting import Counter, Counting, LabelSet
-from stowplan.columns.kept import Kept
 from stowplan.columns.index import SelectorIndex
+from stowplan.columns.kept import Kept
 from stowplan.columns.store import Store
 from stowplan.columns.table import NodeTable
 from stowplan.columns.tally import Tally

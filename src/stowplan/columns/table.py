@@ -159,6 +159,11 @@ class NodeTable:
         self.presumed["memory"][row] += sign * presumed[1]
         self.touch(row)
 
+    def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
+        """Change what is taken of many rows at once, each row named once."""
+        for name, amount in amounts.items():
+            self.requested[name][rows] += sign * amount
+
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:

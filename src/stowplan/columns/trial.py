@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from stowplan.columns.arrays import Ints, Rows
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
@@ -65,6 +66,14 @@ class Trial:
 
     def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
         self._state.remove_pod(uid, as_extension=as_extension)
+
+    def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
+        """Many rows at once: what is taken of resources changes by so much each; the pods themselves stay.
+
+        Made for dry runs of filters that look at resources only, and always undone, so that row versions stay too.
+        """
+        self._state.table.shift(rows, amounts, sign)
+        self._journal.append(lambda: self._state.table.shift(rows, amounts, -sign))
 
     def assume(self, found: Object) -> None:
         """Take a volume, a claim or any other object for granted as it is here."""

@@ -41,6 +41,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 MAX_SCORE = 100
+LOCALITY = ("", "pods", "resources", "node")
 Verdicts: TypeAlias = npt.NDArray[np.int32]
 
 
@@ -267,9 +268,9 @@ class Evaluation:
             verdict_of[at] = book.number(verdict)
         return [None if number == FEASIBLE else book.verdicts[number] for number in verdict_of.tolist()]
 
-    def local(self) -> bool:
-        """Does every filter that applies to this pod judge a node by that node alone?"""
-        return all(getattr(bound.plugin, "local", False) for bound in self.filters())
+    def local(self) -> str:
+        """The most that any filter for this pod looks at: "node", "resources", "pods" of one node, or "" for more."""
+        return min((getattr(bound.plugin, "local", "") for bound in self.filters()), key=LOCALITY.index, default="node")
 
 
 class VerdictBook:
@@ -286,7 +287,7 @@ class VerdictBook:
         return number
 
     def enter(self, bound: Bound, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows) -> Bools | None:
-        """Write down one plugin's rejections of the nodes at `places`; the answer says which they hit, None for none."""
+        """Write down one plugin's rejections of the nodes at `places`; which of them it hit, None for none."""
         size = len(places)
         hits = [reject for reject in rejects if checked(bound, reject, size).any()]
         if not hits:

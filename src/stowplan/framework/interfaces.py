@@ -59,7 +59,7 @@ class Evaluator(Protocol):
     def passes(self, nodes: Nodes) -> Ints | Any:
         """Which of these nodes the pod would get past all filters on, as things stand (in a trial, say)."""
 
-    def local(self) -> bool:
+    def local(self) -> str:
         """Does every filter that applies judge a node by that node alone?"""
 
 

@@ -67,7 +67,7 @@ def milli(text: str) -> int:
 
 
 def whole(amount: int, resource: str) -> int:
-    """Nano-units in the unit that decisions use, rounded up: thousandths of a core for cpu, whole units for the rest."""
+    """Nano-units in the unit that decisions use, rounded up: thousandths for cpu, whole units for the rest."""
     unit = _MILLI_NANOS if resource == "cpu" else NANO
     rounded = -(-amount // unit) if amount >= 0 else -(amount // -unit)
     return max(-_LARGEST, min(rounded, _LARGEST))

@@ -42,8 +42,10 @@ def running_presumed(pod: Pod) -> tuple[int, int]:
 
 
 def scored(pod: Pod) -> Amounts:
-    """What NodeResourcesFit's score takes an incoming pod for: missing requests presumed, and (a quirk of kube-scheduler
-    1.33 and later) pod-level resources overlooked. Every resource is counted, not only those that fit is decided on."""
+    """What NodeResourcesFit's score takes an incoming pod for: missing requests presumed, every resource counted.
+
+    That pod-level resources are overlooked is a quirk of kube-scheduler since 1.33.
+    """
     sums = total(pod, with_pod_level=False, presumed=PRESUMED)
     return {name: whole(amount, name) for name, amount in sums.items()}
 

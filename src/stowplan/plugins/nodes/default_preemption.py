@@ -8,27 +8,28 @@ cannot be given back are the victims. Where every filter judges a node by itself
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from stowplan.columns.arrays import Rows
-from stowplan.columns.state import ClusterState
+from stowplan.columns.state import ClusterState, Placed
 from stowplan.columns.trial import Trial
 from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
-from stowplan.objects import selectors
+from stowplan.objects.disruption import Budgets, importance, started
 from stowplan.objects.pods import Pod
-from stowplan.objects.workloads import PodDisruptionBudget
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
-NOT_STARTED = datetime.max.replace(tzinfo=UTC)  # a pod without a start time counts as just started
+
+PodsByRow: TypeAlias = dict[int, list[Placed]]
+Change: TypeAlias = Callable[[Trial, PodsByRow, int], None]
 
 
 class DefaultPreemption:
@@ -133,17 +134,16 @@ class DryRun:
         if not lesser:
             return []
         with self._state.trial() as trial:
-            for pods in lesser.values():
-                for pod in pods:
-                    trial.remove_pod(pod.uid, as_extension=True)
+            change = self._resources if self._evaluation.local() in ("node", "resources") else self._pods
+            change(trial, lesser, -1)
             open_rows = self._passing(np.fromiter(lesser, np.int64, len(lesser)), note=True)
-            return list(self._reprieve({row: lesser[row] for row in open_rows}, trial))
+            return list(self._reprieve({row: lesser[row] for row in open_rows}, trial, change))
 
-    def _lesser(self, row: int) -> list[Pod]:
+    def _lesser(self, row: int) -> list[Placed]:
         """Pods of lower priority on a row, the most important first."""
         mine = self._pod.priority
-        pods = [placed.pod for placed in self._state.pods_on[row].values() if placed.pod.priority < mine]
-        return sorted(pods, key=importance)
+        pods = [placed for placed in self._state.pods_on[row].values() if placed.pod.priority < mine]
+        return sorted(pods, key=lambda placed: importance(placed.pod))
 
     def _passing(self, rows: Rows, note: bool = False) -> list[int]:
         verdicts = self._evaluation.verdicts(rows)
@@ -152,66 +152,59 @@ class DryRun:
                 self.refusals.add(verdict.reasons, 1)
         return [row for row, verdict in zip(rows.tolist(), verdicts, strict=True) if verdict is None]
 
-    def _reprieve(self, lesser: dict[int, list[Pod]], trial: Trial) -> Iterator[Candidate]:
+    def _reprieve(self, lesser: PodsByRow, trial: Trial, change: Change) -> Iterator[Candidate]:
         """Give pods back in turns, one per row and turn, and keep those that do no harm."""
-        split = {row: self._budgets.split(pods) for row, pods in lesser.items()}
+        split = {row: self._budgets.split(pods, lambda placed: placed.pod) for row, pods in lesser.items()}
         turns = {row: [*violating, *others] for row, (violating, others) in split.items()}
-        victims: dict[int, list[Pod]] = {row: [] for row in lesser}
+        victims: PodsByRow = {row: [] for row in lesser}
         for turn in range(max((len(pods) for pods in turns.values()), default=0)):
-            tried = {row: pods[turn] for row, pods in turns.items() if turn < len(pods)}
-            for row, pod in tried.items():
-                trial.add_pod(pod, self._state.table.names[row], as_extension=True)
+            tried = {row: [pods[turn]] for row, pods in turns.items() if turn < len(pods)}
+            change(trial, tried, +1)
             fine = set(self._passing(np.fromiter(tried, np.int64, len(tried))))
-            for row, pod in tried.items():
-                if row not in fine:
-                    trial.remove_pod(pod.uid, as_extension=True)
-                    victims[row].append(pod)
-        for row, pods in victims.items():
-            if pods:
-                violations = sum(any(pod is each for each in split[row][0]) for pod in pods)
-                yield Candidate(self._state.table.names[row], tuple(sorted(pods, key=importance)), violations)
+            harmful = {row: pods for row, pods in tried.items() if row not in fine}
+            change(trial, harmful, -1)
+            for row, pods in harmful.items():
+                victims[row] += pods
+        for row, chosen in victims.items():
+            if chosen:
+                violations = sum(placed in split[row][0] for placed in chosen)
+                ordered = sorted((placed.pod for placed in chosen), key=importance)
+                yield Candidate(self._state.table.names[row], tuple(ordered), violations)
 
+    def _pods(self, trial: Trial, pods: PodsByRow, sign: int) -> None:
+        """Take pods away, or give them back, with all that they hold."""
+        for row, each in pods.items():
+            for placed in each:
+                if sign < 0:
+                    trial.remove_pod(placed.pod.uid, as_extension=True)
+                else:
+                    trial.add_pod(placed.pod, self._state.table.names[row], as_extension=True)
 
-class Budgets:
-    """Disruption budgets, and which evictions they would not allow."""
-
-    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
-        compiled = [(budget, selectors.compile_selector(budget.spec.selector)) for budget in budgets]
-        self._budgets = [(budget, selector) for budget, selector in compiled if selector]
-
-    def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
-        """Pods (the most important first) whose eviction would violate a budget, and the others."""
-        left = [budget.status.disruptions_allowed for budget, _ in self._budgets]
-        violating: list[Pod] = []
-        others: list[Pod] = []
-        for pod in pods:
-            violated = False
-            for at, (budget, selector) in enumerate(self._budgets):
-                if budget.namespace != pod.namespace or pod.name in budget.status.disrupted_pods:
-                    continue
-                if pod.labels and selectors.matches(selector, pod.labels):
-                    left[at] -= 1
-                    violated = violated or left[at] < 0
-            (violating if violated else others).append(pod)
-        return violating, others
-
-
-def importance(pod: Pod) -> tuple[int, datetime]:
-    """Sorts the most important pod first: higher priority, then the one that started earlier."""
-    return -pod.priority, pod.status.start_time or NOT_STARTED
+    def _resources(self, trial: Trial, pods: PodsByRow, sign: int) -> None:
+        """The same where nothing but resources is looked at: a few additions for all rows together."""
+        amounts: dict[str, list[int]] = {}
+        for at, each in enumerate(pods.values()):
+            for placed in each:
+                for resource, amount in placed.shape.taken:
+                    if resource not in amounts:
+                        amounts[resource] = [0] * len(pods)
+                    amounts[resource][at] += amount
+        columns = {resource: np.array(column, np.int64) for resource, column in amounts.items()}
+        trial.shift(np.fromiter(pods, np.int64, len(pods)), columns, sign)
 
 
 def best(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates that kube-scheduler could pick: least harm first; more than one is an exact tie."""
-    preferred = max(_preference(each) for each in candidates)
-    return [each for each in candidates if _preference(each) == preferred]
+    preferences = [_preference(each) for each in candidates]
+    preferred = max(preferences)
+    return [each for each, preference in zip(candidates, preferences, strict=True) if preference == preferred]
 
 
 def _preference(candidate: Candidate) -> tuple[float, ...]:
-    """Fewest budget violations, lowest top priority, lowest sum, fewest pods, latest start among those of top priority."""
+    """Fewest budget violations, lowest top priority, lowest sum, fewest pods, latest start of the top ones."""
     priorities = [pod.priority for pod in candidate.victims]
     top = [pod for pod in candidate.victims if pod.priority == max(priorities)]
-    earliest = min(pod.status.start_time or NOT_STARTED for pod in top)
+    earliest = min(started(pod) for pod in top)
     total = sum(priority + 2**31 for priority in priorities)
     return -candidate.violations, -max(priorities), -total, -len(priorities), _seconds(earliest)
 

@@ -25,7 +25,7 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 class DynamicResources:
     configurable_at = ("reserve", "preBind")
-    local = True
+    local = "node"
 
     def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
         """`filterTimeout` and `bindingTimeout` are taken, and mean nothing while there is no allocator."""

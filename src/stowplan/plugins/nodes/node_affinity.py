@@ -27,7 +27,8 @@ CONFLICT = "pod affinity terms conflict"
 
 class NodeAffinity:
     configurable_at = ("preScore",)
-    local = filters_by_row = True
+    local = "node"
+    filters_by_row = True
 
     def __init__(self, added_affinity: Mapping[str, Any] | None = None) -> None:
         """`addedAffinity`: node affinity that every pod of this profile has besides its own."""

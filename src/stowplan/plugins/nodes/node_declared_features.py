@@ -14,7 +14,8 @@ REASON = "node(s) didn't match Pod's required features"
 
 
 class NodeDeclaredFeatures:
-    local = filters_by_row = True
+    local = "node"
+    filters_by_row = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:  # noqa: ARG002
         return None if needed_features(pod) else SKIP

@@ -11,7 +11,7 @@ from stowplan.objects.pods import Pod
 
 
 class NodeName:
-    local = True
+    local = "node"
 
     def filters_by_row(self, pod: Pod) -> bool:
         """The name that a pod asks for is not part of its shape."""

@@ -17,7 +17,8 @@ REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
 class NodePorts:
-    local = filters_by_row = True
+    local = "pods"
+    filters_by_row = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:  # noqa: ARG002
         return None if pod.shape.host_ports else SKIP

@@ -27,7 +27,8 @@ DEFAULT_RESOURCES = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 
 
 class NodeResourcesFit:
     configurable_at = ("preFilter", "preScore")
-    local = filters_by_row = scores_by_row = True
+    local = "resources"
+    filters_by_row = scores_by_row = True
 
     def __init__(
         self,

@@ -16,7 +16,8 @@ REASON = "node(s) were unschedulable"
 
 
 class NodeUnschedulable:
-    local = filters_by_row = True
+    local = "node"
+    filters_by_row = True
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         cordoned = nodes.unschedulable

@@ -23,7 +23,7 @@ REASON = "node(s) exceed max volume count"
 
 
 class NodeVolumeLimits:
-    local = True
+    local = "pods"
 
     def __init__(self) -> None:
         self._drivers = Derived(CSINode, Drivers)

@@ -20,7 +20,8 @@ REASON = "node(s) had untolerated taint(s)"
 
 class TaintToleration:
     configurable_at = ("preScore",)
-    local = filters_by_row = True
+    local = "node"
+    filters_by_row = True
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         if nodes.taints.all_empty():

@@ -54,7 +54,7 @@ class Claims:
 
 class VolumeBinding:
     configurable_at = ("preScore", "reserve", "preBind")
-    local = True
+    local = "node"
 
     def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:
         """`bindTimeoutSeconds`: how long a pod waits for its volumes. `shape` is for a feature that is off."""

@@ -24,7 +24,7 @@ KEYS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 
 
 class VolumeZone:
-    local = True
+    local = "node"
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
         places = _places(pod, cluster)

@@ -1,0 +1,91 @@
+"""Policies written for one node at a time, by those who do not (yet) think in columns.
+
+    @per_node
+    class OnSsd:
+        def fits(self, pod: Pod, node: OneNode) -> str | None:
+            return None if node.labels.get("disk") == "ssd" else "node(s) had no ssd"
+
+        def rate(self, pod: Pod, node: OneNode) -> int:
+            return node.free("cpu") * 100 // node.allocatable("cpu")
+
+`fits` becomes `filter`, `rate` becomes `score`. It is slow, since every node is looked at in Python; but it is right,
+and later it is the twin that the array version is checked against (`checks.check_plugin`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.views import Nodes, OneNode
+from stowplan.framework.verdict import Reject
+from stowplan.objects.pods import Pod
+
+# Why a node is refused; with False beside it if evicting pods could not help.
+Refusal: TypeAlias = str | tuple[str, bool]
+
+
+class Fits(Protocol):
+    def fits(self, pod: Pod, node: OneNode) -> Refusal | list[Refusal] | None:
+        """None to accept the node, else the reason against it, or all the reasons."""
+
+
+class Rates(Protocol):
+    def rate(self, pod: Pod, node: OneNode) -> int:
+        """0 to 100, the better the higher."""
+
+
+Policy = TypeVar("Policy")
+
+
+def per_node(policy: type[Policy]) -> type[Policy]:
+    """Make a plugin of a class with `fits`, `rate` or both; what it already has as a plugin it keeps."""
+    for own, point, adapted in (("fits", "filter", filter_each), ("rate", "score", score_each)):
+        if hasattr(policy, own) and not hasattr(policy, point):
+            setattr(policy, point, adapted)
+    if not hasattr(policy, "filter") and not hasattr(policy, "score"):
+        raise TypeError(f"{policy.__name__} has neither fits(pod, node) nor rate(pod, node)")
+    return policy
+
+
+def filter_each(policy: Fits, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+    """A filter made of `fits`. A node's reasons keep their order: first everybody's first one, then the second …"""
+    refusals = [_refusals(policy.fits(pod, node), node.name) for node in nodes]
+    for turn in range(max(map(len, refusals), default=0)):
+        given = [each[turn] if turn < len(each) else None for each in refusals]
+        for reason in dict.fromkeys(each[0] for each in given if each is not None):
+            yield Reject(_mask(given, {(reason, True), (reason, False)}), reason, _mask(given, {(reason, True)}))
+
+
+def score_each(policy: Rates, pod: Pod, nodes: Nodes) -> Ints:
+    """A score made of `rate`."""
+    return np.fromiter((_rating(policy.rate(pod, node), node.name) for node in nodes), np.int64, len(nodes))
+
+
+def _mask(given: list[tuple[str, bool] | None], wanted: set[tuple[str, bool]]) -> Bools:
+    return np.array([each in wanted for each in given], np.bool_)
+
+
+def _refusals(answer: Any, node: str) -> list[tuple[str, bool]]:
+    each = answer if isinstance(answer, list) else [] if answer is None else [answer]
+    return [_refusal(refusal, node) for refusal in each]
+
+
+def _refusal(answer: Any, node: str) -> tuple[str, bool]:
+    match answer:
+        case str(reason):
+            return reason, True
+        case (str(reason), bool(resolvable)):
+            return reason, resolvable
+    raise TypeError(f"fits answered {answer!r} for node {node}; None, a reason or (reason, resolvable) was due")
+
+
+def _rating(answer: Any, node: str) -> int:
+    try:
+        return operator.index(answer)
+    except TypeError:
+        raise TypeError(f"rate answered {answer!r} for node {node}; a whole number was due") from None
