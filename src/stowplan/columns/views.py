@@ -177,6 +177,10 @@ class Nodes:
         picked.flags.writeable = False
         return picked
 
+    def copied(self, column: Any) -> Any:
+        """The same as an array of one's own, whatever becomes of the column."""
+        return column[: len(self.rows)].copy() if self._whole else column[self.rows]
+
     def over_all_rows(self, mask: Bools) -> Ints:
         """A mask of these nodes as 0 and 1 over all rows of the table, for `Tally.by_code`."""
         spread = np.zeros(self._table.capacity, np.int64)

@@ -157,7 +157,7 @@ class Evaluation:
         filters = self.filters()
         steady = leading(filters, self.pod)
         answers = self.steady(steady)
-        verdict_of = answers.columns["verdict"][self.nodes.rows]
+        verdict_of = self.nodes.copied(answers.columns["verdict"])
         rest = filters[len(steady) :]
         if rest:
             left = np.flatnonzero(verdict_of == FEASIBLE)
@@ -247,7 +247,7 @@ class Evaluation:
         column = None if self.answers is None else self.answers.columns.get(bound.name)
         if column is None or not len(nodes):
             return ask_score(bound, self.pod, nodes)
-        return column[nodes.rows]  # type: ignore[no-any-return]
+        return nodes.copied(column)  # type: ignore[no-any-return]
 
     # -- post-filters
 
