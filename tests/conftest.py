@@ -1,17 +1,25 @@
-"""Hypothesis profiles: `ci` repeats itself exactly and is quick, `full` looks further (STOWPLAN_HYPOTHESIS=full)."""
+"""Hypothesis profiles, chosen by STOWPLAN_HYPOTHESIS.
+
+ci      (unless told otherwise) repeats itself exactly and is quick
+full    looks much further, at other examples each time
+hasty   as ci, but shows the first failure as it was found: finding a simpler one may take minutes
+"""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
-QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-
-settings.register_profile(
-    "ci", deadline=None, derandomize=True, max_examples=80, stateful_step_count=30, suppress_health_check=QUIET
+ci = settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=80,
+    stateful_step_count=30,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-settings.register_profile(
-    "full", deadline=None, max_examples=2000, stateful_step_count=60, suppress_health_check=QUIET, print_blob=True
-)
+settings.register_profile("ci", ci)
+settings.register_profile("full", ci, derandomize=False, max_examples=2000, stateful_step_count=60, print_blob=True)
+settings.register_profile("hasty", ci, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("STOWPLAN_HYPOTHESIS", "ci"))

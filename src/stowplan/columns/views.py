@@ -375,10 +375,15 @@ class OneNode:
 
 
 class Cluster:
-    """The whole cluster: all nodes, all objects, and counts over domains."""
+    """The whole cluster: all nodes, all objects, and counts over domains.
 
-    def __init__(self, state: ClusterState) -> None:
+    `notes` is for what a plugin wants to remember from one step of a decision to the next, under its own name; it lasts
+    as long as the decision, what-ifs within it included.
+    """
+
+    def __init__(self, state: ClusterState, notes: dict[str, Any] | None = None) -> None:
         self._state = state
+        self.notes: dict[str, Any] = {} if notes is None else notes
 
     @cached_property
     def nodes(self) -> Nodes:

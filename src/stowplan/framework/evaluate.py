@@ -220,7 +220,7 @@ class Evaluation:
 
     def view(self, rows: Rows) -> Nodes:
         """These rows as they are now: what was read before a trial changed something must not be read again."""
-        return Nodes(self.state, rows, False, Cluster(self.state))
+        return Nodes(self.state, rows, False, Cluster(self.state, self.cluster.notes))
 
     # -- scores
 

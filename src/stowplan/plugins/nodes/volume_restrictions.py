@@ -4,8 +4,8 @@ Disks clash on one node; a claim for one pod only clashes wherever its other pod
 
 How kube-scheduler counts claims in use is part of what it decides. PreFilter counts each taken claim once, however many
 pods use it; from then on, every pod that comes or goes in a what-if counts for each volume with the *name* of such a
-claim, whatever its namespace. So of two pods that share a claim, evicting one is enough. `pre_filter` therefore keeps
-what it counted for `filter`; for any other pod than the last one, `filter` counts afresh.
+claim, whatever its namespace. So of two pods that share a claim, evicting one is enough. `pre_filter` therefore notes
+what it counted for `filter`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.shape import disks
 from stowplan.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim, not_found
 
+NAME = "VolumeRestrictions"
 DISK_TAKEN = "node(s) had no available disk"
 CLAIM_TAKEN = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
@@ -29,16 +30,13 @@ CLAIM_TAKEN = (
 
 
 class VolumeRestrictions:
-    def __init__(self) -> None:
-        self._counted = ("", 0, 0)  # a pod's uid, how many of its claims were taken, how often their names were mounted
-
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
         for name in _claim_names(pod):
             if cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}") is None:
                 return Refuse((not_found("persistentvolumeclaim", name),), resolvable=False)
         exclusive = _exclusive(pod, cluster)
         taken = _taken(exclusive, pod, cluster)
-        self._counted = (pod.uid, taken, _mounted(exclusive, cluster))
+        cluster.notes[NAME] = (taken, _mounted(exclusive, cluster))
         return None if taken or _rivals(pod) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
@@ -47,10 +45,14 @@ class VolumeRestrictions:
         if self._conflicts(pod, nodes.cluster) > 0:
             yield Reject(~disk_taken, CLAIM_TAKEN)
 
-    def _conflicts(self, pod: Pod, cluster: Cluster) -> int:
+    @staticmethod
+    def _conflicts(pod: Pod, cluster: Cluster) -> int:
+        """How many of the pod's claims are in use, in kube-scheduler's way of counting (what-ifs may go below 0)."""
         exclusive = _exclusive(pod, cluster)
-        uid, taken, mounted = self._counted
-        return taken + _mounted(exclusive, cluster) - mounted if uid == pod.uid else _taken(exclusive, pod, cluster)
+        if NAME not in cluster.notes:  # the pre-filter is switched off
+            return _taken(exclusive, pod, cluster)
+        taken, mounted = cluster.notes[NAME]
+        return int(taken + _mounted(exclusive, cluster) - mounted)
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Delete",), hint="freed_a_volume")
