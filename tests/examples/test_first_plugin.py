@@ -1,0 +1,39 @@
+"""The first example works as its page says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from stowplan.apps import wiring
+from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster
+from stowplan.framework.checks import check_plugin
+from stowplan.framework.evaluate import schedule_one
+from stowplan.objects.changes import Put
+
+from tests.builders import a_node, a_pod
+
+CONFIG = Path(__file__).parents[2] / "examples" / "01-first-plugin" / "config.yaml"
+
+
+def test_three_flavours_end_up_one_of_each_on_every_node() -> None:
+    _, profiles = wiring.read_configuration(CONFIG)
+    state = ClusterState()
+    for name in ("a", "b", "c"):
+        state.apply(Put(a_node(name=name)))
+    for number in range(9):
+        flavour = ("gold", "silver", "bronze")[number % 3]
+        pod = a_pod(name=f"p{number}", namespace=f"team-{number % 2}", labels={"flavour": flavour})
+        decision = schedule_one(pod, state, profiles["flavoured"])
+        assert decision.node is not None, decision.full_message
+        state.add_pod(pod, decision.node)
+    landed = Counter((node.name, pod.labels["flavour"]) for node in Cluster(state).nodes for pod in node.pods)
+    assert set(landed.values()) == {1} and len(landed) == 9
+
+
+def test_it_keeps_the_contract_of_plugins() -> None:
+    _, profiles = wiring.read_configuration(CONFIG)
+    plugin = profiles["flavoured"].plugin("flavour.py:Flavour")
+    assert check_plugin(plugin) == []
+
