@@ -56,10 +56,18 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             scenario = json.loads(line)
         except ValueError as error:
             raise ConfigError(f"not JSON: {error}", file=str(file), path=f"line {number}") from None
-        if not isinstance(scenario, dict) or {"id", "cluster", "pod"} - scenario.keys():
-            remedy = "a record is an object with id, config, cluster, pod and expect"
+        if not _is_record(scenario):
+            remedy = "a record is an object with id, config, cluster (an object of lists), pod and expect"
             raise ConfigError("not a record", file=str(file), path=f"line {number}", remedy=remedy)
         yield file, scenario
+
+
+def _is_record(found: Any) -> bool:
+    if not isinstance(found, dict) or {"id", "cluster", "pod"} - found.keys():
+        return False
+    shapes = (found["cluster"], found["pod"], found.get("config") or {}, found.get("expect") or {})
+    lists = found["cluster"].values() if isinstance(found["cluster"], dict) else ()
+    return all(isinstance(shape, dict) for shape in shapes) and all(isinstance(each or [], list) for each in lists)
 
 
 def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, Any, Any]]]:

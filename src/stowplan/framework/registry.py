@@ -115,7 +115,7 @@ def _check_keywords(plugin: type, args: Mapping[str, Any], keywords: Mapping[str
             and name not in keywords
             and parameter.kind is not parameter.VAR_POSITIONAL
         ):
-            raise ConfigError(f"argument {name!r} is missing", path=where)
+            raise ConfigError(f"argument {name!r} is missing", path=where, remedy="it has no default; give it here")
 
 
 def _one_of(wanted: str, names: list[str]) -> str:

@@ -79,6 +79,7 @@ def without_nulls(data: Any) -> Any:
 
 def _explained(kind: type, data: Any, error: msgspec.ValidationError) -> ConfigError:
     problem, _, path = str(error).partition(" - at `$")
-    name = data.get("metadata", {}).get("name", "") if isinstance(data, Mapping) else ""
+    metadata = data.get("metadata") if isinstance(data, Mapping) else None
+    name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
     where = f"{kind.__name__} {name}".strip() + f": {path.rstrip('`').lstrip('.')}" * bool(path)
     return ConfigError(problem[:1].lower() + problem[1:], path=where)
