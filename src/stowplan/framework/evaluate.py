@@ -268,6 +268,9 @@ class Evaluation:
             verdict_of[at] = book.number(verdict)
         return [None if number == FEASIBLE else book.verdicts[number] for number in verdict_of.tolist()]
 
+    def pre_filtered(self, plugin: str) -> bool:
+        return plugin in self.narrowed.asked
+
     def local(self) -> str:
         """The most that any filter for this pod looks at: "node", "resources", "pods" of one node, or "" for more."""
         return min((getattr(bound.plugin, "local", "") for bound in self.filters()), key=LOCALITY.index, default="node")

@@ -3,28 +3,29 @@
 The constructor is the configuration: YAML `args` become keyword arguments (camelCase to snake_case), an unknown one is
 an error. Methods see the pod, and the cluster as read-only columns; they do no I/O, read no clock, draw no number.
 
-A plugin says at which further points a configuration may list it (`configurable_at`) where kube-scheduler splits in two
-what is one method here: score is PreScore, Score and NormalizeScore.
+Class attributes that a plugin may have, all optional:
+
+    configurable_at   further points at which a configuration may list it, where kube-scheduler splits in two what is
+                      one method here (score is PreScore, Score and NormalizeScore)
+    local             how much of a node its filter looks at, if at nothing but that node: "node" (the object alone),
+                      "resources" (and what pods take of it), "pods" (and the pods there); preemption then tries many
+                      nodes at once
+    filters_by_row    its filter's answer for a node depends on the pod's shape and that row alone, so it may be kept
+    scores_by_row     the same for its score
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from stowplan.columns.arrays import Ints
+from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.verdict import Decision, Only, PostFilterResult, Refuse, Reject, _Skip
+from stowplan.framework.verdict import Decision, Only, PostFilterResult, Refuse, Reject, Verdict, _Skip
 from stowplan.objects.pods import Pod
-
-
-class Plugin(Protocol):
-    """Anything with at least one of the methods below."""
-
-    configurable_at: ClassVar[tuple[str, ...]]
 
 
 @runtime_checkable
@@ -54,18 +55,27 @@ class Filter(Protocol):
 class Evaluator(Protocol):
     """What a post-filter may ask for: would the pod pass, if the cluster were otherwise?"""
 
-    state: ClusterState
+    @property
+    def state(self) -> ClusterState:
+        """The state to try things on (`state.trial()`)."""
 
-    def passes(self, nodes: Nodes) -> Ints | Any:
-        """Which of these nodes the pod would get past all filters on, as things stand (in a trial, say)."""
+    @property
+    def nodes(self) -> Nodes:
+        """All nodes of the decision."""
+
+    def pre_filtered(self, plugin: str) -> bool:
+        """Did this plugin's pre-filter have its turn?"""
+
+    def verdicts(self, rows: Rows) -> list[Verdict | None]:
+        """What the filters say about these rows as things stand now (in a trial, say); None for a feasible one."""
 
     def local(self) -> str:
-        """Does every filter that applies judge a node by that node alone?"""
+        """The most that any filter for this pod looks at (the words of `local`, "" for more)."""
 
 
 @runtime_checkable
 class PostFilter(Protocol):
-    def post_filter(self, pod: Pod, decision: Decision, evaluator: Any) -> PostFilterResult:
+    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
         """No node was feasible: can room be made?"""
 
 

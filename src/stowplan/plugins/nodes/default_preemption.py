@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.state import ClusterState, Placed
 from stowplan.columns.trial import Trial
 from stowplan.columns.views import Cluster
-from stowplan.framework.interfaces import Wake
+from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
 from stowplan.objects.disruption import Budgets, importance, started
 from stowplan.objects.pods import Pod
@@ -39,11 +39,11 @@ class DefaultPreemption:
         """How many candidates are enough: this percentage of the nodes, and at least this many."""
         self._percentage, self._absolute = min_candidate_nodes_percentage, min_candidate_nodes_absolute
 
-    def post_filter(self, pod: Pod, decision: Decision, evaluation: Any) -> PostFilterResult:
-        reason = self.ineligible(pod, decision, evaluation.state)
+    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
+        reason = self.ineligible(pod, decision, evaluator.state)
         if reason:
             return PostFilterResult((f"preemption: {reason}",))
-        found, refusals = self.dry_run(pod, decision, evaluation, enough=self._enough(len(decision.trail.names)))
+        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(len(decision.trail.names)))
         if not found:
             return PostFilterResult((f"preemption: {refusals.message(len(decision.trail.names))}",))
         return PostFilterResult(candidate=best(found)[0])
@@ -74,17 +74,17 @@ class DefaultPreemption:
     # -- the dry run
 
     def dry_run(
-        self, pod: Pod, decision: Decision, evaluation: Any, *, enough: int | None = None
+        self, pod: Pod, decision: Decision, evaluator: Evaluator, *, enough: int | None = None
     ) -> tuple[list[Candidate], Refusals]:
         """Candidates (up to `enough` of them, all if None) and the reasons of the nodes that are none."""
-        rows = evaluation.nodes.rows
+        rows = evaluator.nodes.rows
         if decision.refused is not None:
             rows = rows if decision.refused.code == "Unschedulable" else rows[:0]
         else:
             hopeless = decision.trail.unresolvable()
             rows = rows[(decision.trail.verdict_of != FEASIBLE) & ~hopeless]
-        run = DryRun(pod, evaluation)
-        together = max(enough or len(rows), 1) if evaluation.local() else 1
+        run = DryRun(pod, evaluator)
+        together = max(enough or len(rows), 1) if evaluator.local() else 1
         found: list[Candidate] = []
         for start in range(0, len(rows), together):
             found += run.try_rows(rows[start : start + together])
@@ -122,8 +122,8 @@ class Refusals:
 class DryRun:
     """Trying some nodes without the pods that may be evicted there."""
 
-    def __init__(self, pod: Pod, evaluation: Any) -> None:
-        self._pod, self._evaluation, self._state = pod, evaluation, evaluation.state
+    def __init__(self, pod: Pod, evaluator: Evaluator) -> None:
+        self._pod, self._evaluator, self._state = pod, evaluator, evaluator.state
         self._budgets = Budgets(self._state.store.budgets())
         self.refusals = Refusals()
 
@@ -134,7 +134,7 @@ class DryRun:
         if not lesser:
             return []
         with self._state.trial() as trial:
-            change = self._resources if self._evaluation.local() in ("node", "resources") else self._pods
+            change = self._resources if self._evaluator.local() in ("node", "resources") else self._pods
             change(trial, lesser, -1)
             open_rows = self._passing(np.fromiter(lesser, np.int64, len(lesser)), note=True)
             return list(self._reprieve({row: lesser[row] for row in open_rows}, trial, change))
@@ -146,7 +146,7 @@ class DryRun:
         return sorted(pods, key=lambda placed: importance(placed.pod))
 
     def _passing(self, rows: Rows, note: bool = False) -> list[int]:
-        verdicts = self._evaluation.verdicts(rows)
+        verdicts = self._evaluator.verdicts(rows)
         for verdict in verdicts if note else ():
             if verdict is not None:
                 self.refusals.add(verdict.reasons, 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Ints
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.interfaces import Wake
+from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, _Skip
 from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pods import Pod
@@ -44,9 +44,9 @@ class DynamicResources:
     def score(self, pod: Pod, nodes: Nodes) -> Ints | None:  # noqa: ARG002
         return np.zeros(len(nodes), np.int64)
 
-    def post_filter(self, pod: Pod, decision: Decision, evaluation: Any) -> PostFilterResult:  # noqa: ARG002
+    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
         """kube-scheduler's words; "not found" where another pre-filter ended the pod before this one's turn."""
-        if NAME not in evaluation.narrowed.asked:
+        if not evaluator.pre_filtered(NAME):
             return PostFilterResult(("not found",), settles=True)
         return PostFilterResult(("no new claims to deallocate",))
 
