@@ -7,22 +7,22 @@ rows are positions 0 … len(nodes)-1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Codes, Ints, Rows
+from stowplan.columns.arrays import Bools, Ints, Rows
+from stowplan.columns.one_node import OneNode
+from stowplan.columns.readings import Free, Interned, Labels, NameColumn, Resources
 from stowplan.columns.state import ClusterState, Placed
-from stowplan.columns.table import ABSENT, LabelColumn
+from stowplan.columns.table import ABSENT
 from stowplan.columns.tally import Tally
-from stowplan.columns.vocabulary import Vocabulary
 from stowplan.objects.affinity import PodQuery, Term, Weighted
 from stowplan.objects.meta import Object
-from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.selectors import NodeTerm, Requirement, Selector, field_matches
+from stowplan.objects.selectors import NodeTerm, Selector, field_matches
 from stowplan.objects.shape import Shape
 from stowplan.objects.taints import Taint
 from stowplan.objects.workloads import Namespace, Service
@@ -186,192 +186,6 @@ class Nodes:
         spread = np.zeros(self._table.capacity, np.int64)
         spread[self.rows] = mask
         return spread
-
-
-class NameColumn:
-    """Node names, compared without looking at each."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-
-    def __eq__(self, name: object) -> Bools:  # type: ignore[override]
-        found = np.zeros(len(self._nodes), np.bool_)
-        position = self._nodes.position(name) if isinstance(name, str) else None
-        if position is not None:
-            found[position] = True
-        return found
-
-    def __ne__(self, name: object) -> Bools:  # type: ignore[override]
-        return ~(self == name)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class Resources:
-    """A column per resource: `nodes.allocatable["cpu"]`. What nobody offers or takes is a column of zeros."""
-
-    def __init__(self, nodes: Nodes, columns: Mapping[str, Ints]) -> None:
-        self._nodes, self._columns = nodes, columns
-
-    def __getitem__(self, resource: str) -> Ints:
-        column = self._columns.get(resource)
-        if column is None:
-            return np.zeros(len(self._nodes), np.int64)
-        return self._nodes.pick(column)  # type: ignore[no-any-return]
-
-    def __contains__(self, resource: str) -> bool:
-        return resource in self._columns
-
-
-class Free:
-    """What each node has left: allocatable minus requested."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-
-    def __getitem__(self, resource: str) -> Ints:
-        return self._nodes.allocatable[resource] - self._nodes.requested[resource]
-
-
-class Interned(Generic[Value]):
-    """A column of values that many nodes share: ask about each distinct value once."""
-
-    def __init__(self, nodes: Nodes, codes: Codes, vocabulary: Vocabulary[Value]) -> None:
-        self._nodes, self._codes, self._vocabulary = nodes, codes, vocabulary
-
-    def all_empty(self) -> bool:
-        """Does no node in the cluster have any value at all?"""
-        return len(self._vocabulary.codes) == 1
-
-    def where(self, asked: Callable[[Value], bool]) -> Bools:
-        """Nodes whose value answers yes."""
-        return self._answers(asked, np.bool_)  # type: ignore[no-any-return]
-
-    def number(self, asked: Callable[[Value], int]) -> Ints:
-        """A number for each node, from its value."""
-        return self._answers(asked, np.int64)  # type: ignore[no-any-return]
-
-    def _answers(self, asked: Callable[[Value], Any], kind: type) -> Any:
-        table: Any = np.zeros(len(self._vocabulary), kind)
-        for value, code in self._vocabulary.codes.items():
-            table[code] = asked(value)
-        return table[self._nodes.pick(self._codes)]
-
-
-class Labels:
-    """The values of one label: `nodes.label("zone") == "a"`. A node without the label equals nothing."""
-
-    def __init__(self, nodes: Nodes, key: str, column: LabelColumn) -> None:
-        self.key = key
-        self._nodes, self._column = nodes, column
-
-    @property
-    def codes(self) -> Codes:
-        """A number per node: equal for equal values, 0 where the label is missing."""
-        return self._nodes.pick(self._column.codes)  # type: ignore[no-any-return]
-
-    @property
-    def all_codes(self) -> Codes:
-        """The same over all rows of the table, for `Tally.by_code`."""
-        return self._column.codes
-
-    @property
-    def size(self) -> int:
-        """More than any code."""
-        return len(self._column.values)
-
-    @property
-    def present(self) -> Bools:
-        return np.asarray(self.codes != ABSENT)
-
-    @property
-    def values(self) -> list[str | None]:
-        """Each node's value, None where the label is missing."""
-        return [self._column.values.values[code] for code in self.codes.tolist()]
-
-    def code(self, value: str) -> int | None:
-        """The number that stands for a value in `codes`; None if no node has it."""
-        return self._column.values.codes.get(value)
-
-    def __eq__(self, value: object) -> Bools:  # type: ignore[override]
-        code = self.code(value) if isinstance(value, str) else None
-        return np.zeros(len(self._nodes), np.bool_) if code is None else np.asarray(self.codes == code)
-
-    def __ne__(self, value: object) -> Bools:  # type: ignore[override]
-        return ~(self == value)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def meets(self, requirement: Requirement) -> Bools:
-        """Nodes whose value meets a condition on this label."""
-        return self._meeting(requirement)[self.codes]
-
-    def _meeting(self, requirement: Requirement) -> Bools:
-        """For each code, whether its value meets the condition."""
-        known = self._column.values.codes
-        match requirement.operator:
-            case "In" | "NotIn":
-                named = np.zeros(self.size, np.bool_)
-                named[[known[value] for value in requirement.values if value in known]] = True
-                return named if requirement.operator == "In" else ~named
-            case "Exists" | "DoesNotExist":
-                present = np.ones(self.size, np.bool_)
-                present[ABSENT] = False
-                return present if requirement.operator == "Exists" else ~present
-            case _:
-                compared = np.zeros(self.size, np.bool_)
-                for value, code in known.items():
-                    compared[code] = value is not None and requirement.compares(value)
-                return compared
-
-
-class OneNode:
-    """One node, for policies written node by node (`PerNode`) and for explanations."""
-
-    def __init__(self, state: ClusterState, row: int) -> None:
-        self._state, self._row = state, row
-
-    @property
-    def node(self) -> Node:
-        node = self._state.table.nodes[self._row]
-        assert node is not None, "views show live rows only"
-        return node
-
-    @property
-    def name(self) -> str:
-        return self.node.name
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return self.node.labels
-
-    @property
-    def taints(self) -> tuple[Taint, ...]:
-        return self.node.taints
-
-    @property
-    def unschedulable(self) -> bool:
-        return self.node.spec.unschedulable
-
-    def allocatable(self, resource: str) -> int:
-        return self._amount(self._state.table.allocatable, resource)
-
-    def requested(self, resource: str) -> int:
-        return self._amount(self._state.table.requested, resource)
-
-    def presumed(self, resource: str) -> int:
-        return self._amount(self._state.table.presumed, resource)
-
-    def free(self, resource: str) -> int:
-        return self.allocatable(resource) - self.requested(resource)
-
-    @property
-    def pods(self) -> list[Pod]:
-        return [placed.pod for placed in self._state.pods_on[self._row].values()]
-
-    def _amount(self, columns: Mapping[str, Ints], resource: str) -> int:
-        column = columns.get(resource)
-        return 0 if column is None else int(column[self._row])
 
 
 class Cluster:

@@ -22,7 +22,8 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.evaluate import VerdictBook, ask_filter, ask_score
+from stowplan.framework.asking import ask_filter, ask_score
+from stowplan.framework.book import VerdictBook
 from stowplan.framework.interfaces import points_of
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.profile import Bound

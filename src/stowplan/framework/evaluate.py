@@ -14,35 +14,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from stowplan.columns.arrays import Bools, Ints, Rows
+from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.kept import Answers
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
+from stowplan.framework.asking import ask, ask_filter, ask_score
+from stowplan.framework.book import LazyNames, VerdictBook, Verdicts
 from stowplan.framework.profile import Bound, Profile
 from stowplan.framework.verdict import (
     FEASIBLE,
     SKIP,
     UNRESOLVABLE,
-    UNSCHEDULABLE,
     Decision,
     Only,
     PostFilterResult,
     Refuse,
-    Reject,
     Trail,
     Verdict,
 )
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
-MAX_SCORE = 100
 LOCALITY = ("", "pods", "resources", "node")
-Verdicts: TypeAlias = npt.NDArray[np.int32]
 
 
 def schedule_one(
@@ -276,57 +272,6 @@ class Evaluation:
         return min((getattr(bound.plugin, "local", "") for bound in self.filters()), key=LOCALITY.index, default="node")
 
 
-class VerdictBook:
-    """Verdicts by number, each distinct one once. Numbers never change, so trails may share a book."""
-
-    def __init__(self) -> None:
-        self.verdicts: list[Verdict] = []
-        self._numbers: dict[Verdict, int] = {}
-
-    def number(self, verdict: Verdict) -> int:
-        number = self._numbers.setdefault(verdict, len(self.verdicts))
-        if number == len(self.verdicts):
-            self.verdicts.append(verdict)
-        return number
-
-    def enter(self, bound: Bound, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows) -> Bools | None:
-        """Write down one plugin's rejections of the nodes at `places`; which of them it hit, None for none."""
-        size = len(places)
-        hits = [reject for reject in rejects if checked(bound, reject, size).any()]
-        if not hits:
-            return None
-        if len(hits) > 60:
-            raise PluginError(bound.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together")
-        patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-        for bit, reject in enumerate(hits):
-            patterns |= reject.rows.astype(np.int64) << bit
-            if reject.resolvable is not True:
-                hopeless |= reject.rows & ~np.asarray(reject.resolvable)
-        for pattern in np.unique(patterns[patterns != 0]).tolist():
-            reasons = tuple(reject.reason for bit, reject in enumerate(hits) if pattern >> bit & 1)
-            for code, is_hopeless in ((UNSCHEDULABLE, False), (UNRESOLVABLE, True)):
-                these = places[(patterns == pattern) & (hopeless == is_hopeless)]
-                if len(these):
-                    verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
-        return np.asarray(patterns != 0)
-
-
-class LazyNames:
-    """The names of a view's nodes, made into a list only when somebody reads the trail."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes, self._length = nodes, len(nodes)
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, position: int) -> str:
-        return self._nodes.name_at(position)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._nodes.names)
-
-
 def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
     """One of the nodes with the highest total."""
     if not len(trail.feasible):
@@ -350,41 +295,3 @@ def nobody_satisfies(plugins: list[str]) -> str:
     if len(plugins) == 1:
         return f"node(s) didn't satisfy plugin {plugins[0]}"
     return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
-
-
-def ask(bound: Bound, method: str, *arguments: Any) -> Any:
-    """Call a plugin; whatever it raises becomes a PluginError with its name."""
-    try:
-        return getattr(bound.plugin, method)(*arguments)
-    except PluginError:
-        raise
-    except Exception as error:
-        raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
-
-
-def ask_filter(bound: Bound, pod: Pod, nodes: Nodes) -> list[Reject]:
-    try:
-        return list(bound.plugin.filter(pod, nodes))
-    except Exception as error:
-        raise PluginError(bound.name, "filter", f"{type(error).__name__}: {error}") from error
-
-
-def checked(bound: Bound, reject: Reject, size: int) -> Bools:
-    rows = getattr(reject, "rows", None)
-    if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
-        found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
-        raise PluginError(bound.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
-    return rows
-
-
-def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | None:
-    score = ask(bound, "score", pod, nodes)
-    if score is None:
-        return None
-    if not isinstance(score, np.ndarray) or score.dtype != np.int64 or score.shape != (len(nodes),):
-        found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
-        raise PluginError(bound.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
-    if (score.view(np.uint64) > MAX_SCORE).any():
-        wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
-        raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
-    return score

@@ -1,0 +1,53 @@
+"""Asking a plugin, and trusting no answer: what raises or has a wrong shape, type or range becomes a PluginError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.views import Nodes
+from stowplan.framework.profile import Bound
+from stowplan.framework.scoring import MAX_SCORE
+from stowplan.framework.verdict import Reject
+from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+
+
+def ask(bound: Bound, method: str, *arguments: Any) -> Any:
+    """Call a plugin; whatever it raises becomes a PluginError with its name."""
+    try:
+        return getattr(bound.plugin, method)(*arguments)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
+
+
+def ask_filter(bound: Bound, pod: Pod, nodes: Nodes) -> list[Reject]:
+    try:
+        return list(bound.plugin.filter(pod, nodes))
+    except Exception as error:
+        raise PluginError(bound.name, "filter", f"{type(error).__name__}: {error}") from error
+
+
+def checked(bound: Bound, reject: Reject, size: int) -> Bools:
+    rows = getattr(reject, "rows", None)
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
+        found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
+        raise PluginError(bound.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
+    return rows
+
+
+def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | None:
+    score = ask(bound, "score", pod, nodes)
+    if score is None:
+        return None
+    if not isinstance(score, np.ndarray) or score.dtype != np.int64 or score.shape != (len(nodes),):
+        found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
+        raise PluginError(bound.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
+    if (score.view(np.uint64) > MAX_SCORE).any():
+        wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
+        raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
+    return score

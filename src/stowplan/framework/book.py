@@ -1,0 +1,69 @@
+"""Writing down what filters said: each distinct verdict once, and names only when somebody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from stowplan.columns.arrays import Bools, Rows
+from stowplan.columns.views import Nodes
+from stowplan.framework.asking import checked
+from stowplan.framework.profile import Bound
+from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
+from stowplan.objects.errors import PluginError
+
+Verdicts: TypeAlias = npt.NDArray[np.int32]
+
+
+class VerdictBook:
+    """Verdicts by number, each distinct one once. Numbers never change, so trails may share a book."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self._numbers: dict[Verdict, int] = {}
+
+    def number(self, verdict: Verdict) -> int:
+        number = self._numbers.setdefault(verdict, len(self.verdicts))
+        if number == len(self.verdicts):
+            self.verdicts.append(verdict)
+        return number
+
+    def enter(self, bound: Bound, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows) -> Bools | None:
+        """Write down one plugin's rejections of the nodes at `places`; which of them it hit, None for none."""
+        size = len(places)
+        hits = [reject for reject in rejects if checked(bound, reject, size).any()]
+        if not hits:
+            return None
+        if len(hits) > 60:
+            raise PluginError(bound.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together")
+        patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+        for bit, reject in enumerate(hits):
+            patterns |= reject.rows.astype(np.int64) << bit
+            if reject.resolvable is not True:
+                hopeless |= reject.rows & ~np.asarray(reject.resolvable)
+        for pattern in np.unique(patterns[patterns != 0]).tolist():
+            reasons = tuple(reject.reason for bit, reject in enumerate(hits) if pattern >> bit & 1)
+            for code, is_hopeless in ((UNSCHEDULABLE, False), (UNRESOLVABLE, True)):
+                these = places[(patterns == pattern) & (hopeless == is_hopeless)]
+                if len(these):
+                    verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
+        return np.asarray(patterns != 0)
+
+
+class LazyNames:
+    """The names of a view's nodes, made into a list only when somebody reads the trail."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes, self._length = nodes, len(nodes)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, position: int) -> str:
+        return self._nodes.name_at(position)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes.names)
