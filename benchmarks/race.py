@@ -1,0 +1,66 @@
+"""Measuring side by side on a noisy machine: short batches in turns, then medians.
+
+A lane is something that is measured: each of its batches runs right after a few passes of the yardstick. Lanes of one
+race take turns batch by batch, so that a slow moment of the machine hits all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from benchmarks.yardstick import Yardstick
+
+ROUNDS = 20
+
+
+class Lane:
+    """`batch` does some work and answers how many seconds of it count, and how many decisions that was."""
+
+    def __init__(self, batch: Callable[[], tuple[float, int]], yardstick: Yardstick) -> None:
+        self._batch, self._yardstick = batch, yardstick
+        self._costs: list[float] = []
+        self._passes: list[float] = []
+        self.seconds, self.decisions = 0.0, 0
+
+    def run(self) -> None:
+        self._passes.append(self._yardstick.seconds())
+        seconds, decisions = self._batch()
+        self._costs.append(seconds / decisions)
+        self.seconds += seconds
+        self.decisions += decisions
+
+    @property
+    def microseconds(self) -> float:
+        return 1e6 * median(self._costs)
+
+    @property
+    def pass_microseconds(self) -> float:
+        return 1e6 * median(self._passes)
+
+    @property
+    def yardsticks(self) -> float:
+        return median(cost / one for cost, one in zip(self._costs, self._passes, strict=True))
+
+    def ratio_to(self, other: Lane) -> float:
+        """How many times the cost of another lane of the same race."""
+        return median(mine / its for mine, its in zip(self._costs, other._costs, strict=True))
+
+    def forget(self) -> None:
+        self._costs, self._passes, self.seconds, self.decisions = [], [], 0.0, 0
+
+
+def race(lanes: Sequence[Lane], rounds: int) -> None:
+    """All lanes in turns; a first batch of each is for warming up and does not count."""
+    gc.collect()
+    gc.freeze()  # a collection during one lane's batch must not walk the clusters of the others
+    try:
+        for lane in lanes:
+            lane.run()
+            lane.forget()
+        for _ in range(rounds):
+            for lane in lanes:
+                lane.run()
+    finally:
+        gc.unfreeze()
