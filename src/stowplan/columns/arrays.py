@@ -10,7 +10,7 @@ import numpy.typing as npt
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Codes: TypeAlias = npt.NDArray[np.int32]
+Codes: TypeAlias = npt.NDArray[np.int64]  # as wide as an index, so that gathering need not convert
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 

@@ -29,15 +29,22 @@ _NO_NODE = Node()
 class LabelColumn:
     """One label key: the code of each row's value, `ABSENT` where the label is not there."""
 
-    __slots__ = ("codes", "values")
+    __slots__ = ("codes", "labelled", "values")
 
     def __init__(self, capacity: int) -> None:
-        self.codes: Codes = np.zeros(capacity, np.int32)
+        self.codes: Codes = np.zeros(capacity, np.int64)
         self.values: Vocabulary[str | None] = Vocabulary(None)
+        self.labelled = 0  # rows that have the label
+
+    @property
+    def distinct(self) -> bool:
+        """Does every node have a value of its own, as with hostnames?"""
+        return self.labelled == len(self.values.codes) - 1
 
     def put(self, row: int, value: str | None) -> None:
         old = int(self.codes[row])
         self.codes[row] = ABSENT if value is None else self.values.hold(value)
+        self.labelled += (value is not None) - (old != ABSENT)
         if old != ABSENT:
             self.values.release(old)
 
@@ -64,8 +71,8 @@ class NodeTable:
         self.requested: dict[str, Ints] = {}
         self.presumed: dict[str, Ints] = {name: np.zeros(self.capacity, np.int64) for name in ("cpu", "memory")}
         self.unschedulable: Bools = np.zeros(self.capacity, np.bool_)
-        self.taint_code: Codes = np.zeros(self.capacity, np.int32)
-        self.feature_code: Codes = np.zeros(self.capacity, np.int32)
+        self.taint_code: Codes = np.zeros(self.capacity, np.int64)
+        self.feature_code: Codes = np.zeros(self.capacity, np.int64)
         self.version: Ints = np.zeros(self.capacity, np.int64)
         self.taints: Vocabulary[tuple[Taint, ...]] = Vocabulary(())
         self.features: Vocabulary[frozenset[str]] = Vocabulary(frozenset())

@@ -78,10 +78,11 @@ class Tally:
             array = dense
         return array[rows]
 
-    def by_code(self, codes: Codes, size: int, among: Ints | None = None) -> Ints:
+    def by_code(self, codes: Codes, size: int, among: Ints | None = None, *, distinct: bool = False) -> Ints:
         """The counts summed up per code (the value of a topology key, say).
 
         `codes` has the code of every row; `among`, if given, is 1 for the rows that count and 0 for the others.
+        `distinct` says that no two rows share a code but 0, so that nothing needs adding up; what 0 gets is then void.
         """
         if self._array is None:
             rows, counts = self.sparse()
@@ -90,4 +91,8 @@ class Tally:
             counts = self._array
             codes, among = codes[: len(counts)], None if among is None else among[: len(counts)]
         weights = counts if among is None else counts * among
+        if distinct:
+            sums = np.zeros(size, np.int64)
+            sums[codes] = weights
+            return sums
         return np.bincount(codes, weights=weights, minlength=size).astype(np.int64)

@@ -267,7 +267,8 @@ class Cluster:
         column = self._state.table.label(key)
         if unlabelled and among is None:  # rows of nodes that are gone have no label either
             among = self.nodes.over_all_rows(np.ones(len(self.nodes), np.bool_))
-        sums = tally.by_code(column.codes, len(column.values), among)
+        distinct = column.distinct and not unlabelled
+        sums = tally.by_code(column.codes, len(column.values), among, distinct=distinct)
         if not unlabelled:
             sums[ABSENT] = 0
         return sums

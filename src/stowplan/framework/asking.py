@@ -40,14 +40,14 @@ def checked(bound: Bound, reject: Reject, size: int) -> Bools:
     return rows
 
 
-def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | None:
+def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | int | None:
     score = ask(bound, "score", pod, nodes)
-    if score is None:
-        return None
+    if score is None or (type(score) is int and 0 <= score <= MAX_SCORE):
+        return score
     if not isinstance(score, np.ndarray) or score.dtype != np.int64 or score.shape != (len(nodes),):
         found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
         raise PluginError(bound.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
-    if (score.view(np.uint64) > MAX_SCORE).any():
+    if len(score) and int(score.view(np.uint64).max()) > MAX_SCORE:  # below 0 is far above 100 without a sign
         wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
         raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
     return score

@@ -39,6 +39,8 @@ class VerdictBook:
             return None
         if len(hits) > 60:
             raise PluginError(bound.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together")
+        if len(hits) == 1:
+            return self._enter_one(bound.name, hits[0], verdict_of, places)
         patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         for bit, reject in enumerate(hits):
             patterns |= reject.rows.astype(np.int64) << bit
@@ -51,6 +53,19 @@ class VerdictBook:
                 if len(these):
                     verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
         return np.asarray(patterns != 0)
+
+    def _enter_one(self, plugin: str, reject: Reject, verdict_of: Verdicts, places: Rows) -> Bools:
+        """What nearly every plugin does: one reason for all the nodes it refuses."""
+        rows, resolvable = reject.rows, reject.resolvable
+        helps = np.broadcast_to(resolvable, len(rows))[rows] if not isinstance(resolvable, bool) else None
+        these = places[rows]
+        if helps is None or helps.all() or not helps.any():
+            code = UNSCHEDULABLE if (resolvable if helps is None else helps.all()) else UNRESOLVABLE
+            verdict_of[these] = self.number(Verdict(plugin, code, (reject.reason,)))
+        else:
+            verdict_of[these[helps]] = self.number(Verdict(plugin, UNSCHEDULABLE, (reject.reason,)))
+            verdict_of[these[~helps]] = self.number(Verdict(plugin, UNRESOLVABLE, (reject.reason,)))
+        return rows
 
 
 class LazyNames:

@@ -24,6 +24,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.asking import ask_filter, ask_score
 from stowplan.framework.book import VerdictBook
+from stowplan.framework.evaluate import LOCALITY
 from stowplan.framework.interfaces import points_of
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.profile import Bound
@@ -71,6 +72,8 @@ def _unsound(plugin: Any) -> Iterator[str]:
         yield "it has no method of any extension point; give it filter or score"
     if hasattr(plugin, "reserve") != hasattr(plugin, "unreserve"):
         yield "reserve and unreserve go together, and it has one of them only"
+    if getattr(plugin, "local", "") not in LOCALITY:
+        yield f"local is {plugin.local!r}, and may be one of {', '.join(filter(None, LOCALITY))}"
     for wake in plugin.wakes_on() if hasattr(plugin, "wakes_on") else ():
         if wake.hint and not callable(getattr(plugin, wake.hint, None)):
             yield f"wakes_on names the hint {wake.hint!r}, and there is no such method"

@@ -234,12 +234,16 @@ class Evaluation:
             splits = "preScore" in getattr(bound.plugin, "configurable_at", ())
             if score is None and splits and bound.name not in pre_scored:
                 # Saying "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
-                score = np.zeros(len(nodes), np.int64)
+                score = 0
+            if isinstance(score, int):
+                trail.totals += score * bound.weight
+                score = np.broadcast_to(np.int64(score), len(nodes))
+            elif score is not None:
+                trail.totals += score if bound.weight == 1 else score * bound.weight
             if score is not None:
                 trail.scores[bound.name] = (bound.weight, score)
-                trail.totals += score if bound.weight == 1 else score * bound.weight
 
-    def score_of(self, bound: Bound, nodes: Nodes) -> Ints | None:
+    def score_of(self, bound: Bound, nodes: Nodes) -> Ints | int | None:
         column = None if self.answers is None else self.answers.columns.get(bound.name)
         if column is None or not len(nodes):
             return ask_score(bound, self.pod, nodes)
@@ -279,7 +283,7 @@ def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
     if generator is None:
         return trail.names[int(trail.feasible[int(trail.totals.argmax())])]
     best = np.flatnonzero(trail.totals == trail.totals.max())
-    return trail.names[int(trail.feasible[int(generator.choice(best))])]
+    return trail.names[int(trail.feasible[int(best[int(generator.integers(len(best)))])])]
 
 
 def leading(filters: tuple[Bound, ...], pod: Pod) -> tuple[Bound, ...]:

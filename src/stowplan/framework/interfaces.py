@@ -81,8 +81,8 @@ class PostFilter(Protocol):
 
 @runtime_checkable
 class Score(Protocol):
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
-        """0 to 100 for each of these feasible nodes; None to have no say for this pod."""
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | int | None:
+        """0 to 100 for each of these feasible nodes; one number for all; None to have no say for this pod."""
 
 
 @runtime_checkable

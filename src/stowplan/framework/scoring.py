@@ -8,6 +8,7 @@ from stowplan.columns.arrays import Floats, Ints
 
 MAX_SCORE = 100
 EXACT_AS_FLOAT = 2**52
+FEW = 256  # up to so many numbers it is calls that cost, not divisions
 
 
 def normalized(raw: Ints, *, reverse: bool = False) -> Ints:
@@ -26,10 +27,13 @@ def percent(part: Ints, whole: Ints) -> Ints:
     the next integer, so truncating it is exact.
     """
     scaled = part * MAX_SCORE
-    if int(whole.max(initial=0)) < EXACT_AS_FLOAT // MAX_SCORE:
+    if len(whole) > FEW and int(whole.max()) < EXACT_AS_FLOAT // MAX_SCORE:
         return (scaled.astype(np.float64) / whole.astype(np.float64)).astype(np.int64)
-    # What does not fit into 64 bits has wrapped around, here as in Go, and may be negative; Go truncates.
-    return np.sign(scaled) * (np.abs(scaled) // whole)
+    quotient = scaled // whole
+    if len(scaled) and int(scaled.min()) < 0:
+        # What does not fit into 64 bits has wrapped around, here as in Go; and Go truncates.
+        quotient = np.sign(scaled) * (np.abs(scaled) // whole)
+    return quotient
 
 
 def rounded(numbers: Floats) -> Ints:

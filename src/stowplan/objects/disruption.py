@@ -23,6 +23,8 @@ class Budgets:
 
     def split(self, items: Sequence[Item], pod_of: Callable[[Item], Pod]) -> tuple[list[Item], list[Item]]:
         """Pods (the most important first) whose eviction would violate a budget, and the others."""
+        if not self._budgets:
+            return [], list(items)
         left = [budget.status.disruptions_allowed for budget, _ in self._budgets]
         violating: list[Item] = []
         others: list[Item] = []

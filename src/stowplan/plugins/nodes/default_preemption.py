@@ -28,6 +28,8 @@ TERMINATING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
 
+SMALLEST_LOT = 32  # nodes tried at once, where that is possible; fewer would cost as much
+
 PodsByRow: TypeAlias = dict[int, list[Placed]]
 Change: TypeAlias = Callable[[Trial, PodsByRow, int], None]
 
@@ -84,11 +86,13 @@ class DefaultPreemption:
             hopeless = decision.trail.unresolvable()
             rows = rows[(decision.trail.verdict_of != FEASIBLE) & ~hopeless]
         run = DryRun(pod, evaluator)
-        together = max(enough or len(rows), 1) if evaluator.local() else 1
+        wanted = len(rows) if enough is None else enough
         found: list[Candidate] = []
-        for start in range(0, len(rows), together):
-            found += run.try_rows(rows[start : start + together])
-            if enough is not None and len(found) >= enough and any(each.violations == 0 for each in found):
+        while len(rows):
+            together = max(wanted - len(found), SMALLEST_LOT) if evaluator.local() else 1
+            found += run.try_rows(rows[:together])
+            rows = rows[together:]
+            if len(found) >= wanted and any(each.violations == 0 for each in found):
                 break
         return found, run.refusals
 

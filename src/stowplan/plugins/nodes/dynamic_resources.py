@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.columns.arrays import Ints
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, _Skip
@@ -41,8 +40,8 @@ class DynamicResources:
         if refused is not None:  # reached only where a configuration switches pre-filters off
             yield Reject(np.ones(len(nodes), np.bool_), refused.reasons[0], resolvable=False)
 
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:  # noqa: ARG002
-        return np.zeros(len(nodes), np.int64)
+    def score(self, pod: Pod, nodes: Nodes) -> int:  # noqa: ARG002
+        return 0
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
         """kube-scheduler's words; "not found" where another pre-filter ended the pod before this one's turn."""

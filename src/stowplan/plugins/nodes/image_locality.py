@@ -18,15 +18,15 @@ MOST_PER_CONTAINER = 1000 * MIB
 
 
 class ImageLocality:
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         spec = pod.spec
         containers = (*spec.init_containers, *spec.containers)
         wanted = [container.image for container in containers]
         wanted += [volume.image.reference for volume in spec.volumes if volume.image is not None]
-        held = np.zeros(len(nodes), np.int64)
         known = [image for image in map(tagged, wanted) if nodes.cluster.has_image(image)]
         if not known:
-            return held
+            return 0
+        held = np.zeros(len(nodes), np.int64)
         for image in known:
             held += nodes.image(image)
         most = MOST_PER_CONTAINER * len(containers)

@@ -31,28 +31,29 @@ class NodeResourcesBalancedAllocation:
         if not any(wanted.values()):
             return None
         counted = [
-            name for name in wanted if requests.is_counted(name) and (wanted[name] or not requests.is_scalar(name))
+            each for each in wanted if requests.is_counted(each) and (wanted[each] or not requests.is_scalar(each))
         ]
         offered = [nodes.allocatable[name] for name in counted]
         taken = [nodes.requested[name] for name in counted]
-        before = _balance(taken, offered)
-        after = _balance([used + wanted[name] for name, used in zip(counted, taken, strict=True)], offered)
-        return MAX_SCORE // 2 + (MAX_SCORE // 2 + after - before) // 2
+        with_pod = [used + wanted[name] for name, used in zip(counted, taken, strict=True)]
+        if len(counted) == 2 and all(column.all() for column in offered):
+            deviation = _of_two(taken, with_pod, offered)
+        else:
+            present = [column != 0 for column in offered]
+            deviation = np.array([_deviation(taken, offered, present), _deviation(with_pod, offered, present)])
+        before, after = ((1 - deviation) * MAX_SCORE).astype(np.int64)
+        return np.asarray((after - before + MAX_SCORE // 2) // 2 + MAX_SCORE // 2)
 
 
-def _balance(taken: list[Ints], offered: list[Ints]) -> Ints:
-    """(1 - deviation) * 100, truncated. Nodes that do not offer a resource are balanced over the others."""
-    if len(offered) == 2 and all(column.all() for column in offered):
-        first, second = (_fraction(used, room) for used, room in zip(taken, offered, strict=True))
-        deviation = np.abs((first - second) / 2)
-    else:
-        deviation = _deviation(taken, offered, [column != 0 for column in offered])
-    return ((1 - deviation) * MAX_SCORE).astype(np.int64)
+def _of_two(taken: list[Ints], with_pod: list[Ints], offered: list[Ints]) -> Floats:
+    """Half the difference of two resources' fractions, before and after: the usual case, in few steps."""
+    used = np.array([taken, with_pod], np.float64)
+    fractions = np.minimum(used / np.array(offered, np.float64), 1.0)
+    return np.abs((fractions[:, 0] - fractions[:, 1]) / 2)
 
 
 def _fraction(used: Ints, room: Ints) -> Floats:
-    # Casting first: dividing integers as they are casts them in small pieces, at twice the cost.
-    return np.minimum(used.astype(np.float64) / room.astype(np.float64), 1.0)
+    return np.minimum(used / room, 1.0)
 
 
 def _deviation(taken: list[Ints], offered: list[Ints], present: list[Bools]) -> Floats:

@@ -48,11 +48,14 @@ class NodeResourcesFit:
     # -- filter
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        yield Reject(nodes.requested["pods"] + 1 > nodes.allocatable["pods"], "Too many pods")
+        full = nodes.requested["pods"] >= nodes.allocatable["pods"]
+        if full.any():
+            yield Reject(full, "Too many pods")
         for resource, amount in self._needed(pod):
             allocatable = nodes.allocatable[resource]
-            lacking = amount > allocatable - nodes.requested[resource]
-            yield Reject(lacking, f"Insufficient {resource}", resolvable=amount <= allocatable)
+            lacking = allocatable - nodes.requested[resource] < amount
+            if lacking.any():
+                yield Reject(lacking, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def _needed(self, pod: Pod) -> Iterator[tuple[str, int]]:
         """The resources to check, the fixed ones first, the others by name."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from stowplan.columns.arrays import Ints
 from stowplan.columns.views import Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.scoring import normalized
+from stowplan.framework.scoring import MAX_SCORE, normalized
 from stowplan.framework.verdict import Reject
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -29,9 +27,9 @@ class TaintToleration:
         untolerated = nodes.taints.where(lambda taints: kept_out(taints, pod.tolerations))
         yield Reject(untolerated, REASON, resolvable=False)
 
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         if nodes.taints.all_empty():
-            return np.full(len(nodes), 100, np.int64)
+            return MAX_SCORE
         soft = [toleration for toleration in pod.tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)]
 
         def untolerated(taints: tuple[Taint, ...]) -> int:

@@ -31,6 +31,8 @@ CLAIM_TAKEN = (
 
 class VolumeRestrictions:
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
+        if not pod.shape.volumes:
+            return SKIP
         for name in _claim_names(pod):
             if cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}") is None:
                 return Refuse((not_found("persistentvolumeclaim", name),), resolvable=False)
