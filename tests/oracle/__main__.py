@@ -28,11 +28,12 @@ def main() -> int:
     options = read_options()
     recorder = build()
     if recorder is None:
-        print("SKIPPED: no Go on this machine, so the recorder cannot be built; nothing was compared", file=sys.stderr)
+        sys.stderr.write("SKIPPED: no Go on this machine, so the recorder cannot be built; nothing was compared\n")
         return 0
     if options.build_only:
         return 0
-    print(f"seed {options.seed}, {options.count} scenarios in each of {len(options.category)} categories", flush=True)
+    sys.stdout.write(f"seed {options.seed}, {options.count} scenarios in each of {len(options.category)} categories\n")
+    sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
         files = [record(recorder, category, options, Path(folder)) for category in options.category]
         return subprocess.run([sys.executable, "-m", "stowplan.apps.cli", "parity", *files], check=False).returncode
@@ -41,7 +42,9 @@ def main() -> int:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=150, help="scenarios per category (default 150)")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="what they are drawn from (default: the time)")
+    parser.add_argument(
+        "--seed", type=int, default=int(time.time()), help="what they are drawn from (default: the time)"
+    )
     parser.add_argument("--category", nargs="+", choices=CATEGORIES, default=list(CATEGORIES))
     parser.add_argument("--build-only", action="store_true", help="build the recorder and stop")
     return parser.parse_args()
@@ -54,7 +57,7 @@ def build() -> Path | None:
         return Path(ready)
     if shutil.which("go") is None:
         return None
-    print("building the recorder (minutes the first time, seconds later)", file=sys.stderr, flush=True)
+    sys.stderr.write("building the recorder (minutes the first time, seconds later)\n")
     built = subprocess.run(["sh", str(HERE / "build.sh")], check=True, stdout=subprocess.PIPE, text=True)
     return Path(built.stdout.strip().splitlines()[-1])
 
@@ -62,7 +65,7 @@ def build() -> Path | None:
 def record(recorder: Path, category: str, options: argparse.Namespace, folder: Path) -> str:
     """One category's scenarios with what the real scheduler decided; those that end in its errors are left out."""
     file = folder / f"{category}.jsonl"
-    draw = [sys.executable, str(HERE / "generate.py"), "--category", category]
+    draw = [sys.executable, "-m", "tests.oracle.draw", "--category", category]
     draw += ["--count", str(options.count), "--seed", str(options.seed)]
     drawn = subprocess.run(draw, check=True, stdout=subprocess.PIPE)
     with file.open("wb") as out, (folder / "dropped").open("ab") as dropped:
