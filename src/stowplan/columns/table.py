@@ -10,7 +10,7 @@ Label columns are made when a key is first asked for, and kept in step from then
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,29 @@ class Image:
         self.rows: dict[int, None] = {}
 
 
+class LiveNames:
+    """The names of the live rows as they are now, looked up when asked for; and written down before they change."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table, self._rows = table, table.live_rows()
+        self._names: list[str] | None = None
+
+    def settle(self) -> None:
+        if self._names is None:
+            names = self._table.names
+            self._names = [names[row] for row in self._rows.tolist()]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, position: int) -> str:
+        return self._table.names[int(self._rows[position])] if self._names is None else self._names[position]
+
+    def __iter__(self) -> Iterator[str]:
+        self.settle()
+        return iter(self._names or ())
+
+
 class NodeTable:
     def __init__(self) -> None:
         self.capacity = 16
@@ -82,6 +105,7 @@ class NodeTable:
         self.clock = 0  # counts changes; a row's version is the clock of its last change
         self._free: list[int] = []
         self._live_rows: Rows | None = None
+        self._live_names: LiveNames | None = None
         for resource in ("pods", "cpu", "memory", "ephemeral-storage"):
             self.resource(resource)
 
@@ -103,7 +127,6 @@ class NodeTable:
             if self.size > self.capacity:
                 self._grow()
         self.row_of[name] = row
-        self._live_rows = None
         return row
 
     def free(self, row: int) -> None:
@@ -118,6 +141,18 @@ class NodeTable:
             self._live_rows = np.flatnonzero(self.live[: self.size])
             self._live_rows.flags.writeable = False
         return self._live_rows
+
+    def live_names(self) -> LiveNames:
+        """Their names, which stay what they were whatever becomes of the rows."""
+        if self._live_names is None:
+            self._live_names = LiveNames(self)
+        return self._live_names
+
+    def _live_changes(self) -> None:
+        """Before a row becomes live or ceases to be."""
+        if self._live_names is not None:
+            self._live_names.settle()
+        self._live_names = self._live_rows = None
 
     @property
     def gapless(self) -> bool:
@@ -179,11 +214,11 @@ class NodeTable:
         if old is not None:
             self._remove_images(row, old)
         was_live, is_live = old is not None, node is not None
+        if was_live != is_live:
+            self._live_changes()
         self.nodes[row] = node
         self.live[row] = is_live
         self.live_count += is_live - was_live
-        if was_live != is_live:
-            self._live_rows = None
         shown = node if node is not None else _NO_NODE
         self._put_allocatable(row, shown)
         self._put_interned(row, shown)

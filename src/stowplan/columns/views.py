@@ -56,9 +56,6 @@ class Nodes:
         names = self._table.names
         return [names[row] for row in self.rows.tolist()]
 
-    def name_at(self, position: int) -> str:
-        return self._table.names[int(self.rows[position])]
-
     @property
     def allocatable(self) -> Resources:
         """What each node offers, by resource."""

@@ -1,0 +1,1 @@
+"""Decisions over time, pure: changes come in, actions go out; the clock and the random generator are arguments."""

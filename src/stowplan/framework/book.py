@@ -1,15 +1,14 @@
-"""Writing down what filters said: each distinct verdict once, and names only when somebody reads them."""
+"""Writing down what filters said: each distinct verdict once, and each node's by its number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Rows
-from stowplan.columns.views import Nodes
 from stowplan.framework.asking import checked
 from stowplan.framework.profile import Bound
 from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
@@ -66,19 +65,3 @@ class VerdictBook:
             verdict_of[these[helps]] = self.number(Verdict(plugin, UNSCHEDULABLE, (reject.reason,)))
             verdict_of[these[~helps]] = self.number(Verdict(plugin, UNRESOLVABLE, (reject.reason,)))
         return rows
-
-
-class LazyNames:
-    """The names of a view's nodes, made into a list only when somebody reads the trail."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes, self._length = nodes, len(nodes)
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, position: int) -> str:
-        return self._nodes.name_at(position)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._nodes.names)

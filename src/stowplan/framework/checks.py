@@ -201,7 +201,9 @@ class Check:
     def _scored(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
         bound = Bound(self._name, plugin or self._plugin)
         scores = self._guarded("score", lambda: ask_score(bound, pod or self._pod, nodes))
-        return dict(zip(nodes.names, [None] * len(nodes) if scores is None else scores.tolist(), strict=True))
+        return dict(
+            zip(nodes.names, scores.tolist() if isinstance(scores, np.ndarray) else [scores] * len(nodes), strict=True)
+        )
 
     @staticmethod
     def _guarded(method: str, ask: Callable[[], Any]) -> Any:

@@ -22,7 +22,7 @@ from stowplan.columns.kept import Answers
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.asking import ask, ask_filter, ask_score
-from stowplan.framework.book import LazyNames, VerdictBook, Verdicts
+from stowplan.framework.book import VerdictBook, Verdicts
 from stowplan.framework.profile import Bound, Profile
 from stowplan.framework.verdict import (
     FEASIBLE,
@@ -77,7 +77,7 @@ class Evaluation:
         self.nodes = self.cluster.nodes
         self.narrowed = Narrowed()
         self.answers: Answers | None = None
-        self.trail = Trail(LazyNames(self.nodes), np.full(len(self.nodes), FEASIBLE, np.int32), [])
+        self.trail = Trail(state.table.live_names(), np.full(len(self.nodes), FEASIBLE, np.int32), [])
 
     def gate(self) -> Verdict | None:
         for bound in self.profile.at("preEnqueue"):

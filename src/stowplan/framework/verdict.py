@@ -85,8 +85,8 @@ class Names(Protocol):
 class Trail:
     """All nodes looked at, each feasible or with its first rejection; and every plugin's score of the feasible ones.
 
-    `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE. Names are looked up only when the
-    trail is read, so `names` may be a callable's result that is never asked for.
+    `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE. `names` need not be a list: most
+    trails are never read, and names are looked up only then.
     """
 
     names: Names

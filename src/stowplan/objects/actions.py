@@ -1,14 +1,87 @@
-"""What the engine wants done in the world; the caller does it, and tells how it went as a change."""
+"""What the engine wants done in the world; the caller does it, and says how it went (`changes.Result`).
+
+Each action has an id, which its result carries, and a deadline: one that is not answered by then counts as lost, and
+the object is read again. Plugins make actions without either; the engine gives them.
+"""
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import msgspec
 
+NEVER = float("inf")
 
-class Bind(msgspec.Struct, frozen=True):
-    """Bind this pod, and no later one of the same name, to a node."""
+
+class PodRef(msgspec.Struct, frozen=True):
+    """This very pod, and no later one of the same name."""
 
     namespace: str
     name: str
     uid: str
+
+
+class _Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="verb"):
+    id: int = 0
+    deadline: float = NEVER
+
+
+class Bind(_Action, frozen=True):
+    """Bind the pod to a node."""
+
+    pod: PodRef
     node_name: str
+
+
+class Evict(_Action, frozen=True):
+    """Mark the pod as disrupted (`condition` of type DisruptionTarget), then delete it."""
+
+    pod: PodRef
+    reason: str
+    message: str
+
+
+class SetCondition(_Action, frozen=True):
+    """The pod's PodScheduled condition; with it, where given, its nominated node ("" clears it)."""
+
+    pod: PodRef
+    status: str
+    reason: str
+    message: str
+    nominated_node: str | None = None
+
+
+class Nominate(_Action, frozen=True):
+    """The pod's nominated node; "" clears it."""
+
+    pod: PodRef
+    node_name: str
+
+
+class Record(_Action, frozen=True):
+    """An event about a pod, in the words of events.k8s.io."""
+
+    pod: PodRef
+    type: str
+    reason: str
+    action: str
+    note: str
+    reporting_controller: str
+    related: PodRef | None = None
+
+
+class Patch(_Action, frozen=True):
+    """A merge patch of an object that a plugin writes to."""
+
+    kind: str
+    key: str
+    body: dict[str, Any]
+
+
+class Read(_Action, frozen=True):
+    """Read the pod again: what became of it is not known. The answer is a Put or a Gone besides the result."""
+
+    pod: PodRef
+
+
+Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Read

@@ -1,4 +1,4 @@
-"""What may happen to the objects we know: one is there (new, or different from before), or it is gone."""
+"""What comes in: an object is there (new, or other than before) or gone; an action was carried out or not."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ class Gone(msgspec.Struct, frozen=True):
     """An object was deleted; this is the last that was seen of it."""
 
     object: Object
+
+
+class Result(msgspec.Struct, frozen=True):
+    """How an action went: an HTTP status (0: no answer at all) and what the server said."""
+
+    id: int
+    status: int = 200
+    message: str = ""
+
+    @property
+    def fine(self) -> bool:
+        return 200 <= self.status < 300
 
 
 Change: TypeAlias = Put | Gone

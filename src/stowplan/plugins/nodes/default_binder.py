@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stowplan.objects.actions import Bind
+from stowplan.objects.actions import Bind, PodRef
 from stowplan.objects.pods import Pod
 
 
 class DefaultBinder:
     def bind(self, pod: Pod, node_name: str) -> Bind:
-        return Bind(pod.namespace, pod.name, pod.uid, node_name)
+        return Bind(pod=PodRef(pod.namespace, pod.name, pod.uid), node_name=node_name)

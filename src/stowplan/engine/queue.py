@@ -1,0 +1,255 @@
+"""Which unit is next: active, in backoff, unschedulable, gated.
+
+                 ┌──────────── pop ───────────► in flight ── done ──►
+    gated ──► active ◄── backoff over ── backoff ◄── fail (error) ──┤
+                 ▲                          ▲                       │
+                 └──── woken ── unschedulable ◄──── fail (rejected) ┘
+
+A rejected unit waits until something happens that one of its rejecting plugins registered for, and whose hint says that
+it helps; then it goes on, through backoff if that is not over yet. What happens while a unit is in flight is remembered
+and looked at when it comes back. After five minutes a unit is tried anyway.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import count
+from typing import Any
+
+from stowplan.engine.happenings import EVERYTHING, Happening, concerns
+from stowplan.engine.unit import Stage, Unit
+from stowplan.framework.interfaces import Wake
+from stowplan.objects.pods import Pod
+
+SortKey = Callable[[Pod, float], Any]
+Helps = Callable[[Unit, str, Wake, Happening], bool]
+FLUSH_EVERY = 30.0
+
+
+class Queue:
+    def __init__(
+        self,
+        sort_key: SortKey,
+        helps: Helps,
+        wakes: Callable[[str, str], tuple[Wake, ...] | None],
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        longest_wait: float = 300.0,
+    ) -> None:
+        """`wakes(profile, plugin)` says what a plugin registered for, None if for everything."""
+        self.units: dict[Hashable, Unit] = {}
+        self._sort_key, self._helps, self._wakes = sort_key, helps, wakes
+        self._initial, self._max, self._longest = initial_backoff, max_backoff, longest_wait
+        self._active: list[tuple[Any, int, int, Unit]] = []
+        self._backoff: list[tuple[float, Any, int, int, Unit]] = []
+        self._errors: list[tuple[float, int, int, Unit]] = []
+        self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
+        self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
+        self._order = count()
+        self._happened: deque[tuple[int, Happening]] = deque()
+        self._number = 0
+        self._flying: dict[Hashable, Unit] = {}
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    # -- in and out
+
+    def add(self, unit: Unit) -> None:
+        self.units[unit.key] = unit
+        self._activate(unit)
+
+    def hold(self, unit: Unit, plugin: str) -> None:
+        """Keep a unit out until something happens that the gating plugin registered for."""
+        self._leave(unit)
+        self.units[unit.key] = unit
+        unit.stage, unit.rejectors = Stage.GATED, frozenset((plugin,))
+        self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
+
+    def remove(self, key: Hashable) -> Unit | None:
+        unit = self.units.pop(key, None)
+        if unit is not None:
+            self._leave(unit)
+            self._land(unit)
+        return unit
+
+    def pop(self, now: float) -> Unit | None:
+        """The next unit to try. With nothing active, one that is only backing off after a rejection is taken early."""
+        self._release(now)
+        unit = _valid(self._active) or _valid(self._backoff)
+        if unit is None:
+            return None
+        self._leave(unit)
+        unit.stage = Stage.IN_FLIGHT
+        unit.attempts += 1
+        unit.happened = self._number
+        self._flying[unit.key] = unit
+        return unit
+
+    def done(self, unit: Unit) -> None:
+        """The unit was decided and needs no watch over what happens any more; it stays known until removed."""
+        self._land(unit)
+
+    def fail(self, unit: Unit, now: float, rejectors: Iterable[str] = (), pending: Iterable[str] = ()) -> None:
+        """The unit was rejected by these plugins, or (by none) something went wrong."""
+        missed = [each for number, each in self._happened if number > unit.happened]
+        flying = unit.key in self._flying
+        self._land(unit)
+        self._leave(unit)
+        self.units[unit.key] = unit
+        unit.timestamp = unit.last_flush = now
+        unit.rejectors, unit.pending = frozenset(rejectors), frozenset(pending)
+        if not unit.rejectors:
+            unit.errors += 1
+            self._back_off(unit, now, error=True)
+            return
+        unit.errors = 0
+        unit.failures += 1
+        unit.stage = Stage.UNSCHEDULABLE
+        unit.ticket = next(self._order)
+        self._oldest.append((now, unit.ticket, unit))
+        for plugin in unit.rejectors:
+            self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
+        for happening in missed if flying else ():
+            if unit.stage is Stage.UNSCHEDULABLE:
+                self._look(unit, happening, now)
+
+    # -- what happens
+
+    def happen(self, happening: Happening, now: float) -> list[Unit]:
+        """Wake the units that this may help; the answer lists gated ones, whose gate must be asked again."""
+        self._number += 1
+        if self._flying:
+            self._happened.append((self._number, happening))
+        gated: list[Unit] = []
+        for unit in self._candidates(happening):
+            if unit.stage is Stage.GATED:
+                gated.append(unit)
+            elif unit.stage is Stage.UNSCHEDULABLE:
+                self._look(unit, happening, now)
+        return gated
+
+    def activate(self, key: Hashable, now: float) -> None:
+        """Try this unit soon, whatever it waits for; backoff is not cut short."""
+        unit = self.units.get(key)
+        if unit is not None and unit.stage is Stage.UNSCHEDULABLE:
+            self._look(unit, EVERYTHING, now)
+
+    def _candidates(self, happening: Happening) -> list[Unit]:
+        found: dict[Hashable, Unit] = {}
+        for (profile, plugin), units in self._waiting.items():
+            wakes = self._wakes(profile, plugin)
+            if happening is EVERYTHING or wakes is None or any(concerns(wake, happening) for wake in wakes):
+                found.update(units)
+        return list(found.values())
+
+    def _look(self, unit: Unit, happening: Happening, now: float) -> None:
+        """Does this help the unit? Then it goes on: at once if it only waited for others, else after its backoff."""
+        helped = [plugin for plugin in unit.rejectors if self._helped(unit, plugin, happening)]
+        if not helped:
+            return
+        if not unit.pending.isdisjoint(helped):
+            self._activate(unit)
+        else:
+            self._back_off(unit, now, error=False)
+
+    def _helped(self, unit: Unit, plugin: str, happening: Happening) -> bool:
+        wakes = self._wakes(unit.profile, plugin)
+        if happening is EVERYTHING or wakes is None:
+            return True
+        return any(concerns(wake, happening) and self._helps(unit, plugin, wake, happening) for wake in wakes)
+
+    # -- time
+
+    def next_deadline(self) -> float | None:
+        """When time alone makes a unit ready: now already, if one is."""
+        if _peek(self._active) is not None or _peek(self._backoff) is not None:
+            return float("-inf")
+        moments = [entry[0] for entry in (_peek(self._errors), self._peek_oldest()) if entry is not None]
+        return min(moments, default=None)
+
+    def _release(self, now: float) -> None:
+        heaps: tuple[list[Any], ...] = (self._backoff, self._errors)
+        for heap in heaps:
+            while (entry := _peek(heap)) is not None and entry[0] <= now:
+                heapq.heappop(heap)
+                self._activate(entry[-1])
+        while (oldest := self._peek_oldest()) is not None and oldest[0] <= now:
+            self._oldest.popleft()
+            self._look(oldest[1], EVERYTHING, now)
+
+    def _peek_oldest(self) -> tuple[float, Unit] | None:
+        while self._oldest:
+            since, ticket, unit = self._oldest[0]
+            if unit.ticket == ticket and unit.stage is Stage.UNSCHEDULABLE:
+                return since + self._longest, unit
+            self._oldest.popleft()
+        return None
+
+    def backoff(self, unit: Unit) -> float:
+        """1, 2, 4, 8, 10, 10 … seconds, by errors in a row or else by rejections."""
+        times = unit.errors or unit.failures
+        return 0.0 if self._max == 0 else min(self._max, self._initial * 2.0 ** max(times - 1, 0))
+
+    # -- moving units
+
+    def _activate(self, unit: Unit) -> None:
+        self._leave(unit)
+        unit.stage = Stage.ACTIVE
+        unit.ticket = next(self._order)
+        heapq.heappush(self._active, (self._sort_key(unit.lead, unit.timestamp), unit.ticket, unit.ticket, unit))
+
+    def _back_off(self, unit: Unit, now: float, *, error: bool) -> None:
+        self._leave(unit)
+        unit.ready_at = unit.timestamp + self.backoff(unit)
+        if unit.ready_at <= now:
+            self._activate(unit)
+            return
+        unit.stage = Stage.BACKOFF
+        unit.ticket = next(self._order)
+        if error:
+            heapq.heappush(self._errors, (unit.ready_at, unit.ticket, unit.ticket, unit))
+        else:
+            key = self._sort_key(unit.lead, unit.timestamp)
+            heapq.heappush(self._backoff, (unit.ready_at, key, unit.ticket, unit.ticket, unit))
+
+    def _leave(self, unit: Unit) -> None:
+        """Out of whatever it is in; entries in heaps become void."""
+        unit.ticket = -1
+        for plugin in unit.rejectors:
+            units = self._waiting.get((unit.profile, plugin))
+            if units is not None:
+                units.pop(unit.key, None)
+                if not units:
+                    del self._waiting[unit.profile, plugin]
+
+    def _land(self, unit: Unit) -> None:
+        self._flying.pop(unit.key, None)
+        first = min((each.happened for each in self._flying.values()), default=self._number)
+        while self._happened and self._happened[0][0] <= first:
+            self._happened.popleft()
+
+    def stages(self) -> Iterator[tuple[Hashable, Stage]]:
+        return ((key, unit.stage) for key, unit in self.units.items())
+
+
+def _peek(heap: list[Any]) -> Any | None:
+    """The first valid entry of a heap; entries of units that moved on are thrown away."""
+    while heap:
+        entry = heap[0]
+        if entry[-1].ticket == entry[-2]:
+            return entry
+        heapq.heappop(heap)
+    return None
+
+
+def _valid(heap: list[Any]) -> Unit | None:
+    entry = _peek(heap)
+    if entry is None:
+        return None
+    heapq.heappop(heap)
+    unit: Unit = entry[-1]
+    return unit

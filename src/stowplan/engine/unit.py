@@ -1,0 +1,49 @@
+"""A queue unit: a pod, or a group of pods that is popped, tried and committed as one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from enum import Enum
+
+from stowplan.framework.verdict import Verdict
+from stowplan.objects.pods import Pod
+
+
+class Stage(Enum):
+    """Where a pending unit is; the drawing is at the top of `scheduler.py`."""
+
+    GATED = "gated"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    IN_FLIGHT = "in flight"
+
+
+class Unit:
+    __slots__ = (
+        "attempts", "errors", "failures", "gate", "group", "happened", "key", "last_flush", "pending", "pods",
+        "profile", "ready_at", "rejectors", "stage", "ticket", "timestamp",
+    )  # fmt: skip
+
+    def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "") -> None:
+        self.pods: dict[str, Pod] = {pod.uid: pod for pod in pods}
+        self.profile = profile
+        self.group = group
+        self.key: Hashable = group or next(iter(self.pods))
+        self.stage = Stage.ACTIVE
+        self.gate: Verdict | None = None
+        self.attempts = 0
+        self.failures = 0  # times rejected
+        self.errors = 0  # times in a row that something went wrong
+        self.timestamp = now  # since when it is in the queue, this time
+        self.last_flush = now
+        self.ready_at = now  # when its backoff is over
+        self.rejectors: frozenset[str] = frozenset()
+        self.pending: frozenset[str] = frozenset()
+        self.ticket = 0  # which of its entries in a heap is the valid one
+        self.happened = 0  # number of the last happening before it was popped
+
+    @property
+    def lead(self) -> Pod:
+        """The pod that stands for the unit where pods are ordered: the most important one."""
+        return max(self.pods.values(), key=lambda pod: pod.priority)
