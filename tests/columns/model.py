@@ -1,0 +1,252 @@
+"""What the columns should hold: plain dictionaries, and what both they and the columns say, by node name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from stowplan.columns.state import CARRIED, ClusterState
+from stowplan.columns.tally import Tally
+from stowplan.columns.trial import Trial
+from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Decision
+from stowplan.objects import requests
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.selectors import Requirement
+from stowplan.objects.workloads import Namespace, Service
+
+IN_X = Requirement("app", "In", ("x",))
+HAS_TIER = Requirement("tier", "Exists")
+QUERIES: tuple[tuple[PodQuery, ...], ...] = (
+    (PodQuery(frozenset({"one"}), (IN_X,)),),
+    (PodQuery(frozenset({"one", "two"}), (HAS_TIER,)),),
+    (PodQuery(None, ()),),
+    (PodQuery(None, None),),
+    (PodQuery(frozenset({"two"}), (Requirement("app", "NotIn", ("x",)),)),),
+    (PodQuery(None, (Requirement("app", "In", ("x", "y")),)), PodQuery(frozenset({"one"}), (HAS_TIER,))),
+)
+Question = tuple[int, bool]  # which of the queries, and whether settled
+QUESTIONS: tuple[Question, ...] = tuple(
+    (number, settled) for settled in (False, True) for number in range(len(QUERIES))
+)
+
+
+@dataclass
+class Model:
+    """The objects themselves, nothing derived."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    placed: dict[str, tuple[Pod, str]] = field(default_factory=dict)
+    nominated: dict[str, tuple[Pod, str]] = field(default_factory=dict)
+    held: dict[str, tuple[str, dict[str, int]]] = field(default_factory=dict)
+    others: dict[tuple[type, str], Object] = field(default_factory=dict)
+
+    def copy(self) -> Model:
+        return Model(*(dict(getattr(self, each.name)) for each in fields(self)))
+
+    def take(self, other: Model) -> None:
+        for each in fields(self):
+            setattr(self, each.name, dict(getattr(other, each.name)))
+
+    def put_pod(self, pod: Pod) -> None:
+        """As the API says it."""
+        self.drop_pod(pod.uid)
+        if pod.status.phase in ("Succeeded", "Failed"):
+            return
+        if pod.node_name:
+            self.placed[pod.uid] = (pod, pod.node_name)
+        elif pod.nominated_node:
+            self.nominated[pod.uid] = (pod, pod.nominated_node)
+
+    def drop_pod(self, uid: str) -> None:
+        self.placed.pop(uid, None)
+        self.nominated.pop(uid, None)
+
+    def rebuilt(self) -> ClusterState:
+        """A state that has never seen anything else."""
+        state = ClusterState()
+        for other in self.others.values():
+            state.put(other)
+        for node in self.nodes.values():
+            state.table.put(state._row(node.name), node)
+        for pod, name in self.placed.values():
+            state.add_pod(pod, name)
+        for pod, name in self.nominated.values():
+            state.nominate(pod, name)
+        for key, (name, amounts) in self.held.items():
+            state.hold(key, name, amounts)
+        return state
+
+
+# -- what a state says
+
+
+def asked(state: ClusterState) -> list[Question]:
+    """Every question that the state keeps in step, whoever asked it."""
+    return list(state.counting._counters)
+
+
+def contents(state: ClusterState, questions: Collection[Question], keys: Collection[str], probe: Pod) -> dict[str, Any]:
+    """Everything that decisions read, by node name; of counts and labels, these."""
+    table = state.table
+    names = {row: name for name, row in table.row_of.items()}
+    live = {name for row, name in names.items() if table.live[row]}
+
+    def by_name(columns: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+        return {
+            resource: {name: int(column[row]) for row, name in names.items() if column[row]}
+            for resource, column in columns.items()
+            if any(column[row] for row in names)
+        }
+
+    def counted(tally: Tally) -> dict[str, int]:
+        return {names[row]: count for row, count in tally.items().items()}
+
+    return {
+        "names": set(names.values()),
+        "nodes": {name: table.nodes[table.row_of[name]] for name in live},
+        "rows not given back": table.size - len(table._free) - len(names),
+        "allocatable": by_name(table.allocatable),
+        "requested": by_name(table.requested),
+        "presumed": by_name(table.presumed),
+        "unschedulable": {name for row, name in names.items() if table.unschedulable[row]},
+        "taints": {name: table.taints.values[table.taint_code[row]] for row, name in names.items()},
+        "features": {name: table.features.values[table.feature_code[row]] for row, name in names.items()},
+        "words": (set(table.taints.codes), set(table.features.codes)),
+        "images": {image: (held.size, {names[row] for row in held.rows}) for image, held in table.images.items()},
+        "labels": {key: _labels(state, key, names) for key in keys},
+        "counts": {
+            (queries, settled): counted(state.count(*queries, settled=settled)) for queries, settled in questions
+        },
+        "label sets": state.counting.label_sets,
+        "questions that nobody answers": _strays(state),
+        "uses": {use: counted(tally) for use, tally in state.uses.items()},
+        "carried": {kind: {term: counted(tally) for term, tally in state.carried(kind, probe)} for kind in CARRIED},
+        "pods": {
+            name: {uid: placed.pod for uid, placed in state.pods_on[row].items()}
+            for row, name in names.items()
+            if state.pods_on[row]
+        },
+        "pods by uid": {uid: (placed.pod, names[placed.row]) for uid, placed in state.pods.items()},
+        "nominated": {name: dict(pods) for name, pods in state.nominated.items()},
+        "held": dict(state.held),
+        "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
+        "services": sorted(service.key for service in state.store.services_of(probe)),
+    }
+
+
+def _strays(state: ClusterState) -> int:
+    """Counters that were dropped, and that a label set still holds."""
+    known = set(state.counting._counters.values())
+    return sum(counter not in known for labels in state.counting._sets.values() for counter in labels.counters)
+
+
+def counted_by_hand(model: Model, question: Question) -> dict[str, int]:
+    """How many pods on each node match: by asking every pod."""
+    queries, settled = question
+    numbers: Counter[str] = Counter()
+    for pod, name in model.placed.values():
+        if settled and (pod.terminating or not queries[0].selector):
+            continue
+        numbers[name] += all(query.matches(pod.namespace, pod.labels) for query in queries)
+    return dict(+numbers)
+
+
+def requested_by_hand(model: Model) -> dict[str, dict[str, int]]:
+    """resource → node → what its pods and reservations take of it."""
+    sums: dict[str, Counter[str]] = {}
+    for pod, name in model.placed.values():
+        for resource, amount in {"pods": 1, **requests.running(pod)}.items():
+            sums.setdefault(resource, Counter())[name] += amount
+    for name, amounts in model.held.values():
+        for resource, amount in amounts.items():
+            sums.setdefault(resource, Counter())[name] += amount
+    return {resource: dict(+numbers) for resource, numbers in sums.items() if +numbers}
+
+
+def _labels(state: ClusterState, key: str, names: Mapping[int, str]) -> dict[str, Any]:
+    column = state.table.label(key)
+    values = {name: column.values.values[column.codes[row]] for row, name in names.items()}
+    return {"values": values, "words": set(column.values.codes)}
+
+
+def told(decision: Decision) -> dict[str, Any]:
+    """A decision by node name, without what depends on the order of rows (which of several best nodes wins)."""
+    room = decision.post_filter
+    return {
+        "error": decision.error,
+        "message": decision.message,
+        "gated": decision.gated,
+        "refused": decision.refused,
+        "narrowed": decision.narrowed,
+        "rejections": dict(decision.trail.rejections()),
+        "scores": {name: (each, total) for name, each, total in decision.trail.scored()},
+        "best": set(decision.trail.best()),
+        "room": None if room is None else (room.candidate is not None, room.reasons),
+    }
+
+
+# -- what-if programs: nested lists of operations
+
+
+def play(program: list[tuple[Any, ...]], state: ClusterState, trial: Trial, model: Model, profile: Profile) -> None:
+    """Do what a program says inside a trial, to the state and to its model. What makes no sense now is left out."""
+    saved: list[tuple[int, Model]] = []
+    for operation, *arguments in program:
+        match operation, arguments:
+            case "add", (pod, name, as_extension):
+                if pod.uid not in model.placed and pod.uid not in model.nominated:
+                    trial.add_pod(pod, name, as_extension=as_extension)
+                    model.placed[pod.uid] = (pod, name)
+            case "remove", (uid, as_extension):
+                if model.placed.pop(uid, None):
+                    trial.remove_pod(uid, as_extension=as_extension)
+            case "hold", (key, name, amounts):
+                trial.hold(key, name, amounts)
+                model.held[key] = (name, amounts)
+            case "release", (key,):
+                if model.held.pop(key, None):
+                    trial.release(key)
+            case "nominate", (pod, name):
+                if pod.uid not in model.placed:
+                    trial.nominate(pod, name)
+                    model.nominated[pod.uid] = (pod, name)
+            case "assume", (found,):
+                trial.assume(found)
+                model.others[type(found), found.key] = found
+            case "ask", (number, settled):
+                state.count(*QUERIES[number], settled=settled)
+            case "decide", (pod,):
+                schedule_one(pod, state, profile)
+            case "save", ():
+                saved.append((trial.savepoint(), model.copy()))
+            case "undo", ():
+                if saved:
+                    mark, before = saved.pop()
+                    trial.undo_to(mark)
+                    model.take(before)
+            case "trial", (kept, inner):
+                try_out(inner, state, model, profile, kept)
+
+
+def try_out(program: list[tuple[Any, ...]], state: ClusterState, model: Model, profile: Profile, kept: bool) -> None:
+    before = model.copy()
+    with state.trial() as trial:
+        play(program, state, trial, model, profile)
+        if kept:
+            trial.keep()
+    if not kept:
+        model.take(before)
+
+
+def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
+    """Short enough to be read in a failing test."""
+    for part in left:
+        if left[part] != right[part]:
+            yield f"{part}: {left[part]} instead of {right[part]}"

@@ -1,0 +1,60 @@
+"""Counts per row are the same whether kept as a dictionary or as an array."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stowplan.columns.tally import Tally
+
+few = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 3)), max_size=30)
+many = st.integers(64, 200).map(lambda size: [(row, 1 + row % 3) for row in range(size)])
+changes = few | st.builds(lambda left, right: left + right, few, many)
+
+
+@given(changes, st.integers(0, 250))
+def test_a_tally_equals_a_counter(changes: list[tuple[int, int]], taken_back: int) -> None:
+    """More than 64 rows make it an array."""
+    tally, counter, capacity = Tally(), Counter[int](), 16
+    for row, amount in changes:
+        while row >= capacity:
+            capacity *= 2
+        tally.add(row, amount, capacity)
+        counter[row] += amount
+    for row, amount in changes[:taken_back]:
+        tally.add(row, -amount, capacity)
+        counter[row] -= amount
+    left = dict(+counter)
+    rows, counts = tally.sparse()
+    assert tally.items() == left == dict(zip(rows.tolist(), counts.tolist(), strict=True))
+    assert [tally.count(row) for row in range(200)] == [left.get(row, 0) for row in range(200)]
+    assert tally.on(np.arange(capacity), capacity).tolist() == [left.get(row, 0) for row in range(capacity)]
+    codes = np.arange(capacity, dtype=np.int32) % 5
+    even = (np.arange(capacity) % 2 == 0).astype(np.int64)
+    assert tally.by_code(codes, 5).tolist() == [sum(left.get(r, 0) for r in range(c, capacity, 5)) for c in range(5)]
+    assert tally.by_code(codes, 6, even).tolist() == [
+        sum(left.get(row, 0) for row in range(0, capacity, 2) if row % 5 == code) for code in range(6)
+    ]
+    assert tally.empty == (not left)
+
+
+def test_an_array_that_came_down_to_nothing_is_empty() -> None:
+    tally = Tally()
+    for row in range(100):
+        tally.add(row, 1, 128)
+    for row in range(100):
+        tally.add(row, -1, 128)
+    assert tally.empty and tally.items() == {}
+
+
+@pytest.mark.parametrize("rows", [pytest.param(3, id="a dictionary"), pytest.param(100, id="an array")])
+def test_a_tally_that_is_older_than_the_last_rows_counts_none_there(rows: int) -> None:
+    tally = Tally()
+    for row in range(rows):
+        tally.add(row, 1, 128)
+    assert tally.on(np.array([0, 300]), 512).tolist() == [1, 0]
+    assert tally.count(300) == 0

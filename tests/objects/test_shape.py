@@ -1,0 +1,98 @@
+"""Pods of one template share a shape; what a scheduler can tell apart does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.objects.pods import Pod
+from stowplan.objects.shape import signature
+from tests.builders import HOSTNAME, REQUIRED, a_pod, a_state
+
+BASE: dict[str, Any] = {"cpu": "1", "labels": {"app": "x"}, "image": "web"}
+TOKEN = [{"name": "kube-api-access-x7k2p", "projected": {}}]
+ANTI = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "x"}}}]}}
+RESIZED = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+
+
+def changed(**keywords: Any) -> Pod:
+    return a_pod(**{**BASE, **keywords})
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        pytest.param(changed(name="other"), id="another name and uid"),
+        pytest.param(changed(labels={"app": "y"}), id="other labels"),
+        pytest.param(changed(node="a"), id="on a node"),
+        pytest.param(changed(priority=5), id="another priority"),
+        pytest.param(changed(phase="Running"), id="another phase"),
+        pytest.param(changed(leaving=True), id="on its way out"),
+        pytest.param(changed(nominated="a"), id="nominated"),
+        pytest.param(changed(volumes=TOKEN), id="a volume of which only the name differs"),
+        pytest.param(changed(schedulingGates=[{"name": "g"}]), id="gated"),
+        pytest.param(changed(status={"conditions": [{"type": "Ready", "status": "True"}]}), id="another condition"),
+    ],
+)
+def test_pods_of_one_template_share_a_shape(alike: Pod) -> None:
+    state = a_state()
+    assert signature(alike) == signature(changed())
+    assert state.shape(alike) is state.shape(changed())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(changed(cpu="2"), id="requests"),
+        pytest.param(changed(namespace="other"), id="the namespace"),
+        pytest.param(changed(image="db"), id="the image"),
+        pytest.param(changed(ports=[80]), id="host ports"),
+        pytest.param(changed(node_selector={"zone": "a"}), id="a node selector"),
+        pytest.param(changed(tolerations=["k=v:NoSchedule"]), id="tolerations"),
+        pytest.param(changed(affinity=ANTI), id="affinity"),
+        pytest.param(changed(topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1}]), id="spreading"),
+        pytest.param(changed(overhead={"cpu": "1"}), id="overhead"),
+        pytest.param(changed(resources={"requests": {"cpu": "1"}}), id="requests of the pod itself"),
+        pytest.param(changed(initContainers=[{"name": "i"}]), id="init containers"),
+        pytest.param(changed(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]), id="a claim"),
+        pytest.param(changed(volumes=[{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]), id="a disk"),
+        pytest.param(changed(resourceClaims=[{"name": "gpu"}]), id="a resource claim"),
+        pytest.param(changed(hostNetwork=True), id="the host's network"),
+        pytest.param(changed(hostUsers=False), id="users of its own"),
+        pytest.param(changed(status=RESIZED), id="a resize in flight"),
+        pytest.param(
+            changed(status={**RESIZED, "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}),
+            id="a resize that will not come",
+        ),
+    ],
+)
+def test_what_a_scheduler_can_tell_apart_has_another_shape(other: Pod) -> None:
+    state = a_state()
+    assert signature(other) != signature(changed())
+    assert state.shape(other) is not state.shape(changed())
+
+
+def test_an_ephemeral_volume_makes_the_name_matter() -> None:
+    volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]
+    one, other = changed(name="one", volumes=volumes), changed(name="other", volumes=volumes)
+    assert signature(one) != signature(other)
+    assert one.shape.claims == ("default/one-scratch",)
+
+
+def test_host_ports_are_those_of_containers_and_sidecars() -> None:
+    sidecar = {
+        "name": "s",
+        "restartPolicy": "Always",
+        "ports": [{"hostPort": 82, "hostIP": "10.0.0.1", "protocol": "UDP"}],
+    }
+    init = {"name": "i", "ports": [{"hostPort": 83}]}
+    pod = changed(ports=[80], initContainers=[sidecar, init])
+    assert set(pod.shape.host_ports) == {("0.0.0.0", "TCP", 80), ("10.0.0.1", "UDP", 82)}
+
+
+def test_shapes_that_nobody_has_are_forgotten() -> None:
+    state = a_state()
+    for number in range(3000):
+        state.shape(a_pod(cpu=number))
+    assert len(state._shapes) <= 1100

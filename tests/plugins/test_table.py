@@ -1,0 +1,66 @@
+"""The table of built-ins: every plugin at the points it has in kube-scheduler 1.36, in the default order."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowplan.framework.interfaces import points_of
+from stowplan.plugins import BUILT_IN
+from tests.builders import a_profile
+from tests.framework.configurations import POINTS_OF
+
+PRE_FILTERS = (
+    "NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
+    "PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures"
+)
+PRE_SCORES = (
+    "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
+    "NodeResourcesBalancedAllocation"
+)
+
+
+@pytest.mark.parametrize(
+    ("point", "names"),
+    [
+        pytest.param("preEnqueue", "SchedulingGates DynamicResources DefaultPreemption", id="preEnqueue"),
+        pytest.param("queueSort", "PrioritySort", id="queueSort"),
+        pytest.param("preFilter", PRE_FILTERS, id="preFilter"),
+        pytest.param("filter", f"NodeUnschedulable NodeName TaintToleration {PRE_FILTERS}", id="filter"),
+        pytest.param("postFilter", "DynamicResources DefaultPreemption", id="postFilter"),
+        pytest.param("preScore", PRE_SCORES, id="preScore"),
+        pytest.param("reserve", "VolumeBinding DynamicResources", id="reserve"),
+        pytest.param("permit", "", id="permit"),
+        pytest.param("preBind", "VolumeBinding DynamicResources", id="preBind"),
+        pytest.param("bind", "DefaultBinder", id="bind"),
+        pytest.param("postBind", "", id="postBind"),
+    ],
+)
+def test_the_default_profile_has_kube_schedulers_order(point: str, names: str) -> None:
+    assert [bound.name for bound in a_profile().at(point)] == names.split()
+
+
+def test_the_default_weights_are_kube_schedulers() -> None:
+    assert {bound.name: bound.weight for bound in a_profile().at("score")} == {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 1,
+        "VolumeBinding": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+    }
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_plugin_has_the_points_it_has_in_kube_scheduler(name: str) -> None:
+    behind_gates = {"placementScore", "placementGenerate"}
+    assert points_of(BUILT_IN[name]) == set(POINTS_OF[name].split()) - behind_gates
+
+
+def test_one_instance_serves_all_points() -> None:
+    profile = a_profile()
+    for name in BUILT_IN:
+        found = {id(bound.plugin) for bounds in profile.points.values() for bound in bounds if bound.name == name}
+        assert len(found) == 1, name

@@ -1,0 +1,91 @@
+"""The house: imports point to a lower floor, pure rooms only compute, modules are named for what they do."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "stowplan"
+FILES = sorted(SOURCE.rglob("*.py"))
+PURE = ("objects", "columns", "framework", "plugins", "engine")
+OUTSIDE = {
+    "aiohttp", "asyncio", "ctypes", "fcntl", "glob", "http", "io", "logging", "multiprocessing",
+    "os", "pathlib", "pickle", "queue", "random", "requests", "secrets", "select", "selectors", "shutil", "signal",
+    "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading", "time", "urllib", "uuid", "yaml",
+}  # fmt: skip
+PURE_PARTS = {"urllib.parse"}
+# Loading a plugin by path is the registry's whole job; reading a document handed in as text is not I/O.
+ALLOWED = {"framework/registry.py": {"pathlib"}, "framework/document.py": {"yaml"}}
+VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
+
+
+def test_imports_point_to_a_lower_floor() -> None:
+    """The contract is in pyproject.toml; `lint-imports` says which import breaks it."""
+    program = Path(sys.executable).with_name("lint-imports")
+    result = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def pure_files() -> list[Path]:
+    return [file for file in FILES if file.relative_to(SOURCE).parts[0] in PURE]
+
+
+def test_the_pure_rooms_are_there() -> None:
+    assert {file.relative_to(SOURCE).parts[0] for file in pure_files()} == set(PURE)
+
+
+@pytest.mark.parametrize("file", pure_files(), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_a_pure_room_reads_no_clock_draws_no_number_and_does_no_io(file: Path) -> None:
+    name = str(file.relative_to(SOURCE))
+    outside = {module.partition(".")[0] for module in set(imported(file)) - PURE_PARTS} & OUTSIDE
+    assert outside - ALLOWED.get(name, set()) == set()
+
+
+CALLS = {"open", "print", "input", "exec", "eval", "now", "utcnow", "today", "getenv"}
+
+
+@pytest.mark.parametrize("file", pure_files(), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_a_pure_room_calls_nothing_that_is_not_pure(file: Path) -> None:
+    """`datetime.now()` needs no import of a clock, and `open` none at all."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    called = {
+        getattr(node.func, "id", getattr(node.func, "attr", ""))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    }
+    assert called & CALLS == set()
+
+
+def test_objects_know_no_numpy() -> None:
+    assert [file.name for file in (SOURCE / "objects").glob("*.py") if "numpy" in set(imported(file))] == []
+
+
+def test_no_plugin_imports_another() -> None:
+    plugins = {f"stowplan.plugins.nodes.{file.stem}" for file in (SOURCE / "plugins" / "nodes").glob("*.py")}
+    for file in (SOURCE / "plugins" / "nodes").glob("*.py"):
+        assert set(imported(file)) & plugins == set(), file.name
+
+
+def test_modules_are_named_for_what_they_do() -> None:
+    assert [file for file in FILES if {*file.relative_to(SOURCE).with_suffix("").parts} & VAGUE] == []
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if file.read_text().strip()], ids=lambda file: str(file.relative_to(SOURCE))
+)
+def test_a_module_opens_by_telling_its_story(file: Path) -> None:
+    assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), "no docstring"
