@@ -111,9 +111,6 @@ def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
     assert counts(state, here(*X), settled=True) == {}
 
 
-@pytest.mark.xfail(
-    reason="state.count tells a new counter by their number, which stays the same when an old one is dropped"
-)
 def test_the_same_when_another_question_is_dropped_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "KEPT_COUNTERS", 1)
     leaving = a_pod("p", labels={"app": "x"}, leaving=True)

@@ -105,7 +105,6 @@ def test_the_answers_that_were_not_used_lately_go_first(monkeypatch: pytest.Monk
     assert [key for key in "abcd" if store.get(key) is not None] == ["a", "c", "d"]
 
 
-@pytest.mark.xfail(reason="bytes are counted when answers are first kept, and not when they grow with the table")
 def test_answers_that_grew_with_the_table_still_keep_within_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "KEPT_BYTES", 10_000)
     profile, state = a_profile_of(Watcher()), a_state(nodes=["a"])

@@ -126,9 +126,6 @@ def test_a_reservation_takes_room_but_is_no_pod(state: ClusterState) -> None:
     assert (nodes.requested["cpu"].tolist(), nodes.requested["pods"].tolist()) == ([1100, 0], [1, 0])
 
 
-@pytest.mark.xfail(
-    reason="an object that is put back goes last; of two equal volumes the other one is then offered first"
-)
 def test_objects_keep_their_order_when_a_what_if_is_undone() -> None:
     state = a_state(others=[a_namespace("one"), a_namespace("two")])
     with state.trial() as trial:

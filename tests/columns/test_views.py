@@ -113,12 +113,10 @@ ARRAYS: list[Any] = [
     pytest.param(
         lambda nodes: nodes.count(X),
         id="a count",
-        marks=pytest.mark.xfail(reason="a whole view of a dense tally is the tally's own array, and can be written to"),
     ),
     pytest.param(
         lambda nodes: nodes.label("zone").all_codes,
         id="all codes of a label",
-        marks=pytest.mark.xfail(reason="the column itself, and it can be written to"),
     ),
 ]
 

@@ -11,7 +11,6 @@ from stowplan.columns.views import Cluster
 from stowplan.framework.checks import check_plugin
 from stowplan.framework.evaluate import schedule_one
 from stowplan.objects.changes import Put
-
 from tests.builders import a_node, a_pod
 
 CONFIG = Path(__file__).parents[2] / "examples" / "01-first-plugin" / "config.yaml"
@@ -36,4 +35,3 @@ def test_it_keeps_the_contract_of_plugins() -> None:
     _, profiles = wiring.read_configuration(CONFIG)
     plugin = profiles["flavoured"].plugin("flavour.py:Flavour")
     assert check_plugin(plugin) == []
-

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.framework.configurations import FLAVOUR, HEAD, args_of, at, implements, load, of_file, of_plugins
 
 from stowplan.framework import config, document
+from tests.framework.configurations import FLAVOUR, HEAD, args_of, at, implements, load, of_file, of_plugins
 
 GOLDEN = Path(os.environ.get("STOWPLAN_GOLDEN", Path(__file__).parents[1] / "golden")) / "nodes"
 

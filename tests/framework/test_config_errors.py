@@ -10,10 +10,10 @@ from collections.abc import Collection
 from typing import Any
 
 import pytest
-from tests.framework.configurations import HEAD, implements, load, of_file
 
 from stowplan.framework import config, document
 from stowplan.objects.errors import ConfigError
+from tests.framework.configurations import HEAD, implements, load, of_file
 
 
 def refused(text: str | bytes | dict[str, Any], error: str) -> None:

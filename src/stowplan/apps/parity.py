@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -47,7 +48,7 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     try:
         data = file.read_bytes()
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(file)) from None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

@@ -76,13 +76,15 @@ class Counting:
     def label_sets(self) -> int:
         return len(self._sets)
 
-    def ask(self, queries: tuple[PodQuery, ...], settled: bool, capacity: int) -> Counter:
-        """The counter for a question, kept up to date from now on."""
+    def ask(self, queries: tuple[PodQuery, ...], settled: bool, capacity: int) -> tuple[Counter, bool]:
+        """The counter for a question, kept up to date from now on; and whether it is a new one."""
+        if not queries:
+            raise ValueError("a count needs at least one question")
         key = (queries, settled)
         counter = self._counters.get(key)
         if counter is not None:
             self._counters.move_to_end(key)
-            return counter
+            return counter, False
         counter = self._counters[key] = Counter(queries, settled)
         self._index.add(counter.selector, counter)
         for labels in self._candidates(counter.selector):
@@ -90,7 +92,7 @@ class Counting:
                 self._join(counter, labels, capacity)
         if len(self._counters) > KEPT_COUNTERS:
             self.drop(next(iter(self._counters.values())))
-        return counter
+        return counter, True
 
     def drop(self, counter: Counter) -> None:
         """Count this no longer."""

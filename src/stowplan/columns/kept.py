@@ -17,6 +17,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.table import NodeTable
 
 KEPT_BYTES = 64 * 1024 * 1024
+VERDICT = ""  # the column of verdicts; the others are named after the plugins whose scores they hold
 
 
 class Answers:
@@ -50,6 +51,7 @@ class Answers:
 class Kept:
     def __init__(self) -> None:
         self._answers: OrderedDict[Hashable, Answers] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -62,9 +64,14 @@ class Kept:
         return answers
 
     def keep(self, key: Hashable, answers: Answers) -> None:
-        """Keep new answers, which must not grow any more but with the table."""
+        """Keep answers, new ones or such as have been refreshed and may have grown."""
         self._answers[key] = answers
-        self._bytes += answers.nbytes
+        self._bytes += answers.nbytes - self._sizes.get(key, 0)
+        self._sizes[key] = answers.nbytes
         while self._bytes > KEPT_BYTES and len(self._answers) > 1:
-            _, oldest = self._answers.popitem(last=False)
-            self._bytes -= oldest.nbytes
+            oldest, _ = self._answers.popitem(last=False)
+            self._bytes -= self._sizes.pop(oldest)
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes

@@ -103,7 +103,9 @@ class Labels:
     @property
     def all_codes(self) -> Codes:
         """The same over all rows of the table, for `Tally.by_code`."""
-        return self._column.codes
+        codes = self._column.codes[:]
+        codes.flags.writeable = False
+        return codes
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
-from stowplan.columns.counting import Counter, Counting, LabelSet
+from stowplan.columns.counting import Counting, LabelSet
 from stowplan.columns.index import SelectorIndex
 from stowplan.columns.kept import Kept
 from stowplan.columns.store import Store
@@ -85,8 +85,13 @@ class ClusterState:
             self.nominate(pod, pod.nominated_node)
 
     def _apply_node(self, node: Node, gone: bool) -> None:
-        row = self._row(node.name)
-        self.table.put(row, None if gone else node)
+        self._put_node(node.name, None if gone else node)
+
+    def _put_node(self, name: str, node: Node | None) -> None:
+        row = self._row(name)
+        before = self.table.nodes[row]
+        self.table.put(row, node)
+        self._journaled(lambda: self._put_node(name, before))
         self._free_if_unused(row)
 
     # -- pods on nodes
@@ -101,7 +106,10 @@ class ClusterState:
         return shape
 
     def add_pod(self, pod: Pod, node_name: str, *, as_extension: bool = False) -> None:
-        """The pod is on this node. `as_extension`: counted as kube-scheduler's PreFilter extensions count."""
+        """The pod is on this node, and on no other. `as_extension`: counted as kube's PreFilter extensions count."""
+        if pod.uid in self.pods:
+            self.remove_pod(pod.uid, as_extension=as_extension)
+        self.drop_nomination(pod.uid)
         row = self._row(node_name)
         shape = self.shape(pod)
         self._place(pod, row, shape, as_extension)
@@ -231,9 +239,8 @@ class ClusterState:
 
     def count(self, *queries: PodQuery, settled: bool = False) -> Tally:
         """Pods that match all of these, per row. What is asked once is kept in step until nobody asks any more."""
-        known = len(self.counting)
-        counter: Counter = self.counting.ask(queries, settled, self.table.capacity)
-        if len(self.counting) != known:
+        counter, is_new = self.counting.ask(queries, settled, self.table.capacity)
+        if is_new:
             # Asked first inside a what-if: it has seen the what-if only, so it goes with it.
             self._journaled(lambda: self.counting.drop(counter))
         return counter.tally

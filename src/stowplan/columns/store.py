@@ -21,8 +21,11 @@ class Store:
 
     def put(self, found: Object) -> Object | None:
         """Keep an object; the answer is the one it replaces."""
-        before = self.remove(found)
-        self._kinds.setdefault(type(found), {})[found.key] = found
+        self.version += 1
+        kind = self._kinds.setdefault(type(found), {})
+        before = kind.get(found.key)
+        self._unfile(before)
+        kind[found.key] = found  # in the place of the one before, if any: the order of objects may decide a tie
         if isinstance(found, Service) and found.spec.selector:
             self._services.add(selectors.from_labels(found.spec.selector), found.key)
         return before
@@ -30,9 +33,12 @@ class Store:
     def remove(self, found: Object) -> Object | None:
         self.version += 1
         before = self._kinds.get(type(found), {}).pop(found.key, None)
+        self._unfile(before)
+        return before
+
+    def _unfile(self, before: Object | None) -> None:
         if isinstance(before, Service) and before.spec.selector:
             self._services.remove(selectors.from_labels(before.spec.selector), before.key)
-        return before
 
     def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
         return cast("AnyObject | None", self._kinds.get(kind, {}).get(key))

@@ -85,5 +85,11 @@ class Trial:
     def release(self, name: str) -> None:
         self._state.release(name)
 
+    def discard(self, found: Object) -> None:
+        self._state.discard(found)
+
+    def drop_nomination(self, uid: str) -> None:
+        self._state.drop_nomination(uid)
+
     def nominate(self, pod: Pod, node_name: str) -> None:
         self._state.nominate(pod, node_name)

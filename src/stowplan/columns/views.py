@@ -124,7 +124,9 @@ class Nodes:
 
     def of(self, tally: Tally) -> Ints:
         """A tally's count for each node."""
-        return tally.on(slice(0, len(self)) if self._whole else self.rows, self._table.capacity)
+        counts = tally.on(slice(0, len(self)) if self._whole else self.rows, self._table.capacity)
+        counts.flags.writeable = False
+        return counts
 
     def used(self, use: Hashable) -> Tally | None:
         """How many pods use a thing (a port, a claim, a disk); None if nobody does."""

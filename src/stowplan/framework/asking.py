@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from stowplan.framework.verdict import Reject
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
+Answer = TypeVar("Answer")
+
 
 def ask(bound: Bound, method: str, *arguments: Any) -> Any:
     """Call a plugin; whatever it raises becomes a PluginError with its name."""
@@ -23,6 +25,13 @@ def ask(bound: Bound, method: str, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
+
+
+def expect(bound: Bound, point: str, kind: type[Answer], answer: Any) -> Answer | None:
+    """An answer of this kind, or None."""
+    if answer is not None and not isinstance(answer, kind):
+        raise PluginError(bound.name, point, f"answered {answer!r}; {kind.__name__} or None was due")
+    return answer
 
 
 def ask_filter(bound: Bound, pod: Pod, nodes: Nodes) -> list[Reject]:
@@ -37,6 +46,13 @@ def checked(bound: Bound, reject: Reject, size: int) -> Bools:
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
         found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
         raise PluginError(bound.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
+    if not isinstance(reject.reason, str):
+        raise PluginError(bound.name, "filter", f"a reason must be a text; found {reject.reason!r}")
+    helps = reject.resolvable
+    if not isinstance(helps, bool | np.bool_) and (
+        not isinstance(helps, np.ndarray) or helps.dtype != np.bool_ or helps.shape != (size,)
+    ):
+        raise PluginError(bound.name, "filter", f"resolvable must be a boolean, or {size} of them; found {helps!r}")
     return rows
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
-from stowplan.columns.kept import Answers
+from stowplan.columns.kept import VERDICT, Answers
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.asking import ask, ask_filter, ask_score
+from stowplan.framework.asking import ask, ask_filter, ask_score, expect
 from stowplan.framework.book import VerdictBook, Verdicts
 from stowplan.framework.profile import Bound, Profile
 from stowplan.framework.verdict import (
@@ -42,13 +42,21 @@ LOCALITY = ("", "pods", "resources", "node")
 
 
 def schedule_one(
-    pod: Pod, state: ClusterState, profile: Profile, generator: np.random.Generator | None = None
+    pod: Pod,
+    state: ClusterState,
+    profile: Profile,
+    generator: np.random.Generator | None = None,
+    *,
+    gate: bool = True,
 ) -> Decision:
-    """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins."""
+    """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins.
+
+    `gate` is off for pods that already passed it, on their way into a queue.
+    """
     evaluation = Evaluation(pod, state, profile)
     decision = Decision(pod, None, evaluation.trail)
     try:
-        decision.gated = evaluation.gate()
+        decision.gated = evaluation.gate() if gate else None
         if decision.gated is None:
             evaluation.decide(decision, generator)
     except PluginError as error:
@@ -81,7 +89,7 @@ class Evaluation:
 
     def gate(self) -> Verdict | None:
         for bound in self.profile.at("preEnqueue"):
-            refused = ask(bound, "pre_enqueue", self.pod, self.cluster)
+            refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", self.pod, self.cluster))
             if refused is not None:
                 return Verdict(bound.name, refused.code, refused.reasons)
         return None
@@ -153,7 +161,7 @@ class Evaluation:
         filters = self.filters()
         steady = leading(filters, self.pod)
         answers = self.steady(steady)
-        verdict_of = self.nodes.copied(answers.columns["verdict"])
+        verdict_of = self.nodes.copied(answers.columns[VERDICT])
         rest = filters[len(steady) :]
         if rest:
             left = np.flatnonzero(verdict_of == FEASIBLE)
@@ -164,21 +172,20 @@ class Evaluation:
     def steady(self, filters: tuple[Bound, ...]) -> Answers:
         """The verdicts of filters, and the scores of plugins, that depend on pod's shape and row alone."""
         table, kept = self.state.table, self.state.kept
-        key = (self.profile, self.pod.shape.key, filters)
+        key = (self.profile, self.pod.shape.key, tuple(bound.name for bound in filters))
         found = kept.get(key)
         answers = Answers(VerdictBook()) if found is None else found
         stale, capacity = answers.stale(table, table.capacity), table.capacity
         if len(stale):
             nodes = self.nodes if len(stale) == len(self.nodes) else self.view(stale)
-            answers.put("verdict", stale, self.filtered(nodes, filters, answers.book), capacity)
+            answers.put(VERDICT, stale, self.filtered(nodes, filters, answers.book), capacity)
             for bound in self.profile.at("score"):
                 if getattr(bound.plugin, "scores_by_row", False):
                     score = ask_score(bound, self.pod, nodes)
                     if score is not None:
-                        answers.put(bound.name, stale, score, capacity)
-        answers.clock = table.clock
-        if found is None and "verdict" in answers.columns:
+                        answers.put(bound.name, stale, np.asarray(score), capacity)
             kept.keep(key, answers)
+        answers.clock = table.clock
         self.answers = answers
         return answers
 
@@ -202,7 +209,7 @@ class Evaluation:
         """Nodes promised to other pods of equal or higher priority must fit this one beside them, too."""
         for name, pods in list(self.state.nominated.items()):
             rivals = (other for other in pods.values() if other.priority >= self.pod.priority)
-            others = [other for other in rivals if other.uid != self.pod.uid]
+            others = [other for other in rivals if other.uid != self.pod.uid and other.uid not in self.state.pods]
             at = nodes.position(name) if others else None
             if at is None:
                 continue
@@ -254,7 +261,10 @@ class Evaluation:
     def make_room(self, decision: Decision) -> PostFilterResult | None:
         reasons: tuple[str, ...] = ()
         for bound in self.profile.at("postFilter"):
-            result: PostFilterResult = ask(bound, "post_filter", self.pod, decision, self)
+            answer = ask(bound, "post_filter", self.pod, decision, self)
+            if not isinstance(answer, PostFilterResult):
+                raise PluginError(bound.name, "post_filter", f"answered {answer!r}; PostFilterResult was due")
+            result = answer
             if result.candidate is not None or result.settles:
                 return result
             reasons += result.reasons
@@ -273,7 +283,9 @@ class Evaluation:
 
     def local(self) -> str:
         """The most that any filter for this pod looks at: "node", "resources", "pods" of one node, or "" for more."""
-        return min((getattr(bound.plugin, "local", "") for bound in self.filters()), key=LOCALITY.index, default="node")
+        marks = (getattr(bound.plugin, "local", "") for bound in self.filters())
+        known = (mark if mark in LOCALITY else "" for mark in marks)
+        return min(known, key=LOCALITY.index, default="node")
 
 
 def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
@@ -290,7 +302,7 @@ def leading(filters: tuple[Bound, ...], pod: Pod) -> tuple[Bound, ...]:
     """The filters up to the first one whose answer for a node needs more than the pod's shape and that node's row."""
     for at, bound in enumerate(filters):
         by_row = getattr(bound.plugin, "filters_by_row", False)
-        if not (by_row(pod) if callable(by_row) else by_row):
+        if not (ask(bound, "filters_by_row", pod) if callable(by_row) else by_row):
             return filters[:at]
     return filters
 

@@ -57,14 +57,17 @@ class Registry:
             return plugin(**keywords)
         except ConfigError as error:
             raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy) from None
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # a plugin's constructor may raise anything
             raise ConfigError(f"{name} cannot be made from these arguments: {error}", path=where) from error
 
     def _discover(self) -> None:
         for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
             if entry.name in self._plugins:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
-            self._plugins[entry.name] = entry.load()
+            try:
+                self._plugins[entry.name] = entry.load()
+            except Exception as error:  # somebody else's package may raise anything while it is imported
+                raise ConfigError(f"the installed plugin {entry.value} cannot be imported: {error!r}") from error
 
     def _load(self, name: str) -> type:
         """`package.module:Class` or `file.py:Class`."""

@@ -49,6 +49,10 @@ class Refuse:
     reasons: tuple[str, ...]
     resolvable: bool = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.reasons, tuple) or not all(isinstance(reason, str) for reason in self.reasons):
+            raise TypeError(f"reasons must be a tuple of texts; found {self.reasons!r}")
+
     @property
     def code(self) -> str:
         return UNSCHEDULABLE if self.resolvable else UNRESOLVABLE
@@ -59,6 +63,10 @@ class Only:
     """The search is narrowed to nodes of these names."""
 
     names: frozenset[str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.names, frozenset):
+            raise TypeError(f"names must be a frozenset of node names; found {self.names!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-NEVER = float("inf")
-
 
 class PodRef(msgspec.Struct, frozen=True):
     """This very pod, and no later one of the same name."""
@@ -23,7 +21,7 @@ class PodRef(msgspec.Struct, frozen=True):
 
 class _Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="verb"):
     id: int = 0
-    deadline: float = NEVER
+    deadline: float | None = None
 
 
 class Bind(_Action, frozen=True):

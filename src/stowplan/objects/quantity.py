@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-_FORM = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
+_FORM = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LARGEST = (1 << 63) - 1
@@ -69,8 +69,8 @@ def milli(text: str) -> int:
 def whole(amount: int, resource: str) -> int:
     """Nano-units in the unit that decisions use, rounded up: thousandths for cpu, whole units for the rest."""
     unit = _MILLI_NANOS if resource == "cpu" else NANO
-    rounded = -(-amount // unit) if amount >= 0 else -(amount // -unit)
-    return max(-_LARGEST, min(rounded, _LARGEST))
+    away_from_zero = min(-(-abs(amount) // unit), _LARGEST)
+    return away_from_zero if amount >= 0 else -away_from_zero
 
 
 @lru_cache(maxsize=65536)

@@ -147,7 +147,7 @@ class DryRun:
         """Pods of lower priority on a row, the most important first."""
         mine = self._pod.priority
         pods = [placed for placed in self._state.pods_on[row].values() if placed.pod.priority < mine]
-        return sorted(pods, key=lambda placed: importance(placed.pod))
+        return sorted(pods, key=lambda placed: (importance(placed.pod), placed.pod.uid))
 
     def _passing(self, rows: Rows, note: bool = False) -> list[int]:
         verdicts = self._evaluator.verdicts(rows)
