@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from stowplan.columns.views import OneNode
-from stowplan.framework.checks import check_plugin, draw
+from stowplan.framework.checks import check_plugin
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.per_node import per_node
+from stowplan.framework.situations import draw
 from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
