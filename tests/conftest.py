@@ -20,6 +20,6 @@ ci = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 settings.register_profile("ci", ci)
-settings.register_profile("full", ci, derandomize=False, max_examples=2000, stateful_step_count=60, print_blob=True)
+settings.register_profile("full", ci, derandomize=False, max_examples=600, stateful_step_count=50, print_blob=True)
 settings.register_profile("hasty", ci, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("STOWPLAN_HYPOTHESIS", "ci"))

@@ -1,0 +1,422 @@
+"""The scheduler as a machine without a clock: `handle` takes changes, `step` decides, both return actions.
+
+    submitted ─► gated ◄──────────────┐
+        │          │ gate opens       │ gate closes
+        ▼          ▼                  │
+      active ◄── backoff ◄── unschedulable ◄───────────────┐
+        │                                                  │
+        │ step                                             │ rejected
+        ▼                                                  │
+     deciding ── no node ─────────────────────────────────►┤   (evictions, nomination, condition, event)
+        │ node                                             │
+        ▼                                                  │
+     reserved ── reserve or permit refuses ───────────────►┤   (released in reverse order)
+        │                                                  │
+        ├─► waiting ── permit refused, or its time is up ─►┤
+        │      │ allowed                                   │
+        ▼      ▼                                           │
+     pre-binding ── an action fails ─► error backoff       │
+        │                                                  │
+        ▼                                                  │
+     binding ── refused, or never answered ─► error backoff, after the pod was read again
+        │
+        ▼
+      bound                (deleted, finished, or bound by somebody else: out, from everywhere, released)
+
+What is reserved is in the one state (`columns.ClusterState`) as an assumed pod, so nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster
+from stowplan.engine import happenings, messages
+from stowplan.engine.happenings import ASSIGNED, Happening
+from stowplan.engine.placing import Placing, Step
+from stowplan.engine.queue import Queue
+from stowplan.engine.trails import Trails
+from stowplan.engine.unit import Stage, Unit
+from stowplan.framework.asking import ask
+from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Decision, Verdict
+from stowplan.objects.actions import Action, Evict, Nominate, Read
+from stowplan.objects.changes import Gone, Put, Result
+from stowplan.objects.errors import PluginError
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
+
+ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
+
+
+class Scheduler:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        generator: np.random.Generator,
+        *,
+        state: ClusterState | None = None,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        longest_wait: float = 300.0,
+        answer_within: float = ANSWER_WITHIN,
+    ) -> None:
+        self.profiles = dict(profiles)
+        self.state = state or ClusterState()
+        self.trails = Trails()
+        self._generator, self._answer_within = generator, answer_within
+        sort = next(iter(self.profiles.values())).at("queueSort")[0].plugin.sort_key
+        self.queue = Queue(
+            sort,
+            self._helps,
+            self._wakes,
+            initial_backoff=initial_backoff,
+            max_backoff=max_backoff,
+            longest_wait=longest_wait,
+        )
+        self.placings: dict[str, Placing] = {}  # by the pod's uid
+        self._asked: dict[int, tuple[float, Action, str]] = {}  # unanswered actions that matter, and whose they are
+        self._known: dict[str, Pod] = {}  # every pod the API told us of, by uid
+        self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
+        self._last_id = 0
+
+    # -- changes
+
+    def handle(self, change: Put | Gone | Result, now: float) -> list[Action]:
+        """Take in what happened; what follows from it at once comes back as actions."""
+        if isinstance(change, Result):
+            return self._sent(self._answered(change, now), now)
+        found, gone = change.object, isinstance(change, Gone)
+        if isinstance(found, Pod):
+            return self._sent(self._pod_changed(found, gone, now), now)
+        old = self._old(found)
+        self.state.apply(change)
+        self._happened(happenings.of(old, None if gone else found), now)
+        return []
+
+    def _old(self, found: Object) -> Object | None:
+        row = self.state.table.row_of.get(found.name)
+        if type(found).__name__ == "Node":
+            return None if row is None else self.state.table.nodes[row]
+        return self.state.store.get(type(found), found.key)
+
+    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> Iterator[Action]:
+        old = self._known.pop(pod.uid, None)
+        out = gone or pod.finished
+        if not out:
+            self._known[pod.uid] = pod
+        placing = self.placings.get(pod.uid)
+        if placing is not None and (out or (pod.node_name and pod.node_name != placing.node_name) or pod.terminating):
+            self._drop(placing)
+            placing = None
+        if out or pod.node_name:
+            self.queue.remove(pod.uid)
+            self._apply(pod, out)
+            if placing is not None and placing.step is not Step.BINDING:
+                self._drop(placing)  # somebody bound it where we wanted to
+        elif placing is None:
+            self._submit(pod, now)
+        self._happened(happenings.of(old, None if out else pod), now)
+        yield from ()
+
+    def _apply(self, pod: Pod, out: bool) -> None:
+        self.state.apply(Gone(pod) if out else Put(pod))
+
+    # -- the queue
+
+    def _submit(self, pod: Pod, now: float) -> None:
+        """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
+        self.state.drop_nomination(pod.uid)
+        profile = self.profiles.get(pod.scheduler_name)
+        if pod.nominated_node:
+            self.state.nominate(pod, pod.nominated_node)
+        if profile is None or pod.terminating:
+            self.queue.remove(pod.uid)
+            return
+        unit = self.queue.units.get(pod.uid)
+        if unit is None:
+            unit = Unit([pod], profile.scheduler_name, now)
+            self._enter(unit, now)
+            return
+        unit.pods[pod.uid] = pod
+        if unit.stage is Stage.GATED:
+            self._enter(unit, now)
+
+    def _enter(self, unit: Unit, now: float) -> None:
+        """Through the gate into the active queue, or held back by whoever closes it."""
+        unit.gate = self._gate(unit)
+        if unit.gate is not None:
+            self.queue.hold(unit, unit.gate.plugin)
+        else:
+            unit.timestamp = now
+            self.queue.add(unit)
+
+    def _gate(self, unit: Unit) -> Verdict | None:
+        cluster = Cluster(self.state)
+        for bound in self.profiles[unit.profile].at("preEnqueue"):
+            for pod in unit.pods.values():
+                try:
+                    refused = ask(bound, "pre_enqueue", pod, cluster)
+                except PluginError:
+                    continue  # what raises at the gate raises again, and is reported, when the pod is tried
+                if refused is not None:
+                    return Verdict(bound.name, refused.code, refused.reasons)
+        return None
+
+    def _happened(self, what: Iterable[Happening], now: float) -> None:
+        for happening in what:
+            for unit in self.queue.happen(happening, now):
+                self._enter(unit, now)
+
+    def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
+        key = (profile, plugin)
+        if key not in self._registered:
+            wakes_on = getattr(self.profiles[profile].plugin(plugin), "wakes_on", None)
+            self._registered[key] = None if wakes_on is None else tuple(wakes_on())
+        return self._registered[key]
+
+    def _helps(self, unit: Unit, plugin: str, wake: Wake, happening: Happening) -> bool:
+        """Ask the plugin's hint; one that raises counts as yes."""
+        if not wake.hint:
+            return True
+        hint = getattr(self.profiles[unit.profile].plugin(plugin), wake.hint)
+        try:
+            return any(hint(pod, happening.old, happening.new) for pod in unit.pods.values())
+        except Exception:
+            return True
+
+    # -- deciding
+
+    def step(self, now: float) -> list[Action]:
+        """Settle what ran out of time, then decide one unit."""
+        actions = list(self._expire(now))
+        unit = self.queue.pop(now)
+        if unit is not None:
+            actions += self._try(unit, now)
+        return self._sent(actions, now)
+
+    def next_deadline(self) -> float | None:
+        """When time alone makes a step worth taking; minus infinity if one is already."""
+        permits = (until for placing in self.placings.values() for until in placing.permits.values())
+        answers = (deadline for deadline, _, _ in self._asked.values())
+        queued = self.queue.next_deadline()
+        return min([*permits, *answers, *(() if queued is None else (queued,))], default=None)
+
+    def _try(self, unit: Unit, now: float) -> Iterator[Action]:
+        pod, profile = unit.lead, self.profiles[unit.profile]
+        decision = schedule_one(pod, self.state, profile, self._generator, gate=False)
+        self.trails.keep(decision)
+        if decision.node is None:
+            yield from self._no_node(unit, decision, now)
+            return
+        placing = Placing(pod, decision.node, unit, profile, self.state)
+        self.state.drop_nomination(pod.uid)
+        try:
+            refused = placing.reserve() or placing.ask_permits(now)
+        except PluginError as error:
+            placing.release()
+            yield from self._failed(unit, pod, str(error), (), now, error=True)
+            return
+        if refused is not None:
+            yield from self._failed(unit, pod, ", ".join(refused.reasons), (refused.plugin,), now)
+            return
+        self.placings[pod.uid] = placing
+        if placing.permits:
+            placing.step = Step.WAITING
+        else:
+            yield from self._pre_bind(placing, now)
+
+    def _no_node(self, unit: Unit, decision: Decision, now: float) -> Iterator[Action]:
+        pod, made = decision.pod, decision.post_filter
+        if decision.error:
+            yield from self._failed(unit, pod, decision.error, (), now, error=True)
+            return
+        nominated: str | None = None
+        if made is not None and made.candidate is not None:
+            nominated = made.candidate.node
+            yield from self._evict(pod, made.candidate.node, made.candidate.victims)
+        elif pod.nominated_node:
+            nominated = ""
+        if nominated is not None:
+            self.state.drop_nomination(pod.uid)
+            if nominated:
+                self.state.nominate(pod, nominated)
+        yield from self._failed(unit, pod, decision.full_message, rejectors(decision), now, nominated=nominated)
+
+    def _evict(self, pod: Pod, node_name: str, victims: Iterable[Pod]) -> Iterator[Action]:
+        """Victims go; whoever of less importance was promised room on that node loses the promise."""
+        for other in list(self.state.nominated.get(node_name, {}).values()):
+            if other.priority < pod.priority:
+                self.state.drop_nomination(other.uid)
+                yield Nominate(pod=messages.ref(other), node_name="")
+        for victim in victims:
+            if victim.terminating:
+                continue
+            placing = self.placings.get(victim.uid)
+            if placing is not None and placing.step is not Step.BINDING:
+                self._drop(placing)
+                self._happened([Happening(ASSIGNED, "Delete", victim, None)], 0.0)
+            yield Evict(
+                pod=messages.ref(victim),
+                reason="PreemptionByScheduler",
+                message=f"{pod.scheduler_name}: {messages.PREEMPTED}",
+            )
+            yield messages.preempted(victim, pod, node_name)
+
+    def _failed(
+        self,
+        unit: Unit,
+        pod: Pod,
+        message: str,
+        plugins: Iterable[str],
+        now: float,
+        *,
+        error: bool = False,
+        nominated: str | None = None,
+    ) -> Iterator[Action]:
+        """Back into the queue, and the pod is told why."""
+        latest = self._known.get(pod.uid)
+        if latest is None or latest.node_name or latest.terminating:
+            self.queue.remove(unit.key)
+            return
+        unit.pods[pod.uid] = latest
+        self.queue.fail(unit, now, () if error else plugins)
+        condition = messages.unschedulable(latest, message, error=error, nominated_node=nominated)
+        if condition is not None:
+            yield condition
+        yield messages.failed(latest, message)
+
+    # -- binding
+
+    def allow(self, uid: str, plugin: str, now: float) -> list[Action]:
+        """A plugin that made the pod wait lets it go on."""
+        placing = self.placings.get(uid)
+        if placing is None or placing.step is not Step.WAITING:
+            return []
+        placing.permits.pop(plugin, None)
+        return [] if placing.permits else self._sent(self._pre_bind(placing, now), now)
+
+    def reject(self, uid: str, plugin: str, message: str, now: float) -> list[Action]:
+        """A plugin that made the pod wait refuses it after all."""
+        placing = self.placings.get(uid)
+        if placing is None or placing.step is not Step.WAITING:
+            return []
+        return self._sent(self._give_up(placing, message, (plugin,), now), now)
+
+    def _pre_bind(self, placing: Placing, now: float) -> Iterator[Action]:
+        self.queue.done(placing.unit)
+        placing.step = Step.PRE_BINDING
+        try:
+            actions = [self._numbered(action, now, placing.pod.uid) for action in placing.pre_bind()]
+        except PluginError as error:
+            yield from self._give_up(placing, str(error), (), now, error=True)
+            return
+        placing.awaited = {action.id for action in actions}
+        yield from actions
+        if not actions:
+            yield from self._bind(placing, now)
+
+    def _bind(self, placing: Placing, now: float) -> Iterator[Action]:
+        placing.step = Step.BINDING
+        try:
+            action = placing.bind()
+        except PluginError as error:
+            yield from self._give_up(placing, str(error), (), now, error=True)
+            return
+        if action is None:
+            yield from self._give_up(placing, "no plugin wants to bind the pod", (), now, error=True)
+            return
+        numbered = self._numbered(action, now, placing.pod.uid)
+        placing.awaited = {numbered.id}
+        yield numbered
+
+    def _answered(self, result: Result, now: float) -> Iterator[Action]:
+        asked = self._asked.pop(result.id, None)
+        placing = self.placings.get(asked[2]) if asked is not None else None
+        if placing is None or result.id not in placing.awaited:
+            return
+        placing.awaited.discard(result.id)
+        if not result.fine:
+            yield from self._refused_by_server(placing, result, now)
+        elif placing.step is Step.BINDING:
+            yield from self._bound(placing, now)
+        elif not placing.awaited:
+            yield from self._bind(placing, now)
+
+    def _bound(self, placing: Placing, now: float) -> Iterator[Action]:  # noqa: ARG002
+        del self.placings[placing.pod.uid]
+        self.queue.remove(placing.unit.key)
+        yield messages.scheduled(placing.pod, placing.node_name)
+        try:
+            yield from list(placing.post_bind())
+        except PluginError:
+            return  # the pod is bound; what a plugin makes of that is its own affair
+
+    def _refused_by_server(self, placing: Placing, result: Result, now: float) -> Iterator[Action]:
+        """What the server said no to. A pod it does not know is gone; one in conflict is read again."""
+        if result.status in (404, 410):
+            self._drop(placing)
+            self.queue.remove(placing.unit.key)
+            return
+        yield from self._give_up(placing, f"binding rejected: {result.message}", (), now, error=True)
+        if result.status in (0, 409):
+            yield Read(pod=messages.ref(placing.pod))
+
+    def _give_up(
+        self, placing: Placing, message: str, plugins: Iterable[str], now: float, *, error: bool = False
+    ) -> Iterator[Action]:
+        self._drop(placing)
+        self._happened([Happening(ASSIGNED, "Delete", placing.pod, None)], now)
+        yield from self._failed(placing.unit, placing.pod, message, plugins, now, error=error)
+
+    def _drop(self, placing: Placing) -> None:
+        """Forget a placing and give back all it took."""
+        self.placings.pop(placing.pod.uid, None)
+        for number in placing.awaited:
+            self._asked.pop(number, None)
+        try:
+            placing.release()
+        except PluginError:
+            return
+
+    # -- time and numbers
+
+    def _expire(self, now: float) -> Iterator[Action]:
+        for placing in list(self.placings.values()):
+            late = [plugin for plugin, until in placing.permits.items() if until <= now]
+            if late and placing.step is Step.WAITING:
+                message = f"rejected due to timeout after waiting at plugin {late[0]}"
+                yield from self._give_up(placing, message, (late[0],), now)
+        for number, (deadline, _, uid) in list(self._asked.items()):
+            if deadline <= now and number in self._asked:
+                placing_or_none = self.placings.get(uid)
+                if placing_or_none is None:
+                    del self._asked[number]
+                    continue
+                yield from self._answered(Result(number, 0, "no answer in time"), now)
+
+    def _sent(self, actions: Iterable[Any], now: float) -> list[Action]:
+        return [action if action.id else self._numbered(action, now, "") for action in actions]
+
+    def _numbered(self, action: Any, now: float, uid: str) -> Any:
+        self._last_id += 1
+        numbered = msgspec.structs.replace(action, id=self._last_id, deadline=now + self._answer_within)
+        if uid:
+            self._asked[numbered.id] = (numbered.deadline, numbered, uid)
+        return numbered
+
+
+def rejectors(decision: Decision) -> frozenset[str]:
+    """The plugins that stood in the way: those whose verdict some node has, or the one that refused the pod."""
+    if decision.refused is not None:
+        return frozenset((decision.refused.plugin,) if decision.refused.plugin else ())
+    used = np.unique(decision.trail.verdict_of)
+    names = {decision.trail.verdicts[number].plugin for number in used.tolist() if number >= 0}
+    return frozenset(names - {""})

@@ -1,0 +1,214 @@
+"""A cluster in memory with a virtual clock: the engine on one side, a pretend API server on the other.
+
+    world = World(nodes=["a", "b"])
+    world.submit(a_pod("web", cpu=1))
+    world.run()
+    assert world.bindings == {"web": "a"}
+
+The server does what the engine's actions ask for and answers them, unless a test says otherwise (`answers`). After
+every step all that must hold is checked (`check`): nothing is over-committed by us, no pod is lost, what was reserved
+is bound or released, and the columns are what they would be if built anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stowplan.columns.state import ClusterState
+from stowplan.engine.placing import Step, assumed
+from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Decision
+from stowplan.objects.actions import Action, Bind, Evict, Nominate, Read, Record, SetCondition
+from stowplan.objects.changes import Gone, Put, Result
+from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Condition, Pod
+from tests.builders import a_node, a_profile
+
+SOON = 0.001
+Answer = Callable[[Action], Result | None]
+
+
+class World:
+    def __init__(
+        self,
+        *,
+        nodes: Iterable[Node | str] = (),
+        profiles: Mapping[str, Profile] | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        self.now = 0.0
+        self.objects: dict[tuple[str, str], Object] = {}
+        self.events: list[Record] = []
+        self.actions: list[Action] = []
+        self.answers: Answer = lambda action: Result(action.id)
+        self._profiles = dict(profiles or {"default-scheduler": a_profile()})
+        self._seed, self._options = seed, options
+        self._inbox: deque[Put | Gone | Result] = deque()
+        self.restart()
+        self.submit(*(a_node(node) if isinstance(node, str) else node for node in nodes))
+
+    # -- what a test does
+
+    def submit(self, *objects: Object) -> None:
+        """Create or replace objects at the server."""
+        for each in objects:
+            self.objects[type(each).__name__, each.key] = each
+            self._inbox.append(Put(each))
+        self._deliver()
+
+    def delete(self, *objects: Object) -> None:
+        for each in objects:
+            found = self.objects.pop((type(each).__name__, each.key), None)
+            if found is not None:
+                self._inbox.append(Gone(found))
+        self._deliver()
+
+    def run(self, limit: int = 10_000) -> None:
+        """Step while there is something to do at this very moment."""
+        for _ in range(limit):
+            deadline = self.scheduler.next_deadline()
+            if deadline is None or deadline > self.now:
+                return
+            self._perform(self.scheduler.step(self.now))
+            self._deliver()
+            self.check()
+        raise AssertionError(f"still busy after {limit} steps")
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, running at each moment when something becomes due."""
+        end = self.now + seconds
+        self.run()
+        while (deadline := self.scheduler.next_deadline()) is not None and deadline <= end:
+            self.now = max(self.now, deadline)
+            self.run()
+        self.now = end
+        self.run()
+
+    def restart(self) -> None:
+        """The scheduler is killed and started anew: all it knows comes from the server's objects."""
+        self.scheduler = Scheduler(self._profiles, np.random.default_rng(self._seed), **self._options)
+        self._inbox.clear()
+        for each in self.objects.values():
+            self._inbox.append(Put(each))
+        self._deliver()
+
+    # -- what a test looks at
+
+    def pod(self, name: str, namespace: str = "default") -> Pod:
+        found = self.objects["Pod", f"{namespace}/{name}"]
+        assert isinstance(found, Pod)
+        return found
+
+    def pods(self) -> list[Pod]:
+        return [each for each in self.objects.values() if isinstance(each, Pod)]
+
+    @property
+    def bindings(self) -> dict[str, str]:
+        return {pod.name: pod.node_name for pod in self.pods() if pod.node_name}
+
+    def explain(self, name: str) -> Decision:
+        found = self.scheduler.trails.latest(self.pod(name).uid)
+        assert found is not None, f"{name} was never decided"
+        return found
+
+    def said(self, name: str, reason: str = "") -> list[str]:
+        """The notes of a pod's events."""
+        return [each.note for each in self.events if each.pod.name == name and reason in ("", each.reason)]
+
+    # -- the server
+
+    def _deliver(self) -> None:
+        while self._inbox:
+            self._perform(self.scheduler.handle(self._inbox.popleft(), self.now))
+
+    def _perform(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            self.actions.append(action)
+            answer = self.answers(action)
+            if answer is None:
+                continue
+            if answer.fine:
+                answer = self._do(action)
+            self._inbox.append(answer)
+
+    def _do(self, action: Action) -> Result:
+        if isinstance(action, Record):
+            self.events.append(action)
+            return Result(action.id)
+        if not hasattr(action, "pod"):
+            return Result(action.id)
+        pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
+        if not isinstance(pod, Pod) or pod.uid != action.pod.uid:
+            return Result(action.id, 404, "not found")
+        return self._do_to(pod, action)
+
+    def _do_to(self, pod: Pod, action: Action) -> Result:
+        match action:
+            case Bind():
+                if pod.node_name or pod.terminating:
+                    return Result(action.id, 409, "already bound, or on its way out")
+                self.submit_later(assumed(_with_status(pod, nominated_node_name=""), action.node_name))
+            case Evict():
+                self.objects.pop(("Pod", pod.key))
+                self._inbox.append(Gone(pod))
+            case SetCondition():
+                condition = Condition("PodScheduled", action.status, action.reason, action.message)
+                nominated = pod.nominated_node if action.nominated_node is None else action.nominated_node
+                self.submit_later(_with_status(pod, conditions=(condition,), nominated_node_name=nominated))
+            case Nominate():
+                self.submit_later(_with_status(pod, nominated_node_name=action.node_name))
+            case Read():
+                self._inbox.append(Put(pod))
+        return Result(action.id)
+
+    def submit_later(self, each: Object) -> None:
+        self.objects[type(each).__name__, each.key] = each
+        self._inbox.append(Put(each))
+
+    # -- what must always hold
+
+    def check(self) -> None:
+        self._check_nothing_lost()
+        self._check_reserved()
+        self._check_room()
+
+    def _check_nothing_lost(self) -> None:
+        """Every pending pod of ours is in the queue or on its way to a node."""
+        known = {uid for unit in self.scheduler.queue.units.values() for uid in unit.pods}
+        for pod in self.pods():
+            ours = pod.scheduler_name in self._profiles
+            if ours and not pod.node_name and not pod.terminating and not pod.finished:
+                assert pod.uid in known or pod.uid in self.scheduler.placings, f"{pod.name} was lost"
+
+    def _check_reserved(self) -> None:
+        """The one state holds what is bound and what is on its way, and nothing else."""
+        bound = {pod.uid for pod in self.pods() if pod.node_name and not pod.finished}
+        on_the_way = set(self.scheduler.placings)
+        assert set(self.scheduler.state.pods) == bound | on_the_way
+        for placing in self.scheduler.placings.values():
+            assert placing.step is not Step.RESERVED, "a placing that nobody moves on"
+
+    def _check_room(self) -> None:
+        """What is taken is what the pods there take, and not more than there is unless others overfilled it."""
+        rebuilt = ClusterState()
+        for each in self.objects.values():
+            rebuilt.apply(Put(each))
+        for placing in self.scheduler.placings.values():
+            rebuilt.add_pod(assumed(placing.pod, placing.node_name), placing.node_name)
+        mine, fresh = self.scheduler.state.table, rebuilt.table
+        for resource in ("pods", "cpu", "memory"):
+            taken = {name: int(mine.requested[resource][row]) for name, row in mine.row_of.items()}
+            expected = {name: int(fresh.requested[resource][row]) for name, row in fresh.row_of.items()}
+            assert taken == expected, f"{resource} taken"
+
+
+def _with_status(pod: Pod, **fields: Any) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, **fields))
