@@ -55,17 +55,17 @@ def numbers(_context: click.Context, parameter: click.Parameter, value: str) -> 
 @click.option("--workloads", default="", callback=split, help="Workloads and comparisons to run; all if not given.")
 @click.option("--quick", is_flag=True, help="Fewer rounds and pods: a first look within a minute or two.")
 @click.option("--json", "file", type=click.Path(path_type=Path), default="build/bench.json", show_default=True)
-@click.option("--check", is_flag=True, help="Exit 1 and name every bound that is missed.")
+@click.option("--check", is_flag=True, help="Exit 1 if a bound is missed.")
 def main(sizes: tuple[int, ...], workloads: tuple[str, ...], quick: bool, file: Path, check: bool) -> None:
     """Measure decisions in memory, beside a yardstick: one plain NumPy pass over the same nodes."""
     figures = measure(Plan(workloads, sizes, quick))
     report.show(figures)
     report.write_json(figures, file)
-    missed = list(bounds.missed(figures)) if check else []
+    missed = [sentence for sentence in bounds.missed(figures) if check or "not measured" not in sentence]
     for sentence in missed:
         click.echo(f"missed: {sentence}")
     failed = any(isinstance(figure, Missing) for figure in figures)
-    sys.exit(1 if missed or failed else 0)
+    sys.exit(1 if (missed and check) or failed else 0)
 
 
 def measure(plan: Plan) -> list[AnyFigure]:

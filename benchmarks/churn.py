@@ -1,8 +1,9 @@
 """Does anything stay behind? A million pods with labels of their own come and go; the process must not grow.
 
 Runs in a process of its own (`python -m benchmarks.churn PODS`), because memory that other benchmarks gave back to the
-allocator would hide a leak. A few thousand pods are alive at a time; every fourth is asked about by a label that only
-it has, so that counters come and go as well.
+allocator would hide a leak. A few thousand pods are alive at a time, each with an image and so a shape of its own;
+every fourth is asked about by a label that only it has, every twentieth is decided, so that counters and kept answers
+come and go as well.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from pathlib import Path
 
 from benchmarks import making
 from benchmarks.figures import Comparison
+from stowplan.apps import wiring
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
+from stowplan.framework.evaluate import schedule_one
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
-NODES, ALIVE, ASKED_EVERY = 500, 4000, 4
-WARM_UP, WARM_UP_QUICK = 100_000, 70_000  # both fill the bounded store of counters (16,384), which is no leak
+NODES, ALIVE, ASKED_EVERY, DECIDED_EVERY = 500, 4000, 4, 20
+WARM_UP, WARM_UP_QUICK = 100_000, 70_000  # both fill the bounded stores of counters and of answers, which is no leak
 
 
 def run(pods: int) -> list[Comparison]:
@@ -52,11 +55,14 @@ def run(pods: int) -> list[Comparison]:
 def churn(pods: int) -> dict[str, int]:
     warm_up = WARM_UP if pods > WARM_UP else WARM_UP_QUICK
     state, alive, warm = _cluster(), deque[Pod](), 0
+    profile = wiring.defaults()[1]["default-scheduler"]
     for number, pod in enumerate(making.pods([_template()], pods, "default", "churn")):
         state.add_pod(pod, f"node-{number % NODES}")
         alive.append(pod)
         if number % ASKED_EVERY == 0:
             _ask(state, pod)
+        if number % DECIDED_EVERY == 0:
+            schedule_one(pod, state, profile)
         if len(alive) > ALIVE:
             state.remove_pod(alive.popleft().uid)
         if number == warm_up:
@@ -86,7 +92,7 @@ def _ask(state: ClusterState, pod: Pod) -> None:
 def _template() -> dict[str, object]:
     labels = {"app": "churn", "statefulset.kubernetes.io/pod-name": "pod-{index}"}
     amounts = {"cpu": "100m", "memory": "500Mi"}
-    container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": amounts}}
+    container = {"name": "main", "image": "registry.example/main:{index}", "resources": {"requests": amounts}}
     return {"metadata": {"generateName": "pod-", "labels": labels}, "spec": {"containers": [container]}}
 
 

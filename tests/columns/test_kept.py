@@ -96,7 +96,7 @@ def answers(size: int) -> Answers:
 
 
 def test_the_answers_that_were_not_used_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "KEPT_BYTES", 3 * 80)
+    monkeypatch.setattr(kept, "KEPT_BYTES", 3 * (80 + kept.PER_ENTRY))
     store = Kept()
     for key in "abc":
         store.keep(key, answers(10))

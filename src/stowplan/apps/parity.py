@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
@@ -66,6 +67,8 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _is_record(found: Any) -> bool:
     if not isinstance(found, dict) or {"id", "cluster", "pod"} - found.keys():
         return False
+    if not isinstance(found["id"], str | int) or not isinstance(found.get("category", ""), str):
+        return False
     shapes = (found["cluster"], found["pod"], found.get("config") or {}, found.get("expect") or {})
     lists = found["cluster"].values() if isinstance(found["cluster"], dict) else ()
     return all(isinstance(shape, dict) for shape in shapes) and all(isinstance(each or [], list) for each in lists)
@@ -84,10 +87,12 @@ def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[st
 
 
 def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) -> None:
-    console.print(f"[bold]{scenario}[/bold] differs in {len(found)} place(s):")
+    console.print(f"{scenario} differs in {len(found)} place(s):", markup=False)
     for path, expected, ours in found[:8]:
         console.print(
-            f"  {path or '(whole)'}\n    recorded {json.dumps(expected)}\n    ours     {_json(ours)}", markup=False
+            f"  {path or '(whole)'}\n    recorded {json.dumps(expected)}\n    ours     {_json(ours)}",
+            markup=False,
+            soft_wrap=True,
         )
     if len(found) > 8:
         console.print(f"  … and {len(found) - 8} more")
@@ -101,7 +106,7 @@ def _print(console: Console, tables: dict[str, Counter[str]]) -> None:
     table = Table("category", "scenarios", AGREES, DIFFERS, UNSUPPORTED, box=None)
     for category, outcomes in sorted(tables.items()):
         table.add_row(
-            category, str(outcomes.total()), *(str(outcomes[kind]) for kind in (AGREES, DIFFERS, UNSUPPORTED))
+            escape(category), str(outcomes.total()), *(str(outcomes[kind]) for kind in (AGREES, DIFFERS, UNSUPPORTED))
         )
     total = sum(tables.values(), Counter[str]())
     table.add_section()

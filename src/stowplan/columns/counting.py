@@ -1,6 +1,6 @@
 """Pods that match S, per row: the question that spreading, affinity and three of the seeds all ask.
 
-    LabelSets   each distinct (namespace, labels) of the pods on nodes, found by key and value
+    LabelSet    each distinct (namespace, labels) of the pods on nodes, found by key and value
     Counter     one asked question and its tally; it knows the label sets it matches, and they know it
 
 A question asked for the first time costs a look at the label sets that could match; from then on every pod that comes

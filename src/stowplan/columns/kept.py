@@ -17,6 +17,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.table import NodeTable
 
 KEPT_BYTES = 64 * 1024 * 1024
+PER_ENTRY = 16 * 1024  # what an entry takes besides its columns, generously; so a few thousand are kept at the most
 VERDICT = ""  # the column of verdicts; the others are named after the plugins whose scores they hold
 
 
@@ -65,9 +66,10 @@ class Kept:
 
     def keep(self, key: Hashable, answers: Answers) -> None:
         """Keep answers, new ones or such as have been refreshed and may have grown."""
+        size = PER_ENTRY + answers.nbytes
         self._answers[key] = answers
-        self._bytes += answers.nbytes - self._sizes.get(key, 0)
-        self._sizes[key] = answers.nbytes
+        self._bytes += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
         while self._bytes > KEPT_BYTES and len(self._answers) > 1:
             oldest, _ = self._answers.popitem(last=False)
             self._bytes -= self._sizes.pop(oldest)

@@ -10,7 +10,7 @@ Every change costs what it changes. Finished pods take no room; pods without a n
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
@@ -49,6 +49,7 @@ class ClusterState:
         self.counting = Counting()
         self.kept = Kept()
         self.pods: dict[str, Placed] = {}
+        self.priorities: Counter[int] = Counter()  # how many pods on nodes have each priority
         self.pods_on: list[dict[str, Placed]] = []
         self.uses: dict[Hashable, Tally] = {}
         self.terms: SelectorIndex[Hashable] = SelectorIndex()
@@ -57,6 +58,8 @@ class ClusterState:
         self._nominations: dict[str, str] = {}
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
+        self._queries: dict[Term, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
+        self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
 
     # -- changes
@@ -124,6 +127,7 @@ class ClusterState:
         self._journaled(lambda: self._place(pod, self._row(name), shape, as_extension))
 
     def _place(self, pod: Pod, row: int, shape: Shape, as_extension: bool) -> None:
+        self.priorities[pod.priority] += 1
         labels = self.counting.add(pod, row, self.table.capacity, as_extension)
         self.pods[pod.uid] = self.pods_on[row][pod.uid] = Placed(pod, row, shape, labels)
         self.table.take(row, shape.taken, shape.presumed, +1)
@@ -133,6 +137,9 @@ class ClusterState:
     def _displace(self, uid: str, as_extension: bool) -> None:
         placed = self.pods.pop(uid)
         row, shape = placed.row, placed.shape
+        self.priorities[placed.pod.priority] -= 1
+        if not self.priorities[placed.pod.priority]:
+            del self.priorities[placed.pod.priority]
         del self.pods_on[row][uid]
         self.counting.remove(placed.pod, placed.labels, self.table.capacity, as_extension)
         self.table.take(row, shape.taken, shape.presumed, -1)
@@ -231,6 +238,19 @@ class ClusterState:
         before = self.store.remove(found)
         if before is not None:
             self._journaled(lambda: self.put(before))
+
+    def query(self, term: Term) -> PodQuery:
+        """The question that an incoming pod's affinity term asks about the pods that are there."""
+        if term.namespace_selector is None:
+            return term.query({})
+        if self._queries_at != self.store.version_of(Namespace):
+            self._queries, self._queries_at = {}, self.store.version_of(Namespace)
+        query = self._queries.get(term)
+        if query is None:
+            if len(self._queries) >= RECENT_SHAPES:
+                self._queries.clear()
+            query = self._queries[term] = term.query(self.namespace_labels())
+        return query
 
     def namespace_labels(self) -> dict[str, Mapping[str, str]]:
         return {name: namespace.labels for name, namespace in self.store.every(Namespace).items()}

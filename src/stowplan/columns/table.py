@@ -196,9 +196,11 @@ class NodeTable:
             if column is None:
                 self.resource(name)
                 column = requested[name]
-            column[row] += sign * amount
-        self.presumed["cpu"][row] += sign * presumed[0]
-        self.presumed["memory"][row] += sign * presumed[1]
+            # Through Python's integers and back into 64 bits: sums too large wrap around, as they do in Go.
+            column[row] = _wrapped(int(column[row]) + sign * amount)
+        for name, amount in zip(("cpu", "memory"), presumed, strict=True):
+            column = self.presumed[name]
+            column[row] = _wrapped(int(column[row]) + sign * amount)
         self.touch(row)
 
     def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
@@ -209,8 +211,11 @@ class NodeTable:
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:
-        """The node on this row is now like this, or (None) no longer there."""
+        """The node on this row is now like this, or (None) no longer there. A mere heartbeat changes no column."""
         old = self.nodes[row]
+        if old is not None and node is not None and _same(old, node):
+            self.nodes[row] = node
+            return
         if old is not None:
             self._remove_images(row, old)
         was_live, is_live = old is not None, node is not None
@@ -276,6 +281,22 @@ class NodeTable:
         else:
             self.labels.move_to_end(key)
         return column
+
+
+def _same(old: Node, new: Node) -> bool:
+    """Do the columns say the same of both?"""
+    before, after = old.status, new.status
+    return (
+        old.labels == new.labels
+        and old.spec == new.spec
+        and before.allocatable == after.allocatable
+        and before.images == after.images
+        and before.declared_features == after.declared_features
+    )
+
+
+def _wrapped(number: int) -> int:
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _offered(allocatable: Mapping[str, str]) -> dict[str, int]:

@@ -12,14 +12,16 @@ from stowplan.columns.arrays import Codes, Ints, Rows
 
 
 class Tally:
-    __slots__ = ("_array", "_rows")
+    __slots__ = ("_array", "_rows", "_total")
 
     def __init__(self) -> None:
+        self._total = 0
         self._rows: dict[int, int] = {}
         self._array: Ints | None = None
 
     def add(self, row: int, amount: int, capacity: int) -> None:
         """Change one row; `capacity` is how many rows there may be."""
+        self._total += amount
         if self._array is not None:
             if row >= len(self._array):
                 self._array = np.concatenate([self._array, np.zeros(capacity - len(self._array), np.int64)])
@@ -46,10 +48,8 @@ class Tally:
 
     @property
     def empty(self) -> bool:
-        """Is nothing counted? An array that came down to nothing becomes a dictionary again."""
-        if self._array is not None and not self._array.any():
-            self._array = None
-        return self._array is None and not self._rows
+        """Is nothing counted? For tallies of what is there; sums of more and less may come to nothing, too."""
+        return self._total == 0
 
     def items(self) -> dict[int, int]:
         """row → count, for the rows that have any."""

@@ -8,7 +8,8 @@
         trial.undo_to(mark)
         trial.keep()            # otherwise all of it is undone at the end
 
-Each operation notes how to undo it; nothing is copied. Trials nest: an inner one that is kept is part of the outer.
+Each operation notes how to undo it; nothing is copied. (What comes back may stand in another order among its equals.)
+Trials nest: an inner one that is kept is part of the outer.
 """
 
 from __future__ import annotations

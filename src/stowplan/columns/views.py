@@ -212,11 +212,6 @@ class Cluster:
     def every(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         return self._state.store.every(kind)
 
-    @property
-    def objects_version(self) -> int:
-        """Grows whenever one of these objects changes."""
-        return self._state.store.version
-
     def services_of(self, pod: Pod) -> list[Service]:
         return self._state.store.services_of(pod)
 
@@ -247,7 +242,7 @@ class Cluster:
 
     def query(self, term: Term) -> PodQuery:
         """The question that an incoming pod's affinity term asks about the pods that are there."""
-        return term.query(self._state.namespace_labels()) if term.namespace_selector else term.query({})
+        return self._state.query(term)
 
     def count(self, *queries: PodQuery, settled: bool = False) -> Tally:
         return self._state.count(*queries, settled=settled)

@@ -41,9 +41,12 @@ class Placing:
         self.permits: dict[str, float] = {}  # plugins that make it wait, and until when
         self.awaited: set[int] = set()  # actions whose results it waits for
 
-    def reserve(self) -> Verdict | None:
-        """Take the node's room and whatever plugins take with it; all of it is given back if one of them refuses."""
+    def take_room(self) -> None:
+        """The pod is taken for bound from now on."""
         self.state.add_pod(self._assumed, self.node_name)
+
+    def reserve(self) -> Verdict | None:
+        """Let plugins take whatever goes with the node; all of it is given back if one of them refuses."""
         for bound in self.profile.at("reserve"):
             if not hasattr(bound.plugin, "reserve"):
                 continue

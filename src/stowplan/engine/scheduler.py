@@ -28,7 +28,7 @@ What is reserved is in the one state (`columns.ClusterState`) as an assumed pod,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -36,23 +36,23 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
-from stowplan.engine import happenings, messages
+from stowplan.engine import gang, happenings, messages
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.placing import Placing, Step
 from stowplan.engine.queue import Queue
 from stowplan.engine.trails import Trails
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.asking import ask
-from stowplan.framework.evaluate import schedule_one
-from stowplan.framework.interfaces import Wake
+from stowplan.framework.interfaces import Group, Wake
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Decision, Verdict
+from stowplan.framework.verdict import UNRESOLVABLE, Decision, Verdict
 from stowplan.objects.actions import Action, Evict, Nominate, Read
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
+GROUP = "(pod group)"  # who holds back a group that is not complete
 ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
 
 
@@ -84,6 +84,7 @@ class Scheduler:
         self.placings: dict[str, Placing] = {}  # by the pod's uid
         self._asked: dict[int, tuple[float, Action, str]] = {}  # unanswered actions that matter, and whose they are
         self._known: dict[str, Pod] = {}  # every pod the API told us of, by uid
+        self._unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
         self._last_id = 0
 
@@ -117,7 +118,7 @@ class Scheduler:
             self._drop(placing)
             placing = None
         if out or pod.node_name:
-            self.queue.remove(pod.uid)
+            self._withdraw(pod.uid, now)
             self._apply(pod, out)
             if placing is not None and placing.step is not Step.BINDING:
                 self._drop(placing)  # somebody bound it where we wanted to
@@ -138,15 +139,37 @@ class Scheduler:
         if pod.nominated_node:
             self.state.nominate(pod, pod.nominated_node)
         if profile is None or pod.terminating:
-            self.queue.remove(pod.uid)
+            self._withdraw(pod.uid, now)
             return
-        unit = self.queue.units.get(pod.uid)
+        group = self._group(pod, profile)
+        unit = self.queue.units.get(self._unit_of.get(pod.uid) or (group.name if group else pod.uid))
         if unit is None:
-            unit = Unit([pod], profile.scheduler_name, now)
-            self._enter(unit, now)
+            unit = Unit([pod], profile.scheduler_name, now, group.name if group else "")
+        elif pod.uid in unit.pods and unit.stage is not Stage.GATED:
+            unit.pods[pod.uid] = pod
             return
         unit.pods[pod.uid] = pod
-        if unit.stage is Stage.GATED:
+        unit.needed = 1 if group is None else max(group.missing, 1)
+        self._unit_of[pod.uid] = unit.key
+        if unit.stage is not Stage.IN_FLIGHT:
+            self._enter(unit, now)
+
+    def _group(self, pod: Pod, profile: Profile) -> Group | None:
+        for plugin in profile.groups:
+            group: Group | None = plugin.group_of(pod, Cluster(self.state))
+            if group is not None:
+                return group
+        return None
+
+    def _withdraw(self, uid: str, now: float) -> None:
+        """A pod is no longer to be placed; the rest of its group, if there is any, may be too few now."""
+        unit = self.queue.units.get(self._unit_of.pop(uid, None))
+        if unit is None:
+            return
+        unit.pods.pop(uid, None)
+        if not unit.pods:
+            self.queue.remove(unit.key)
+        elif unit.stage is not Stage.IN_FLIGHT and len(unit.pods) < unit.needed:
             self._enter(unit, now)
 
     def _enter(self, unit: Unit, now: float) -> None:
@@ -159,6 +182,9 @@ class Scheduler:
             self.queue.add(unit)
 
     def _gate(self, unit: Unit) -> Verdict | None:
+        if len(unit.pods) < unit.needed:
+            reason = f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
+            return Verdict(GROUP, UNRESOLVABLE, (reason,))
         cluster = Cluster(self.state)
         for bound in self.profiles[unit.profile].at("preEnqueue"):
             for pod in unit.pods.values():
@@ -176,6 +202,8 @@ class Scheduler:
                 self._enter(unit, now)
 
     def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
+        if plugin == GROUP:
+            return ()  # a new member opens the gate, nothing else does
         key = (profile, plugin)
         if key not in self._registered:
             wakes_on = getattr(self.profiles[profile].plugin(plugin), "wakes_on", None)
@@ -210,33 +238,57 @@ class Scheduler:
         return min([*permits, *answers, *(() if queued is None else (queued,))], default=None)
 
     def _try(self, unit: Unit, now: float) -> Iterator[Action]:
-        pod, profile = unit.lead, self.profiles[unit.profile]
-        decision = schedule_one(pod, self.state, profile, self._generator, gate=False)
-        self.trails.keep(decision)
-        if decision.node is None:
+        """Place the unit's pods; all of them go on together, or all fail."""
+        outcome = gang.place(unit, self.state, self.profiles[unit.profile], self._generator)
+        for decision in outcome.decisions:
+            self.trails.keep(decision)
+        if not outcome.whole:
+            yield from self._no_room(unit, outcome, now)
+            return
+        problem = self._reserve(outcome, now)
+        if problem is not None:
+            message, plugins = problem
+            yield from self._failed(unit, message, plugins, now, error=not plugins)
+            return
+        for placing in outcome.placings:
+            self.placings[placing.pod.uid] = placing
+        for placing in outcome.placings:
+            if placing.permits:
+                placing.step = Step.WAITING
+            else:
+                yield from self._pre_bind(placing, now)
+
+    def _reserve(self, outcome: gang.Outcome, now: float) -> tuple[str, tuple[str, ...]] | None:
+        """Reserve and permit for all; if one is refused everything is given back, the last first."""
+        for at, placing in enumerate(outcome.placings):
+            try:
+                refused = placing.reserve() or placing.ask_permits(now)
+            except PluginError as error:
+                placing.release()
+                refused, broken = None, str(error)
+            else:
+                broken = ""
+            if refused is not None or broken:
+                for other in reversed(outcome.placings[:at] + outcome.placings[at + 1 :]):
+                    other.release()
+                return (broken, ()) if refused is None else (", ".join(refused.reasons), (refused.plugin,))
+        return None
+
+    def _no_room(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Action]:
+        decision = outcome.failed[-1]
+        if len(unit.pods) == 1:
             yield from self._no_node(unit, decision, now)
             return
-        placing = Placing(pod, decision.node, unit, profile, self.state)
-        self.state.drop_nomination(pod.uid)
-        try:
-            refused = placing.reserve() or placing.ask_permits(now)
-        except PluginError as error:
-            placing.release()
-            yield from self._failed(unit, pod, str(error), (), now, error=True)
-            return
-        if refused is not None:
-            yield from self._failed(unit, pod, ", ".join(refused.reasons), (refused.plugin,), now)
-            return
-        self.placings[pod.uid] = placing
-        if placing.permits:
-            placing.step = Step.WAITING
-        else:
-            yield from self._pre_bind(placing, now)
+        told = {each.pod.uid: gang.blocked(unit, outcome, each) for each in outcome.decisions}
+        rest = f"Pod group {unit.group} does not fit as a whole: {decision.full_message}"
+        plugins = frozenset[str]().union(*(rejectors(each) for each in outcome.failed))
+        error = bool(decision.error)
+        yield from self._failed(unit, rest, plugins, now, error=error, told=told)
 
     def _no_node(self, unit: Unit, decision: Decision, now: float) -> Iterator[Action]:
         pod, made = decision.pod, decision.post_filter
         if decision.error:
-            yield from self._failed(unit, pod, decision.error, (), now, error=True)
+            yield from self._failed(unit, decision.error, (), now, error=True)
             return
         nominated: str | None = None
         if made is not None and made.candidate is not None:
@@ -248,7 +300,7 @@ class Scheduler:
             self.state.drop_nomination(pod.uid)
             if nominated:
                 self.state.nominate(pod, nominated)
-        yield from self._failed(unit, pod, decision.full_message, rejectors(decision), now, nominated=nominated)
+        yield from self._failed(unit, decision.full_message, rejectors(decision), now, nominated=nominated)
 
     def _evict(self, pod: Pod, node_name: str, victims: Iterable[Pod]) -> Iterator[Action]:
         """Victims go; whoever of less importance was promised room on that node loses the promise."""
@@ -273,25 +325,32 @@ class Scheduler:
     def _failed(
         self,
         unit: Unit,
-        pod: Pod,
         message: str,
         plugins: Iterable[str],
         now: float,
         *,
         error: bool = False,
         nominated: str | None = None,
+        told: Mapping[str, str] | None = None,
     ) -> Iterator[Action]:
-        """Back into the queue, and the pod is told why."""
-        latest = self._known.get(pod.uid)
-        if latest is None or latest.node_name or latest.terminating:
+        """Back into the queue, and each of its pods is told why (`told` has words of its own for some)."""
+        for uid in list(unit.pods):
+            latest = self._known.get(uid)
+            if latest is None or latest.node_name or latest.terminating:
+                del unit.pods[uid]
+                self._unit_of.pop(uid, None)
+            else:
+                unit.pods[uid] = latest
+        if not unit.pods:
             self.queue.remove(unit.key)
             return
-        unit.pods[pod.uid] = latest
         self.queue.fail(unit, now, () if error else plugins)
-        condition = messages.unschedulable(latest, message, error=error, nominated_node=nominated)
-        if condition is not None:
-            yield condition
-        yield messages.failed(latest, message)
+        for uid, pod in unit.pods.items():
+            text = (told or {}).get(uid, message)
+            condition = messages.unschedulable(pod, text, error=error, nominated_node=nominated)
+            if condition is not None:
+                yield condition
+            yield messages.failed(pod, text)
 
     # -- binding
 
@@ -350,9 +409,9 @@ class Scheduler:
         elif not placing.awaited:
             yield from self._bind(placing, now)
 
-    def _bound(self, placing: Placing, now: float) -> Iterator[Action]:  # noqa: ARG002
+    def _bound(self, placing: Placing, now: float) -> Iterator[Action]:
         del self.placings[placing.pod.uid]
-        self.queue.remove(placing.unit.key)
+        self._withdraw(placing.pod.uid, now)
         yield messages.scheduled(placing.pod, placing.node_name)
         try:
             yield from list(placing.post_bind())
@@ -363,7 +422,7 @@ class Scheduler:
         """What the server said no to. A pod it does not know is gone; one in conflict is read again."""
         if result.status in (404, 410):
             self._drop(placing)
-            self.queue.remove(placing.unit.key)
+            self._withdraw(placing.pod.uid, now)
             return
         yield from self._give_up(placing, f"binding rejected: {result.message}", (), now, error=True)
         if result.status in (0, 409):
@@ -372,9 +431,15 @@ class Scheduler:
     def _give_up(
         self, placing: Placing, message: str, plugins: Iterable[str], now: float, *, error: bool = False
     ) -> Iterator[Action]:
-        self._drop(placing)
-        self._happened([Happening(ASSIGNED, "Delete", placing.pod, None)], now)
-        yield from self._failed(placing.unit, placing.pod, message, plugins, now, error=error)
+        for each in self._together(placing):
+            self._drop(each)
+            self._happened([Happening(ASSIGNED, "Delete", each.pod, None)], now)
+        yield from self._failed(placing.unit, message, plugins, now, error=error)
+
+    def _together(self, placing: Placing) -> list[Placing]:
+        """A pod and those of its group that have not been sent to be bound yet: what fails for one fails for all."""
+        others = (each for each in self.placings.values() if each.unit is placing.unit and each is not placing)
+        return [placing, *(each for each in others if each.step is not Step.BINDING)]
 
     def _drop(self, placing: Placing) -> None:
         """Forget a placing and give back all it took."""

@@ -21,14 +21,15 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "attempts", "errors", "failures", "gate", "group", "happened", "key", "last_flush", "pending", "pods",
+        "attempts", "errors", "failures", "gate", "group", "happened", "key", "last_flush", "needed", "pending", "pods",
         "profile", "ready_at", "rejectors", "stage", "ticket", "timestamp",
     )  # fmt: skip
 
-    def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "") -> None:
+    def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
         self.pods: dict[str, Pod] = {pod.uid: pod for pod in pods}
         self.profile = profile
         self.group = group
+        self.needed = needed  # how many of its pods must get a node for any to get one
         self.key: Hashable = group or next(iter(self.pods))
         self.stage = Stage.ACTIVE
         self.gate: Verdict | None = None

@@ -23,7 +23,7 @@ def ask(bound: Bound, method: str, *arguments: Any) -> Any:
         return getattr(bound.plugin, method)(*arguments)
     except PluginError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
 
 
@@ -37,7 +37,7 @@ def expect(bound: Bound, point: str, kind: type[Answer], answer: Any) -> Answer 
 def ask_filter(bound: Bound, pod: Pod, nodes: Nodes) -> list[Reject]:
     try:
         return list(bound.plugin.filter(pod, nodes))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(bound.name, "filter", f"{type(error).__name__}: {error}") from error
 
 
@@ -66,4 +66,4 @@ def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | int | None:
     if len(score) and int(score.view(np.uint64).max()) > MAX_SCORE:  # below 0 is far above 100 without a sign
         wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
         raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
-    return score
+    return score if score.base is None else score.copy()  # a column itself would change under the trail's feet

@@ -18,11 +18,15 @@ Verdicts: TypeAlias = npt.NDArray[np.int32]
 
 
 class VerdictBook:
-    """Verdicts by number, each distinct one once. Numbers never change, so trails may share a book."""
+    """Verdicts by number, each distinct one once."""
 
-    def __init__(self) -> None:
-        self.verdicts: list[Verdict] = []
-        self._numbers: dict[Verdict, int] = {}
+    def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
+        self.verdicts: list[Verdict] = list(verdicts)
+        self._numbers: dict[Verdict, int] = {verdict: number for number, verdict in enumerate(self.verdicts)}
+
+    def copy(self) -> VerdictBook:
+        """The same verdicts under the same numbers, to be added to without anybody else seeing it."""
+        return VerdictBook(self.verdicts)
 
     def number(self, verdict: Verdict) -> int:
         number = self._numbers.setdefault(verdict, len(self.verdicts))

@@ -76,8 +76,10 @@ def parse(text: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"{line}not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
-    except ValueError as error:  # a tag such as !!int on what is none
-        raise ConfigError(f"not YAML: {error}") from None
+    except RecursionError:
+        raise ConfigError("not YAML that anybody wrote: it nests too deeply") from None
+    except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int or !!timestamp on what is none
+        raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
     if value is None:
         raise ConfigError("the configuration is empty", remedy=MINIMAL)
     if not isinstance(value, dict):

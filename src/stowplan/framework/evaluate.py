@@ -38,6 +38,7 @@ from stowplan.framework.verdict import (
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
+MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill a kept book without end
 LOCALITY = ("", "pods", "resources", "node")
 
 
@@ -132,7 +133,7 @@ class Evaluation:
                     said.refused = Verdict("", UNRESOLVABLE, (nobody_satisfies(said.by),))
                     return
             else:
-                raise PluginError(bound.name, "preFilter", f"answered {answer!r}; None, SKIP, Only or Refuse was due")
+                raise PluginError(bound.name, "pre_filter", f"answered {answer!r}; None, SKIP, Only or Refuse was due")
 
     # -- filters
 
@@ -162,19 +163,21 @@ class Evaluation:
         steady = leading(filters, self.pod)
         answers = self.steady(steady)
         verdict_of = self.nodes.copied(answers.columns[VERDICT])
+        book: VerdictBook = answers.book.copy()
         rest = filters[len(steady) :]
         if rest:
             left = np.flatnonzero(verdict_of == FEASIBLE)
             nodes = self.nodes if len(left) == len(self.nodes) else self.view(self.nodes.rows[left])
-            verdict_of[left] = self.filtered(nodes, rest, answers.book)
-        return answers.book, verdict_of
+            verdict_of[left] = self.filtered(nodes, rest, book)
+        return book, verdict_of
 
     def steady(self, filters: tuple[Bound, ...]) -> Answers:
         """The verdicts of filters, and the scores of plugins, that depend on pod's shape and row alone."""
         table, kept = self.state.table, self.state.kept
         key = (self.profile, self.pod.shape.key, tuple(bound.name for bound in filters))
         found = kept.get(key)
-        answers = Answers(VerdictBook()) if found is None else found
+        worn = found is not None and len(found.book.verdicts) > MOST_VERDICTS
+        answers = Answers(VerdictBook()) if found is None or worn else found
         stale, capacity = answers.stale(table, table.capacity), table.capacity
         if len(stale):
             nodes = self.nodes if len(stale) == len(self.nodes) else self.view(stale)

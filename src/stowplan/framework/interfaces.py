@@ -24,7 +24,8 @@ import msgspec
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.verdict import Decision, Only, PostFilterResult, Refuse, Reject, Verdict, _Skip
+from stowplan.framework.verdict import Decision, Only, PostFilterResult, Refuse, Reject, Skip, Verdict
+from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 
 
@@ -32,6 +33,24 @@ from stowplan.objects.pods import Pod
 class PreEnqueue(Protocol):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
         """May the pod be tried at all? A refused pod is held outside the queue."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Pods tried and committed as one: its name, how many it takes, and how many of them have a node already."""
+
+    name: str
+    minimum: int
+    placed: int = 0
+
+    @property
+    def missing(self) -> int:
+        return max(self.minimum - self.placed, 0)
+
+
+@runtime_checkable
+class Grouping(Protocol):
+    def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
+        """The group that the pod belongs to, if any. It is held back until enough of its pods exist."""
 
 
 @runtime_checkable
@@ -42,7 +61,7 @@ class QueueSort(Protocol):
 
 @runtime_checkable
 class PreFilter(Protocol):
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:
         """Before any node is looked at: refuse the pod, narrow the search, or have nothing to do (SKIP)."""
 
 
@@ -156,4 +175,8 @@ METHODS: dict[str, str] = {
 def points_of(plugin: type) -> frozenset[str]:
     """The points at which a configuration may list this plugin."""
     has = {point for point, method in METHODS.items() if method and callable(getattr(plugin, method, None))}
-    return frozenset(has | set(getattr(plugin, "configurable_at", ())))
+    further = getattr(plugin, "configurable_at", ())
+    if not isinstance(further, tuple | list) or not METHODS.keys() >= set(further):
+        known = ", ".join(METHODS)
+        raise ConfigError(f"{plugin.__name__}.configurable_at is {further!r}", remedy=f"a tuple of some of {known}")
+    return frozenset(has | set(further))

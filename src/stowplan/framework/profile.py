@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from stowplan.framework.config import Configuration, ProfileSpec
@@ -31,6 +32,12 @@ class Profile:
 
     def at(self, point: str) -> tuple[Bound, ...]:
         return self.points.get(point, ())
+
+    @cached_property
+    def groups(self) -> tuple[Any, ...]:
+        """The plugins that put pods into groups, each once."""
+        every = {bound.name: bound.plugin for bounds in self.points.values() for bound in bounds}
+        return tuple(plugin for plugin in every.values() if hasattr(plugin, "group_of"))
 
     def plugin(self, name: str) -> Any | None:
         """The instance of a plugin that runs anywhere in this profile."""

@@ -57,8 +57,9 @@ class Registry:
             return plugin(**keywords)
         except ConfigError as error:
             raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy) from None
-        except Exception as error:  # a plugin's constructor may raise anything
-            raise ConfigError(f"{name} cannot be made from these arguments: {error}", path=where) from error
+        except (Exception, SystemExit) as error:  # a plugin's constructor may raise anything
+            problem = " ".join(str(error).split())
+            raise ConfigError(f"{name} cannot be made from these arguments: {problem}", path=where) from error
 
     def _discover(self) -> None:
         for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
@@ -66,7 +67,7 @@ class Registry:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
             try:
                 self._plugins[entry.name] = entry.load()
-            except Exception as error:  # somebody else's package may raise anything while it is imported
+            except (Exception, SystemExit) as error:  # somebody else's package may raise anything while it is imported
                 raise ConfigError(f"the installed plugin {entry.value} cannot be imported: {error!r}") from error
 
     def _load(self, name: str) -> type:
@@ -76,11 +77,11 @@ class Registry:
             module = self._load_file(source) if source.endswith(".py") else importlib.import_module(source)
         except ConfigError:
             raise
-        except Exception as error:  # a plugin's module may raise anything while it is imported
+        except (Exception, SystemExit) as error:  # a plugin's module may raise anything while it is imported
             raise ConfigError(f"plugin {name}: {source} cannot be imported: {error!r}") from error
         found = getattr(module, attribute, None)
         if not inspect.isclass(found):
-            classes = [key for key, value in vars(module).items() if inspect.isclass(value) and points_of(value)]
+            classes = [key for key, value in vars(module).items() if inspect.isclass(value) and not key.startswith("_")]
             raise ConfigError(f"plugin {name}: {source} has no class {attribute!r}", remedy=_one_of(attribute, classes))
         if not points_of(found):
             raise ConfigError(f"plugin {name} has no method of any extension point", remedy="give it filter or score")

@@ -26,11 +26,16 @@ UNSCHEDULABLE = "Unschedulable"
 UNRESOLVABLE = "UnschedulableAndUnresolvable"
 
 
-class _Skip(Enum):
+class Skip(Enum):
     SKIP = "skip"
 
 
-SKIP = _Skip.SKIP
+SKIP = Skip.SKIP
+
+
+def check_reasons(reasons: object) -> None:
+    if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
+        raise TypeError(f"reasons must be a tuple of texts; found {reasons!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,7 @@ class Refuse:
     resolvable: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reasons, tuple) or not all(isinstance(reason, str) for reason in self.reasons):
-            raise TypeError(f"reasons must be a tuple of texts; found {self.reasons!r}")
+        check_reasons(self.reasons)
 
     @property
     def code(self) -> str:
@@ -151,6 +155,9 @@ class PostFilterResult:
     reasons: tuple[str, ...] = ()
     candidate: Candidate | None = None
     settles: bool = False
+
+    def __post_init__(self) -> None:
+        check_reasons(self.reasons)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from stowplan.objects import selectors
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PodDisruptionBudget
 
@@ -15,27 +14,23 @@ NOT_STARTED = datetime.max.replace(tzinfo=UTC)  # a pod without a start time cou
 
 
 class Budgets:
-    """Disruption budgets, and which evictions they would not allow."""
+    """Which evictions disruption budgets would not allow; `budgets_of` gives the budgets that select a pod."""
 
-    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
-        compiled = [(budget, selectors.compile_selector(budget.spec.selector)) for budget in budgets]
-        self._budgets = [(budget, selector) for budget, selector in compiled if selector]
+    def __init__(self, budgets_of: Callable[[Pod], list[PodDisruptionBudget]]) -> None:
+        self._budgets_of = budgets_of
 
     def split(self, items: Sequence[Item], pod_of: Callable[[Item], Pod]) -> tuple[list[Item], list[Item]]:
         """Pods (the most important first) whose eviction would violate a budget, and the others."""
-        if not self._budgets:
-            return [], list(items)
-        left = [budget.status.disruptions_allowed for budget, _ in self._budgets]
+        left: dict[str, int] = {}
         violating: list[Item] = []
         others: list[Item] = []
         for item in items:
             pod, violated = pod_of(item), False
-            for at, (budget, selector) in enumerate(self._budgets):
-                if budget.namespace != pod.namespace or pod.name in budget.status.disrupted_pods:
+            for budget in self._budgets_of(pod):
+                if pod.name in budget.status.disrupted_pods:
                     continue
-                if pod.labels and selectors.matches(selector, pod.labels):
-                    left[at] -= 1
-                    violated = violated or left[at] < 0
+                left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
+                violated = violated or left[budget.key] < 0
             (violating if violated else others).append(item)
         return violating, others
 

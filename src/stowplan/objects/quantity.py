@@ -69,7 +69,10 @@ def milli(text: str) -> int:
 def whole(amount: int, resource: str) -> int:
     """Nano-units in the unit that decisions use, rounded up: thousandths for cpu, whole units for the rest."""
     unit = _MILLI_NANOS if resource == "cpu" else NANO
-    away_from_zero = min(-(-abs(amount) // unit), _LARGEST)
+    away_from_zero = -(-abs(amount) // unit)
+    if away_from_zero > _LARGEST:
+        # What Go makes of what does not fit into 64 bits: nothing; but the cap of binary quantities wraps around.
+        away_from_zero = -1000 if abs(amount) == _LARGEST * NANO else 0
     return away_from_zero if amount >= 0 else -away_from_zero
 
 

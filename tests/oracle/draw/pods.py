@@ -96,7 +96,7 @@ def nominate(s: Scenario, low: int, high: int) -> None:
         elif kind < 0.45:
             add_affinity(d, pod["spec"], required=0.8)
         elif kind < 0.55:
-            pod["spec"]["topologySpreadConstraints"] = [constraint(d, pod["metadata"]["labels"])]
+            pod["spec"]["topologySpreadConstraints"] = [constraint(d, pod["metadata"].get("labels", {}))]
         if d.chance(0.1):
             pod["metadata"]["deletionTimestamp"] = DELETED
     if d.chance(0.2):

@@ -70,8 +70,8 @@ class DefaultPreemption:
         """Is the nominated node one where evictions cannot help?"""
         if decision.refused is not None:
             return decision.refused.code == "UnschedulableAndUnresolvable"
-        hopeless = dict(zip(decision.trail.names, decision.trail.unresolvable().tolist(), strict=True))
-        return bool(hopeless.get(name, True))
+        hopeless = zip(decision.trail.names, decision.trail.unresolvable().tolist(), strict=True)
+        return next((is_hopeless for node, is_hopeless in hopeless if node == name), True)
 
     # -- the dry run
 
@@ -86,6 +86,9 @@ class DefaultPreemption:
             hopeless = decision.trail.unresolvable()
             rows = rows[(decision.trail.verdict_of != FEASIBLE) & ~hopeless]
         run = DryRun(pod, evaluator)
+        if not any(priority < pod.priority for priority in evaluator.state.priorities):
+            run.refusals.add((NO_VICTIMS,), len(rows))  # whoever is there, nobody matters less
+            return [], run.refusals
         wanted = len(rows) if enough is None else enough
         found: list[Candidate] = []
         while len(rows):
@@ -128,7 +131,7 @@ class DryRun:
 
     def __init__(self, pod: Pod, evaluator: Evaluator) -> None:
         self._pod, self._evaluator, self._state = pod, evaluator, evaluator.state
-        self._budgets = Budgets(self._state.store.budgets())
+        self._budgets = Budgets(self._state.store.budgets_of)
         self.refusals = Refusals()
 
     def try_rows(self, rows: Rows) -> list[Candidate]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pods import Pod
 
@@ -32,7 +32,7 @@ class DynamicResources:
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
         return refusal(pod, cluster)
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         return refusal(pod, cluster) or SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:

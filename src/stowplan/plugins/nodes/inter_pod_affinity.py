@@ -15,7 +15,7 @@ from stowplan.columns.tally import Tally
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE
-from stowplan.framework.verdict import SKIP, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects.affinity import Term, Weighted
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -38,7 +38,7 @@ class InterPodAffinity:
 
     # -- filter
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
         shape = pod.shape
         if shape.required_affinity or shape.required_anti_affinity or any(_objections(pod, cluster)):
             return None

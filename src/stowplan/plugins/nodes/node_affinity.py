@@ -12,7 +12,7 @@ from stowplan.columns.arrays import Ints
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import normalized
-from stowplan.framework.verdict import SKIP, Only, Refuse, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Only, Refuse, Reject, Skip
 from stowplan.objects import selectors
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.nodes import Node
@@ -41,7 +41,7 @@ class NodeAffinity:
             if term.weight and (term.preference.match_expressions or term.preference.match_fields)
         )
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | _Skip | None:  # noqa: ARG002
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:  # noqa: ARG002
         required = pod.spec.affinity.node_affinity.required
         if required is None:
             return None if pod.spec.node_selector or self._added is not None else SKIP

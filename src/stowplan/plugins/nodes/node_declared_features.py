@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
@@ -17,7 +17,7 @@ class NodeDeclaredFeatures:
     local = "node"
     filters_by_row = True
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:  # noqa: ARG002
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if needed_features(pod) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:

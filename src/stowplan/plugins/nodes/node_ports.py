@@ -8,7 +8,7 @@ import numpy as np
 
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import ANY_ADDRESS
@@ -20,7 +20,7 @@ class NodePorts:
     local = "pods"
     filters_by_row = True
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:  # noqa: ARG002
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if pod.shape.host_ports else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:

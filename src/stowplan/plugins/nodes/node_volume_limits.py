@@ -14,7 +14,7 @@ from stowplan.columns.arrays import Bools
 from stowplan.columns.claims import NO_LIMIT, Attached, Derived, Drivers, csi_volume
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects import csi
 from stowplan.objects.pods import Pod, Volume
 from stowplan.objects.storage import CSINode, CSISource, PersistentVolumeClaim, VolumeAttachment
@@ -29,7 +29,7 @@ class NodeVolumeLimits:
         self._drivers = Derived(CSINode, Drivers)
         self._attached = Attached()
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:  # noqa: ARG002
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if any(map(_may_count, pod.shape.volumes)) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:

@@ -20,7 +20,7 @@ from stowplan.columns.tally import Tally
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE, rounded
-from stowplan.framework.verdict import SKIP, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.nodes import Node
@@ -63,7 +63,7 @@ class PodTopologySpread:
 
     # -- hard constraints
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
         return None if self._constraints(pod, cluster, HARD) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:

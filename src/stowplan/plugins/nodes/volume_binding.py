@@ -21,7 +21,7 @@ from stowplan.columns.binding import Planner
 from stowplan.columns.claims import Derived, Drivers, within
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Refuse, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Refuse, Reject, Skip
 from stowplan.objects import csi, quantity
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import claim_of
@@ -63,7 +63,7 @@ class VolumeBinding:
         self.planner = Planner()
         self._drivers = Derived(CSINode, Drivers)
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         if not pod.shape.claims:
             return SKIP
         problem = _unusable(pod, cluster)

@@ -17,7 +17,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Refuse, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Refuse, Reject, Skip
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import disks
 from stowplan.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim, not_found
@@ -30,7 +30,7 @@ CLAIM_TAKEN = (
 
 
 class VolumeRestrictions:
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         if not pod.shape.volumes:
             return SKIP
         for name in _claim_names(pod):

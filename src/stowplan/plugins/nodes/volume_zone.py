@@ -12,7 +12,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Refuse, Reject, _Skip
+from stowplan.framework.verdict import SKIP, Refuse, Reject, Skip
 from stowplan.objects.csi import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import Requirement
@@ -26,7 +26,7 @@ KEYS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 class VolumeZone:
     local = "node"
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | _Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         places = _places(pod, cluster)
         if isinstance(places, str):
             return Refuse((places,), resolvable=False)

@@ -1,0 +1,58 @@
+"""Placing the pods of a unit, one or many: member by member inside a what-if, then kept whole, or not at all.
+
+The most important member goes first. As soon as too many have failed for the rest to be enough, no more are tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stowplan.columns.state import ClusterState
+from stowplan.engine.placing import Placing
+from stowplan.engine.unit import Unit
+from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Decision
+
+
+@dataclass
+class Outcome:
+    """Who got a node, and who did not; `whole` says whether those who did are enough."""
+
+    placings: list[Placing] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    failed: list[Decision] = field(default_factory=list)
+    whole: bool = False
+
+
+def place(unit: Unit, state: ClusterState, profile: Profile, generator: np.random.Generator) -> Outcome:
+    """Find nodes for a unit's pods. If they are enough, their room is taken; if not, nothing is left of the attempt."""
+    members = sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid))
+    outcome, can_fail = Outcome(), len(members) - unit.needed
+    with state.trial() as trial:
+        for pod in members:
+            decision = schedule_one(pod, state, profile, generator, gate=False)
+            outcome.decisions.append(decision)
+            if decision.node is None:
+                outcome.failed.append(decision)
+                if len(outcome.failed) > can_fail:
+                    break
+            else:
+                placing = Placing(pod, decision.node, unit, profile, state)
+                placing.take_room()
+                outcome.placings.append(placing)
+        outcome.whole = len(outcome.failed) <= can_fail and bool(outcome.placings)
+        if outcome.whole:
+            trial.keep()
+    return outcome
+
+
+def blocked(unit: Unit, outcome: Outcome, decision: Decision) -> str:
+    """A member's own reason, and what its group lacks."""
+    own = decision.full_message if decision.node is None else f"pod would fit on {decision.node}"
+    lacks = (
+        f"{unit.needed} of its {len(unit.pods)} pods need a node, {len(outcome.placings)} got one before one did not"
+    )
+    return f"{own} Pod group {unit.group}: {lacks}."
