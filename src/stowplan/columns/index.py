@@ -27,6 +27,10 @@ class SelectorIndex(Generic[Item]):
         # (key, value) → items that need that pair; (key, None) → that need the key; (None, None) → that need nothing
         self._shelves: dict[tuple[str | None, str | None], dict[Item, None]] = {}
 
+    def __bool__(self) -> bool:
+        """Is anything filed here?"""
+        return bool(self._shelves)
+
     def add(self, selector: Selector | None, item: Item) -> None:
         """A selector that matches nothing (None) is not filed at all."""
         for label in self._places(selector):

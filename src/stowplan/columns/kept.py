@@ -35,7 +35,7 @@ class Answers:
         """The live rows that changed since, or all of them if there is not an answer for each row."""
         if self.clock < 0 or any(len(column) < capacity for column in self.columns.values()):
             return table.live_rows()
-        changed = np.flatnonzero(table.version[: table.size] > self.clock)
+        changed: Rows = (table.version[: table.size] > self.clock).nonzero()[0]
         return changed[table.live[changed]]
 
     def put(self, name: str, rows: Rows, values: Any, capacity: int) -> None:

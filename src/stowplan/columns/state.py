@@ -101,6 +101,9 @@ class ClusterState:
 
     def shape(self, pod: Pod) -> Shape:
         """The shape that all pods like this one share."""
+        own: Shape | None = pod.__dict__.get("shape")
+        if own is not None and self._shapes.get(own.key) is own:
+            return own
         key = signature(pod)
         shape = self._shapes.get(key)
         if shape is None:
@@ -267,6 +270,8 @@ class ClusterState:
 
     def carried(self, kind: str, pod: Pod) -> Iterator[tuple[Term | Weighted, Tally]]:
         """Affinity terms of one kind that pods on nodes carry and this pod matches; how many carry each, per row."""
+        if not self.terms:
+            return
         namespace = self.store.get(Namespace, pod.namespace)
         labels: Mapping[str, str] = namespace.labels if namespace is not None else {}
         for use in self.terms.candidates(pod.labels):

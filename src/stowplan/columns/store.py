@@ -72,6 +72,8 @@ class Store:
     def services_of(self, pod: Pod) -> list[Service]:
         """The services that select this pod."""
         services = self.every(Service)
+        if not services:
+            return []
         found = (services[key] for key in self._services.candidates(pod.labels))
         return [
             service

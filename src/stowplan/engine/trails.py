@@ -43,7 +43,7 @@ class Trails:
 
 
 def weight(decision: Decision) -> int:
-    """Bytes of the arrays that a decision holds. Scores that are one number for all nodes take none."""
+    """Bytes of the arrays that a decision holds."""
     trail = decision.trail
-    scores = sum(column.nbytes for _, column in trail.scores.values() if column.strides != (0,))
+    scores = sum(column.nbytes for _, column in trail.scores.values() if not isinstance(column, int))
     return PER_DECISION + trail.verdict_of.nbytes + trail.feasible.nbytes + trail.totals.nbytes + scores

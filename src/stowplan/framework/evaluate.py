@@ -166,7 +166,7 @@ class Evaluation:
         book: VerdictBook = answers.book.copy()
         rest = filters[len(steady) :]
         if rest:
-            left = np.flatnonzero(verdict_of == FEASIBLE)
+            left = (verdict_of == FEASIBLE).nonzero()[0]
             nodes = self.nodes if len(left) == len(self.nodes) else self.view(self.nodes.rows[left])
             verdict_of[left] = self.filtered(nodes, rest, book)
         return book, verdict_of
@@ -232,7 +232,7 @@ class Evaluation:
 
     def rank(self) -> None:
         trail = self.trail
-        trail.feasible = np.flatnonzero(trail.verdict_of == FEASIBLE)
+        trail.feasible = (trail.verdict_of == FEASIBLE).nonzero()[0]
         if not len(trail.feasible):
             return
         everybody = len(trail.feasible) == len(self.nodes)
@@ -245,13 +245,9 @@ class Evaluation:
             if score is None and splits and bound.name not in pre_scored:
                 # Saying "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
                 score = 0
-            if isinstance(score, int):
-                trail.totals += score * bound.weight
-                score = np.broadcast_to(np.int64(score), len(nodes))
-            elif score is not None:
-                trail.totals += score if bound.weight == 1 else score * bound.weight
             if score is not None:
                 trail.scores[bound.name] = (bound.weight, score)
+                trail.totals += score if bound.weight == 1 else score * bound.weight
 
     def score_of(self, bound: Bound, nodes: Nodes) -> Ints | int | None:
         column = None if self.answers is None else self.answers.columns.get(bound.name)
@@ -297,7 +293,7 @@ def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
         return None
     if generator is None:
         return trail.names[int(trail.feasible[int(trail.totals.argmax())])]
-    best = np.flatnonzero(trail.totals == trail.totals.max())
+    best = (trail.totals == trail.totals.max()).nonzero()[0]
     return trail.names[int(trail.feasible[int(best[int(generator.integers(len(best)))])])]
 
 

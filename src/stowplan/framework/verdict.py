@@ -97,6 +97,7 @@ class Names(Protocol):
 class Trail:
     """All nodes looked at, each feasible or with its first rejection; and every plugin's score of the feasible ones.
 
+    `scores` has, per plugin, its weight and a score for each feasible node, or one number for all.
     `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE. `names` need not be a list: most
     trails are never read, and names are looked up only then.
     """
@@ -105,7 +106,7 @@ class Trail:
     verdict_of: npt.NDArray[np.int32]
     verdicts: list[Verdict]
     feasible: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    scores: dict[str, tuple[int, Ints]] = field(default_factory=dict)
+    scores: dict[str, tuple[int, Ints | int]] = field(default_factory=dict)
     totals: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def rejections(self) -> Iterator[tuple[str, Verdict | None]]:
@@ -135,8 +136,10 @@ class Trail:
 
     def scored(self) -> Iterator[tuple[str, dict[str, int], int]]:
         """Each feasible node with every plugin's score, before weighting, and the weighted total."""
+        columns = {name: score for name, (_, score) in self.scores.items()}
         for at, position in enumerate(self.feasible.tolist()):
-            yield self.names[position], {name: int(s[at]) for name, (_, s) in self.scores.items()}, int(self.totals[at])
+            each = {name: score if isinstance(score, int) else int(score[at]) for name, score in columns.items()}
+            yield self.names[position], each, int(self.totals[at])
 
 
 @dataclass(frozen=True, slots=True)

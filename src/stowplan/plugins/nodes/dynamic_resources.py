@@ -60,6 +60,8 @@ def refusal(pod: Pod, cluster: Cluster) -> Refuse | None:
         names = " ".join(claim.name for claim in pod.spec.resource_claims)
         return Refuse((f"{NOT_SUPPORTED} [{names}]",), resolvable=False)
     classes = cluster.every(DeviceClass)
+    if not classes:
+        return None
     backed = {each.spec.extended_resource_name for each in classes.values()} | {IMPLICIT + name for name in classes}
     needed = sorted(name for name, amount in pod.request.items() if amount and name in backed)
     return Refuse((f"{NOT_SUPPORTED} for {' '.join(needed)}",), resolvable=False) if needed else None

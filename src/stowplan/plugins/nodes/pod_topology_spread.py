@@ -171,7 +171,7 @@ def _default_selector(pod: Pod, cluster: Cluster) -> Selector:
         together.update(service.spec.selector)
     owner = pod.controller()
     if owner is None:
-        return selectors.from_labels(together)
+        return selectors.from_labels(together) if together else ()
     key = f"{pod.namespace}/{owner.name}"
     found: Selector | None = None
     match owner.api_version, owner.kind:
