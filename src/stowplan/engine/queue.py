@@ -89,8 +89,13 @@ class Queue:
         self._flying[unit.key] = unit
         return unit
 
+    def forget(self, unit: Unit) -> None:
+        """The unit is on its way; it may come back by `fail`, and what happens until `done` is remembered for it."""
+        if self.units.get(unit.key) is unit:
+            del self.units[unit.key]
+
     def done(self, unit: Unit) -> None:
-        """The unit was decided and needs no watch over what happens any more; it stays known until removed."""
+        """The unit was decided and needs no watch over what happens any more."""
         self._land(unit)
 
     def fail(self, unit: Unit, now: float, rejectors: Iterable[str] = (), pending: Iterable[str] = ()) -> None:

@@ -252,11 +252,23 @@ class Scheduler:
             return
         for placing in outcome.placings:
             self.placings[placing.pod.uid] = placing
+            del unit.pods[placing.pod.uid]
+            self._unit_of.pop(placing.pod.uid, None)
+        if unit.pods:
+            yield from self._left_over(unit, outcome, now)
+        else:
+            self.queue.forget(unit)
         for placing in outcome.placings:
             if placing.permits:
                 placing.step = Step.WAITING
             else:
                 yield from self._pre_bind(placing, now)
+
+    def _left_over(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Action]:
+        """Members beyond those that the group needs, for whom there was no room: they go on by themselves."""
+        plugins = frozenset[str]().union(*(rejectors(each) for each in outcome.failed))
+        told = {each.pod.uid: each.full_message for each in outcome.failed}
+        yield from self._failed(unit, f"Pod group {unit.group} runs without this pod", plugins, now, told=told)
 
     def _reserve(self, outcome: gang.Outcome, now: float) -> tuple[str, tuple[str, ...]] | None:
         """Reserve and permit for all; if one is refused everything is given back, the last first."""
@@ -344,6 +356,9 @@ class Scheduler:
         if not unit.pods:
             self.queue.remove(unit.key)
             return
+        if unit.group:
+            group = self._group(unit.lead, self.profiles[unit.profile])
+            unit.needed = 1 if group is None else max(group.missing, 1)
         self.queue.fail(unit, now, () if error else plugins)
         for uid, pod in unit.pods.items():
             text = (told or {}).get(uid, message)
@@ -431,10 +446,13 @@ class Scheduler:
     def _give_up(
         self, placing: Placing, message: str, plugins: Iterable[str], now: float, *, error: bool = False
     ) -> Iterator[Action]:
+        unit = self.queue.units.get(placing.unit.key, placing.unit)
         for each in self._together(placing):
             self._drop(each)
+            unit.pods[each.pod.uid] = each.pod
+            self._unit_of[each.pod.uid] = unit.key
             self._happened([Happening(ASSIGNED, "Delete", each.pod, None)], now)
-        yield from self._failed(placing.unit, message, plugins, now, error=error)
+        yield from self._failed(unit, message, plugins, now, error=error)
 
     def _together(self, placing: Placing) -> list[Placing]:
         """A pod and those of its group that have not been sent to be bound yet: what fails for one fails for all."""
