@@ -201,7 +201,8 @@ class World:
         rebuilt = ClusterState()
         for each in self.objects.values():
             rebuilt.apply(Put(each))
-        for placing in self.scheduler.placings.values():
+        on_the_way = (each for each in self.scheduler.placings.values() if each.pod.uid not in rebuilt.pods)
+        for placing in on_the_way:
             rebuilt.add_pod(assumed(placing.pod, placing.node_name), placing.node_name)
         mine, fresh = self.scheduler.state.table, rebuilt.table
         for resource in ("pods", "cpu", "memory"):
