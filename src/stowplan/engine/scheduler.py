@@ -28,31 +28,27 @@ What is reserved is in the one state (`columns.ClusterState`) as an assumed pod,
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
 from stowplan.engine import gang, happenings, messages
+from stowplan.engine.admission import Admission
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.placing import Placing, Step
-from stowplan.engine.queue import Queue
 from stowplan.engine.trails import Trails
-from stowplan.engine.unit import Stage, Unit
-from stowplan.framework.asking import ask
-from stowplan.framework.interfaces import Group, Wake
+from stowplan.engine.unit import Unit
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import UNRESOLVABLE, Decision, Verdict
+from stowplan.framework.verdict import Decision
 from stowplan.objects.actions import Action, Evict, Nominate, Read
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
-GROUP = "(pod group)"  # who holds back a group that is not complete
 ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
 
 
@@ -72,20 +68,17 @@ class Scheduler:
         self.state = state or ClusterState()
         self.trails = Trails()
         self._generator, self._answer_within = generator, answer_within
-        sort = next(iter(self.profiles.values())).at("queueSort")[0].plugin.sort_key
-        self.queue = Queue(
-            sort,
-            self._helps,
-            self._wakes,
+        self.admission = Admission(
+            self.profiles,
+            self.state,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             longest_wait=longest_wait,
         )
+        self.queue = self.admission.queue
         self.placings: dict[str, Placing] = {}  # by the pod's uid
         self._asked: dict[int, tuple[float, Action, str]] = {}  # unanswered actions that matter, and whose they are
         self._known: dict[str, Pod] = {}  # every pod the API told us of, by uid
-        self._unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
-        self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
         self._last_id = 0
 
     # -- changes
@@ -99,7 +92,7 @@ class Scheduler:
             return self._sent(self._pod_changed(found, gone, now), now)
         old = self._old(found)
         self.state.apply(change)
-        self._happened(happenings.of(old, None if gone else found), now)
+        self.admission.happened(happenings.of(old, None if gone else found), now)
         return []
 
     def _old(self, found: Object) -> Object | None:
@@ -118,107 +111,17 @@ class Scheduler:
             self._drop(placing)
             placing = None
         if out or pod.node_name:
-            self._withdraw(pod.uid, now)
+            self.admission.withdraw(pod.uid, now)
             self._apply(pod, out)
             if placing is not None and placing.step is not Step.BINDING:
                 self._drop(placing)  # somebody bound it where we wanted to
         elif placing is None:
-            self._submit(pod, now)
-        self._happened(happenings.of(old, None if out else pod), now)
+            self.admission.submit(pod, now)
+        self.admission.happened(happenings.of(old, None if out else pod), now)
         yield from ()
 
     def _apply(self, pod: Pod, out: bool) -> None:
         self.state.apply(Gone(pod) if out else Put(pod))
-
-    # -- the queue
-
-    def _submit(self, pod: Pod, now: float) -> None:
-        """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
-        self.state.drop_nomination(pod.uid)
-        profile = self.profiles.get(pod.scheduler_name)
-        if pod.nominated_node:
-            self.state.nominate(pod, pod.nominated_node)
-        if profile is None or pod.terminating:
-            self._withdraw(pod.uid, now)
-            return
-        group = self._group(pod, profile)
-        unit = self.queue.units.get(self._unit_of.get(pod.uid) or (group.name if group else pod.uid))
-        if unit is None:
-            unit = Unit([pod], profile.scheduler_name, now, group.name if group else "")
-        elif pod.uid in unit.pods and unit.stage is not Stage.GATED:
-            unit.pods[pod.uid] = pod
-            return
-        unit.pods[pod.uid] = pod
-        unit.needed = 1 if group is None else max(group.missing, 1)
-        self._unit_of[pod.uid] = unit.key
-        if unit.stage is not Stage.IN_FLIGHT:
-            self._enter(unit, now)
-
-    def _group(self, pod: Pod, profile: Profile) -> Group | None:
-        for plugin in profile.groups:
-            group: Group | None = plugin.group_of(pod, Cluster(self.state))
-            if group is not None:
-                return group
-        return None
-
-    def _withdraw(self, uid: str, now: float) -> None:
-        """A pod is no longer to be placed; the rest of its group, if there is any, may be too few now."""
-        unit = self.queue.units.get(self._unit_of.pop(uid, None))
-        if unit is None:
-            return
-        unit.pods.pop(uid, None)
-        if not unit.pods:
-            self.queue.remove(unit.key)
-        elif unit.stage is not Stage.IN_FLIGHT and len(unit.pods) < unit.needed:
-            self._enter(unit, now)
-
-    def _enter(self, unit: Unit, now: float) -> None:
-        """Through the gate into the active queue, or held back by whoever closes it."""
-        unit.gate = self._gate(unit)
-        if unit.gate is not None:
-            self.queue.hold(unit, unit.gate.plugin)
-        else:
-            unit.timestamp = now
-            self.queue.add(unit)
-
-    def _gate(self, unit: Unit) -> Verdict | None:
-        if len(unit.pods) < unit.needed:
-            reason = f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
-            return Verdict(GROUP, UNRESOLVABLE, (reason,))
-        cluster = Cluster(self.state)
-        for bound in self.profiles[unit.profile].at("preEnqueue"):
-            for pod in unit.pods.values():
-                try:
-                    refused = ask(bound, "pre_enqueue", pod, cluster)
-                except PluginError:
-                    continue  # what raises at the gate raises again, and is reported, when the pod is tried
-                if refused is not None:
-                    return Verdict(bound.name, refused.code, refused.reasons)
-        return None
-
-    def _happened(self, what: Iterable[Happening], now: float) -> None:
-        for happening in what:
-            for unit in self.queue.happen(happening, now):
-                self._enter(unit, now)
-
-    def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
-        if plugin == GROUP:
-            return ()  # a new member opens the gate, nothing else does
-        key = (profile, plugin)
-        if key not in self._registered:
-            wakes_on = getattr(self.profiles[profile].plugin(plugin), "wakes_on", None)
-            self._registered[key] = None if wakes_on is None else tuple(wakes_on())
-        return self._registered[key]
-
-    def _helps(self, unit: Unit, plugin: str, wake: Wake, happening: Happening) -> bool:
-        """Ask the plugin's hint; one that raises counts as yes."""
-        if not wake.hint:
-            return True
-        hint = getattr(self.profiles[unit.profile].plugin(plugin), wake.hint)
-        try:
-            return any(hint(pod, happening.old, happening.new) for pod in unit.pods.values())
-        except Exception:
-            return True
 
     # -- deciding
 
@@ -253,7 +156,7 @@ class Scheduler:
         for placing in outcome.placings:
             self.placings[placing.pod.uid] = placing
             del unit.pods[placing.pod.uid]
-            self._unit_of.pop(placing.pod.uid, None)
+            self.admission.unit_of.pop(placing.pod.uid, None)
         if unit.pods:
             yield from self._left_over(unit, outcome, now)
         else:
@@ -326,7 +229,7 @@ class Scheduler:
             placing = self.placings.get(victim.uid)
             if placing is not None and placing.step is not Step.BINDING:
                 self._drop(placing)
-                self._happened([Happening(ASSIGNED, "Delete", victim, None)], 0.0)
+                self.admission.happened([Happening(ASSIGNED, "Delete", victim, None)], 0.0)
             yield Evict(
                 pod=messages.ref(victim),
                 reason="PreemptionByScheduler",
@@ -350,14 +253,14 @@ class Scheduler:
             latest = self._known.get(uid)
             if latest is None or latest.node_name or latest.terminating:
                 del unit.pods[uid]
-                self._unit_of.pop(uid, None)
+                self.admission.unit_of.pop(uid, None)
             else:
                 unit.pods[uid] = latest
         if not unit.pods:
             self.queue.remove(unit.key)
             return
         if unit.group:
-            group = self._group(unit.lead, self.profiles[unit.profile])
+            group = self.admission.group_of(unit.lead, self.profiles[unit.profile])
             unit.needed = 1 if group is None else max(group.missing, 1)
         self.queue.fail(unit, now, () if error else plugins)
         for uid, pod in unit.pods.items():
@@ -426,7 +329,7 @@ class Scheduler:
 
     def _bound(self, placing: Placing, now: float) -> Iterator[Action]:
         del self.placings[placing.pod.uid]
-        self._withdraw(placing.pod.uid, now)
+        self.admission.withdraw(placing.pod.uid, now)
         yield messages.scheduled(placing.pod, placing.node_name)
         try:
             yield from list(placing.post_bind())
@@ -437,7 +340,7 @@ class Scheduler:
         """What the server said no to. A pod it does not know is gone; one in conflict is read again."""
         if result.status in (404, 410):
             self._drop(placing)
-            self._withdraw(placing.pod.uid, now)
+            self.admission.withdraw(placing.pod.uid, now)
             return
         yield from self._give_up(placing, f"binding rejected: {result.message}", (), now, error=True)
         if result.status in (0, 409):
@@ -450,8 +353,8 @@ class Scheduler:
         for each in self._together(placing):
             self._drop(each)
             unit.pods[each.pod.uid] = each.pod
-            self._unit_of[each.pod.uid] = unit.key
-            self._happened([Happening(ASSIGNED, "Delete", each.pod, None)], now)
+            self.admission.unit_of[each.pod.uid] = unit.key
+            self.admission.happened([Happening(ASSIGNED, "Delete", each.pod, None)], now)
         yield from self._failed(unit, message, plugins, now, error=error)
 
     def _together(self, placing: Placing) -> list[Placing]:
@@ -497,9 +400,9 @@ class Scheduler:
 
 
 def rejectors(decision: Decision) -> frozenset[str]:
-    """The plugins that stood in the way: those whose verdict some node has, or the one that refused the pod."""
+    """The plugins that stood in the way: who refused the pod or narrowed the search, or whose verdict some node has."""
     if decision.refused is not None:
-        return frozenset((decision.refused.plugin,) if decision.refused.plugin else ())
+        return frozenset((decision.refused.plugin, *decision.narrowed_by)) - {""}
     used = np.unique(decision.trail.verdict_of)
     names = {decision.trail.verdicts[number].plugin for number in used.tolist() if number >= 0}
-    return frozenset(names - {""})
+    return frozenset((*names, *decision.narrowed_by)) - {""}

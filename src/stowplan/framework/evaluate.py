@@ -98,6 +98,7 @@ class Evaluation:
     def decide(self, decision: Decision, generator: np.random.Generator | None) -> None:
         self.narrow()
         decision.refused, decision.narrowed = self.narrowed.refused, self.narrowed.names
+        decision.narrowed_by = tuple(self.narrowed.by)
         if decision.refused is None:
             self.sift()
             self.rank()

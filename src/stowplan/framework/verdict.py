@@ -173,6 +173,7 @@ class Decision:
     gated: Verdict | None = None
     refused: Verdict | None = None
     narrowed: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
     post_filter: PostFilterResult | None = None
     error: str = ""
 

@@ -1,0 +1,135 @@
+"""Who enters the queue, who leaves it, and what wakes whom.
+
+A pod without a node that is ours becomes a unit, or joins that of its group. It goes through the gate (`pre_enqueue`,
+and a group's own: enough members must exist) into the active queue, or is held until the gate may open. What happens in
+the cluster is put to the plugins that rejected a unit: does it help?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster
+from stowplan.engine.happenings import Happening
+from stowplan.engine.queue import Queue
+from stowplan.engine.unit import Stage, Unit
+from stowplan.framework.asking import ask
+from stowplan.framework.interfaces import Group, Wake
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import UNRESOLVABLE, Verdict
+from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+
+GROUP = "(pod group)"  # who holds back a group that is not complete
+
+
+class Admission:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        state: ClusterState,
+        *,
+        initial_backoff: float,
+        max_backoff: float,
+        longest_wait: float,
+    ) -> None:
+        self.profiles, self.state = profiles, state
+        self.queue = Queue(
+            next(iter(profiles.values())).at("queueSort")[0].plugin.sort_key,
+            self._helps,
+            self._wakes,
+            initial_backoff=initial_backoff,
+            max_backoff=max_backoff,
+            longest_wait=longest_wait,
+        )
+        self.unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
+        self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
+
+    def submit(self, pod: Pod, now: float) -> None:
+        """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
+        self.state.drop_nomination(pod.uid)
+        profile = self.profiles.get(pod.scheduler_name)
+        if pod.nominated_node:
+            self.state.nominate(pod, pod.nominated_node)
+        if profile is None or pod.terminating:
+            self.withdraw(pod.uid, now)
+            return
+        group = self.group_of(pod, profile)
+        unit = self.queue.units.get(self.unit_of.get(pod.uid) or (group.name if group else pod.uid))
+        if unit is None:
+            unit = Unit([pod], profile.scheduler_name, now, group.name if group else "")
+        elif pod.uid in unit.pods and unit.stage is not Stage.GATED:
+            unit.pods[pod.uid] = pod
+            return
+        unit.pods[pod.uid] = pod
+        unit.needed = 1 if group is None else max(group.missing, 1)
+        self.unit_of[pod.uid] = unit.key
+        if unit.stage is not Stage.IN_FLIGHT:
+            self._enter(unit, now)
+
+    def group_of(self, pod: Pod, profile: Profile) -> Group | None:
+        for plugin in profile.groups:
+            group: Group | None = plugin.group_of(pod, Cluster(self.state))
+            if group is not None:
+                return group
+        return None
+
+    def withdraw(self, uid: str, now: float) -> None:
+        """A pod is no longer to be placed; the rest of its group, if there is any, may be too few now."""
+        unit = self.queue.units.get(self.unit_of.pop(uid, None))
+        if unit is None:
+            return
+        unit.pods.pop(uid, None)
+        if not unit.pods:
+            self.queue.remove(unit.key)
+        elif unit.stage is not Stage.IN_FLIGHT and len(unit.pods) < unit.needed:
+            self._enter(unit, now)
+
+    def _enter(self, unit: Unit, now: float) -> None:
+        """Through the gate into the active queue, or held back by whoever closes it."""
+        unit.gate = self._gate(unit)
+        if unit.gate is not None:
+            self.queue.hold(unit, unit.gate.plugin)
+        else:
+            unit.timestamp = now
+            self.queue.add(unit)
+
+    def _gate(self, unit: Unit) -> Verdict | None:
+        if len(unit.pods) < unit.needed:
+            reason = f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
+            return Verdict(GROUP, UNRESOLVABLE, (reason,))
+        cluster = Cluster(self.state)
+        for bound in self.profiles[unit.profile].at("preEnqueue"):
+            for pod in unit.pods.values():
+                try:
+                    refused = ask(bound, "pre_enqueue", pod, cluster)
+                except PluginError:
+                    continue  # what raises at the gate raises again, and is reported, when the pod is tried
+                if refused is not None:
+                    return Verdict(bound.name, refused.code, refused.reasons)
+        return None
+
+    def happened(self, what: Iterable[Happening], now: float) -> None:
+        for happening in what:
+            for unit in self.queue.happen(happening, now):
+                self._enter(unit, now)
+
+    def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
+        if plugin == GROUP:
+            return ()  # a new member opens the gate, nothing else does
+        key = (profile, plugin)
+        if key not in self._registered:
+            wakes_on = getattr(self.profiles[profile].plugin(plugin), "wakes_on", None)
+            self._registered[key] = None if wakes_on is None else tuple(wakes_on())
+        return self._registered[key]
+
+    def _helps(self, unit: Unit, plugin: str, wake: Wake, happening: Happening) -> bool:
+        """Ask the plugin's hint; one that raises counts as yes."""
+        if not wake.hint:
+            return True
+        hint = getattr(self.profiles[unit.profile].plugin(plugin), wake.hint)
+        try:
+            return any(hint(pod, happening.old, happening.new) for pod in unit.pods.values())
+        except Exception:
+            return True
