@@ -10,9 +10,9 @@ from stowplan.engine.placing import Step
 from stowplan.engine.unit import Stage
 from stowplan.framework.profile import Bound, Profile
 from stowplan.framework.verdict import Refuse
-from stowplan.objects.actions import Patch
+from stowplan.objects.actions import Evict, Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_pod, a_profile
+from tests.builders import a_node, a_pod, a_profile
 from tests.world import World
 
 UID = "uid-of-default-web"
@@ -130,3 +130,21 @@ def test_pre_binding_waits_for_its_actions_and_fails_with_them() -> None:
     world.answers = lambda action: Result(action.id)
     world.advance(2)
     assert world.bindings == {"web": "a"}
+
+
+def test_a_waiting_pod_is_preempted_without_being_deleted() -> None:
+    log: list[str] = []
+    patient = Notes("one", log, permit=600.0)
+    default = a_profile()
+    points = {**default.points, "reserve": (Bound("one", patient),), "permit": (Bound("one", patient),)}
+    profiles = {"default-scheduler": Profile("default-scheduler", points)}
+    world = World(nodes=[a_node("a", cpu=1)], profiles=profiles)
+    world.submit(a_pod("small", cpu=1, priority=1))
+    world.run()
+    patient.answers = {}
+    world.submit(a_pod("big", cpu=1, priority=9))
+    world.advance(0.5)
+    assert world.bindings == {"big": "a"}
+    assert "one unreserve" in log
+    assert not any(isinstance(action, Evict) for action in world.actions)
+    assert world.pod("small").name == "small"

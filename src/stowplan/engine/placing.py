@@ -32,18 +32,18 @@ class Step(Enum):
 class Placing:
     """One pod, the node it was given, and how far it has come."""
 
-    __slots__ = ("_assumed", "awaited", "node_name", "permits", "pod", "profile", "state", "step", "unit")
+    __slots__ = ("assumed", "awaited", "node_name", "permits", "pod", "profile", "state", "step", "unit")
 
     def __init__(self, pod: Pod, node_name: str, unit: Unit, profile: Profile, state: ClusterState) -> None:
         self.pod, self.node_name, self.unit, self.profile, self.state = pod, node_name, unit, profile, state
         self.step = Step.RESERVED
-        self._assumed = assumed(pod, node_name)
+        self.assumed = assumed(pod, node_name)
         self.permits: dict[str, float] = {}  # plugins that make it wait, and until when
         self.awaited: set[int] = set()  # actions whose results it waits for
 
     def take_room(self) -> None:
         """The pod is taken for bound from now on."""
-        self.state.add_pod(self._assumed, self.node_name)
+        self.state.add_pod(self.assumed, self.node_name)
 
     def reserve(self) -> Verdict | None:
         """Let plugins take whatever goes with the node; all of it is given back if one of them refuses."""
@@ -91,7 +91,7 @@ class Placing:
             if hasattr(bound.plugin, "unreserve"):
                 ask(bound, "unreserve", self.pod, self.node_name, self.state)
         placed = self.state.pods.get(self.pod.uid)
-        if placed is not None and placed.pod is self._assumed:
+        if placed is not None and placed.pod is self.assumed:
             self.state.remove_pod(self.pod.uid)
 
 

@@ -208,7 +208,7 @@ class Scheduler:
         nominated: str | None = None
         if made is not None and made.candidate is not None:
             nominated = made.candidate.node
-            yield from self._evict(pod, made.candidate.node, made.candidate.victims)
+            yield from self._evict(pod, made.candidate.node, made.candidate.victims, now)
         elif pod.nominated_node:
             nominated = ""
         if nominated is not None:
@@ -217,8 +217,8 @@ class Scheduler:
                 self.state.nominate(pod, nominated)
         yield from self._failed(unit, decision.full_message, rejectors(decision), now, nominated=nominated)
 
-    def _evict(self, pod: Pod, node_name: str, victims: Iterable[Pod]) -> Iterator[Action]:
-        """Victims go; whoever of less importance was promised room on that node loses the promise."""
+    def _evict(self, pod: Pod, node_name: str, victims: Iterable[Pod], now: float) -> Iterator[Action]:
+        """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
         for other in list(self.state.nominated.get(node_name, {}).values()):
             if other.priority < pod.priority:
                 self.state.drop_nomination(other.uid)
@@ -228,8 +228,8 @@ class Scheduler:
                 continue
             placing = self.placings.get(victim.uid)
             if placing is not None and placing.step is not Step.BINDING:
-                self._drop(placing)
-                self.admission.happened([Happening(ASSIGNED, "Delete", victim, None)], 0.0)
+                yield from self._give_up(placing, f"preempted by pod {pod.uid}", (), now, error=True)
+                continue
             yield Evict(
                 pod=messages.ref(victim),
                 reason="PreemptionByScheduler",
@@ -354,7 +354,7 @@ class Scheduler:
             self._drop(each)
             unit.pods[each.pod.uid] = each.pod
             self.admission.unit_of[each.pod.uid] = unit.key
-            self.admission.happened([Happening(ASSIGNED, "Delete", each.pod, None)], now)
+            self.admission.happened([Happening(ASSIGNED, "Delete", each.assumed, None)], now)
         yield from self._failed(unit, message, plugins, now, error=error)
 
     def _together(self, placing: Placing) -> list[Placing]:
