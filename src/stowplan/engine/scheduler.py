@@ -28,6 +28,7 @@ What is reserved is in the one state (`columns.ClusterState`) as an assumed pod,
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -77,7 +78,8 @@ class Scheduler:
         )
         self.queue = self.admission.queue
         self.placings: dict[str, Placing] = {}  # by the pod's uid
-        self._asked: dict[int, tuple[float, Action, str]] = {}  # unanswered actions that matter, and whose they are
+        self._asked: dict[int, str] = {}  # unanswered actions that matter, and the pods they are for
+        self._due: list[tuple[float, int, str, str]] = []  # deadlines: of an action, or of a pod's wait at a plugin
         self._known: dict[str, Pod] = {}  # every pod the API told us of, by uid
         self._last_id = 0
 
@@ -135,10 +137,8 @@ class Scheduler:
 
     def next_deadline(self) -> float | None:
         """When time alone makes a step worth taking; minus infinity if one is already."""
-        permits = (until for placing in self.placings.values() for until in placing.permits.values())
-        answers = (deadline for deadline, _, _ in self._asked.values())
-        queued = self.queue.next_deadline()
-        return min([*permits, *answers, *(() if queued is None else (queued,))], default=None)
+        due, queued = self._next_due(), self.queue.next_deadline()
+        return min([*(() if due is None else (due[0],)), *(() if queued is None else (queued,))], default=None)
 
     def _try(self, unit: Unit, now: float) -> Iterator[Action]:
         """Place the unit's pods; all of them go on together, or all fail."""
@@ -164,6 +164,8 @@ class Scheduler:
         for placing in outcome.placings:
             if placing.permits:
                 placing.step = Step.WAITING
+                for plugin, until in placing.permits.items():
+                    heapq.heappush(self._due, (until, 0, placing.pod.uid, plugin))
             else:
                 yield from self._pre_bind(placing, now)
 
@@ -315,8 +317,7 @@ class Scheduler:
         yield numbered
 
     def _answered(self, result: Result, now: float) -> Iterator[Action]:
-        asked = self._asked.pop(result.id, None)
-        placing = self.placings.get(asked[2]) if asked is not None else None
+        placing = self.placings.get(self._asked.pop(result.id, ""))
         if placing is None or result.id not in placing.awaited:
             return
         placing.awaited.discard(result.id)
@@ -375,18 +376,27 @@ class Scheduler:
     # -- time and numbers
 
     def _expire(self, now: float) -> Iterator[Action]:
-        for placing in list(self.placings.values()):
-            late = [plugin for plugin, until in placing.permits.items() if until <= now]
-            if late and placing.step is Step.WAITING:
-                message = f"rejected due to timeout after waiting at plugin {late[0]}"
-                yield from self._give_up(placing, message, (late[0],), now)
-        for number, (deadline, _, uid) in list(self._asked.items()):
-            if deadline <= now and number in self._asked:
-                placing_or_none = self.placings.get(uid)
-                if placing_or_none is None:
-                    del self._asked[number]
-                    continue
+        """Settle what was due by now: pods that waited too long, actions that nobody answered."""
+        while (due := self._next_due()) is not None and due[0] <= now:
+            heapq.heappop(self._due)
+            _, number, uid, plugin = due
+            if number:
                 yield from self._answered(Result(number, 0, "no answer in time"), now)
+            else:
+                message = f"rejected due to timeout after waiting at plugin {plugin}"
+                yield from self._give_up(self.placings[uid], message, (plugin,), now)
+
+    def _next_due(self) -> tuple[float, int, str, str] | None:
+        """The first deadline that still means something; void ones are thrown away."""
+        while self._due:
+            due = self._due[0]
+            _, number, uid, plugin = due
+            placing = self.placings.get(uid)
+            waits = placing is not None and placing.step is Step.WAITING and plugin in placing.permits
+            if number in self._asked if number else waits:
+                return due
+            heapq.heappop(self._due)
+        return None
 
     def _sent(self, actions: Iterable[Any], now: float) -> list[Action]:
         return [action if action.id else self._numbered(action, now, "") for action in actions]
@@ -395,7 +405,8 @@ class Scheduler:
         self._last_id += 1
         numbered = msgspec.structs.replace(action, id=self._last_id, deadline=now + self._answer_within)
         if uid:
-            self._asked[numbered.id] = (numbered.deadline, numbered, uid)
+            self._asked[numbered.id] = uid
+            heapq.heappush(self._due, (numbered.deadline, numbered.id, uid, ""))
         return numbered
 
 
