@@ -12,9 +12,3 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[np.int64]  # as wide as an index, so that gathering need not convert
 Rows: TypeAlias = npt.NDArray[np.int64]
-
-
-def frozen(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """The same array, which can no longer be written to."""
-    array.flags.writeable = False
-    return array

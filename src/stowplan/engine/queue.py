@@ -25,7 +25,6 @@ from stowplan.objects.pods import Pod
 
 SortKey = Callable[[Pod, float], Any]
 Helps = Callable[[Unit, str, Wake, Happening], bool]
-FLUSH_EVERY = 30.0
 
 
 class Queue:
@@ -105,7 +104,7 @@ class Queue:
         self._land(unit)
         self._leave(unit)
         self.units[unit.key] = unit
-        unit.timestamp = unit.last_flush = now
+        unit.timestamp = now
         unit.rejectors, unit.pending = frozenset(rejectors), frozenset(pending)
         if not unit.rejectors:
             unit.errors += 1

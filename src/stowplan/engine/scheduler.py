@@ -48,6 +48,7 @@ from stowplan.objects.actions import Action, Evict, Nominate, Read
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
@@ -91,19 +92,20 @@ class Scheduler:
             return self._sent(self._answered(change, now), now)
         found, gone = change.object, isinstance(change, Gone)
         if isinstance(found, Pod):
-            return self._sent(self._pod_changed(found, gone, now), now)
+            self._pod_changed(found, gone, now)
+            return []
         old = self._old(found)
         self.state.apply(change)
         self.admission.happened(happenings.of(old, None if gone else found), now)
         return []
 
     def _old(self, found: Object) -> Object | None:
+        if not isinstance(found, Node):
+            return self.state.store.get(type(found), found.key)
         row = self.state.table.row_of.get(found.name)
-        if type(found).__name__ == "Node":
-            return None if row is None else self.state.table.nodes[row]
-        return self.state.store.get(type(found), found.key)
+        return None if row is None else self.state.table.nodes[row]
 
-    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> Iterator[Action]:
+    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> None:
         old = self._known.pop(pod.uid, None)
         out = gone or pod.finished
         if not out:
@@ -114,16 +116,12 @@ class Scheduler:
             placing = None
         if out or pod.node_name:
             self.admission.withdraw(pod.uid, now)
-            self._apply(pod, out)
+            self.state.apply(Gone(pod) if out else Put(pod))
             if placing is not None and placing.step is not Step.BINDING:
                 self._drop(placing)  # somebody bound it where we wanted to
         elif placing is None:
             self.admission.submit(pod, now)
         self.admission.happened(happenings.of(old, None if out else pod), now)
-        yield from ()
-
-    def _apply(self, pod: Pod, out: bool) -> None:
-        self.state.apply(Gone(pod) if out else Put(pod))
 
     # -- deciding
 

@@ -21,7 +21,7 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "attempts", "errors", "failures", "gate", "group", "happened", "key", "last_flush", "needed", "pending", "pods",
+        "attempts", "errors", "failures", "gate", "group", "happened", "key", "needed", "pending", "pods",
         "profile", "ready_at", "rejectors", "stage", "ticket", "timestamp",
     )  # fmt: skip
 
@@ -37,7 +37,6 @@ class Unit:
         self.failures = 0  # times rejected
         self.errors = 0  # times in a row that something went wrong
         self.timestamp = now  # since when it is in the queue, this time
-        self.last_flush = now
         self.ready_at = now  # when its backoff is over
         self.rejectors: frozenset[str] = frozenset()
         self.pending: frozenset[str] = frozenset()
