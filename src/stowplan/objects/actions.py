@@ -19,7 +19,7 @@ class PodRef(msgspec.Struct, frozen=True):
     uid: str
 
 
-class _Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="verb"):
+class _Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="does"):
     id: int = 0
     deadline: float | None = None
 
@@ -82,4 +82,21 @@ class Read(_Action, frozen=True):
     pod: PodRef
 
 
-Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Read
+class Victims(msgspec.Struct, frozen=True):
+    """Pods that would have to go from a node, and how many of them a disruption budget protects."""
+
+    pods: tuple[PodRef, ...]
+    violations: int = 0
+
+
+class Ask(_Action, frozen=True):
+    """Ask an HTTP extender; its answer is the result's `body`."""
+
+    extender: int  # its place in the configuration
+    verb: str  # "filter", "prioritize", "preempt" or "bind"
+    pod: PodRef
+    nodes: tuple[str, ...] = ()  # to be filtered or scored; to be bound to, if one
+    victims: dict[str, Victims] = {}  # per node, for "preempt"
+
+
+Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Read | Ask

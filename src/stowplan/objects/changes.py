@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -22,11 +22,12 @@ class Gone(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """How an action went: an HTTP status (0: no answer at all) and what the server said."""
+    """How an action went: an HTTP status (0: no answer at all), what the server said, what an extender answered."""
 
     id: int
     status: int = 200
     message: str = ""
+    body: Any = None
 
     @property
     def fine(self) -> bool:
