@@ -5,9 +5,9 @@
     world.run()
     assert world.bindings == {"web": "a"}
 
-The server does what the engine's actions ask for and answers them, unless a test says otherwise (`answers`). After
-every step all that must hold is checked (`check`): nothing is over-committed by us, no pod is lost, what was reserved
-is bound or released, and the columns are what they would be if built anew.
+The server does what the engine's actions ask for and answers them, unless a test says otherwise (`answers`); HTTP
+extenders say what a test lets them (`extender`). After every step all that must hold is checked (`invariants`): nothing
+over-committed by us, no pod lost or bound twice, what was reserved bound or released, the columns as if built anew.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.columns.state import ClusterState
-from stowplan.engine.placing import Step, assumed
+from stowplan.engine.placing import assumed
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
 from stowplan.objects import kinds
-from stowplan.objects.actions import Action, Bind, Evict, Nominate, Read, Record, SetCondition
+from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, Record, SetCondition
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Condition, Pod
+from tests import invariants
 from tests.builders import a_node, a_profile
 
-SOON = 0.001
 Answer = Callable[[Action], Result | None]
 
 
@@ -52,6 +51,9 @@ class World:
         self.events: list[Record] = []
         self.actions: list[Action] = []
         self.answers: Answer = lambda action: Result(action.id)
+        self.extender: Callable[[Ask], Result] = lambda ask: Result(ask.id, 404, "nobody there")
+        self.bound: list[str] = []  # uids, each time we bound one
+        self.crowded: set[str] = set()  # nodes that others may have overfilled, by pods or by shrinking them
         self._profiles = dict(profiles or {"default-scheduler": a_profile()})
         self._seed, self._options = seed, options
         self._inbox: deque[Put | Gone | Result] = deque()
@@ -59,15 +61,24 @@ class World:
         self.journal: list[bytes] = []  # all that went into the scheduler, one JSON line each
         self.restart()
         self.submit(*(a_node(node) if isinstance(node, str) else node for node in nodes))
+        self.crowded.clear()
 
     # -- what a test does
 
     def submit(self, *objects: Object) -> None:
         """Create or replace objects at the server."""
         for each in objects:
+            if isinstance(each, Pod) and each.node_name:
+                self.crowded.add(each.node_name)
+            elif isinstance(each, Node):
+                self.crowded.add(each.name)
             self.objects[type(each).__name__, each.key] = each
             self._inbox.append(Put(each))
         self._deliver()
+
+    def open(self, *names: str) -> None:
+        """From now on these nodes may not be over-committed, whatever others did to them before."""
+        self.crowded -= set(names)
 
     def delete(self, *objects: Object) -> None:
         for each in objects:
@@ -152,6 +163,8 @@ class World:
         if isinstance(action, Record):
             self.events.append(action)
             return Result(action.id)
+        if isinstance(action, Ask) and (action.verb != "bind" or not self.extender(action).fine):
+            return self.extender(action)
         if not hasattr(action, "pod"):
             return Result(action.id)
         pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
@@ -161,10 +174,13 @@ class World:
 
     def _do_to(self, pod: Pod, action: Action) -> Result:
         match action:
-            case Bind():
+            case Bind() | Ask():
                 if pod.node_name or pod.terminating:
                     return Result(action.id, 409, "already bound, or on its way out")
-                self.submit_later(assumed(_with_status(pod, nominated_node_name=""), action.node_name))
+                self.bound.append(pod.uid)
+                node_name = action.node_name if isinstance(action, Bind) else action.nodes[0]
+                self.submit_later(assumed(_with_status(pod, nominated_node_name=""), node_name))
+                invariants.check_node(self, node_name)
             case Evict():
                 self.objects.pop(("Pod", pod.key))
                 self._inbox.append(Gone(pod))
@@ -182,42 +198,9 @@ class World:
         self.objects[type(each).__name__, each.key] = each
         self._inbox.append(Put(each))
 
-    # -- what must always hold
-
     def check(self) -> None:
-        self._check_nothing_lost()
-        self._check_reserved()
-        self._check_room()
-
-    def _check_nothing_lost(self) -> None:
-        """Every pending pod of ours is in the queue or on its way to a node."""
-        known = {uid for unit in self.scheduler.queue.units.values() for uid in unit.pods}
-        for pod in self.pods():
-            ours = pod.scheduler_name in self._profiles
-            if ours and not pod.node_name and not pod.terminating and not pod.finished:
-                assert pod.uid in known or pod.uid in self.scheduler.placings, f"{pod.name} was lost"
-
-    def _check_reserved(self) -> None:
-        """The one state holds what is bound and what is on its way, and nothing else."""
-        bound = {pod.uid for pod in self.pods() if pod.node_name and not pod.finished}
-        on_the_way = set(self.scheduler.placings)
-        assert set(self.scheduler.state.pods) == bound | on_the_way
-        for placing in self.scheduler.placings.values():
-            assert placing.step is not Step.RESERVED, "a placing that nobody moves on"
-
-    def _check_room(self) -> None:
-        """What is taken is what the pods there take, and not more than there is unless others overfilled it."""
-        rebuilt = ClusterState()
-        for each in self.objects.values():
-            rebuilt.apply(Put(each))
-        on_the_way = (each for each in self.scheduler.placings.values() if each.pod.uid not in rebuilt.pods)
-        for placing in on_the_way:
-            rebuilt.add_pod(assumed(placing.pod, placing.node_name), placing.node_name)
-        mine, fresh = self.scheduler.state.table, rebuilt.table
-        for resource in ("pods", "cpu", "memory"):
-            taken = {name: int(mine.requested[resource][row]) for name, row in mine.row_of.items()}
-            expected = {name: int(fresh.requested[resource][row]) for name, row in fresh.row_of.items()}
-            assert taken == expected, f"{resource} taken"
+        """All that must hold at any time."""
+        invariants.check(self)
 
 
 def recorded(now: float, change: Put | Gone | Result | None) -> bytes:

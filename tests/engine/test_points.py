@@ -105,7 +105,7 @@ def test_waiting_until_it_is_refused() -> None:
     world._perform(world.scheduler.reject(UID, "one", "the others did not come", world.now))
     world._deliver()
     assert not world.scheduler.placings and not world.scheduler.state.pods
-    assert world.said("web", "FailedScheduling") == ["the others did not come"]
+    assert world.said("web", "FailedScheduling") == ["0/1 nodes are available: 1 the others did not come."]
 
 
 def test_waiting_until_its_time_is_up() -> None:

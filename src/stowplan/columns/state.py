@@ -220,6 +220,10 @@ class ClusterState:
         self._nominations[pod.uid] = node_name
         self._journaled(lambda: self.drop_nomination(pod.uid))
 
+    def nomination(self, uid: str) -> str:
+        """The node that the pod has been promised, or nothing."""
+        return self._nominations.get(uid, "")
+
     def drop_nomination(self, uid: str) -> None:
         node_name = self._nominations.pop(uid, None)
         if node_name is None:

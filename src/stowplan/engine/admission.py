@@ -39,19 +39,18 @@ class Admission:
             next(iter(profiles.values())).at("queueSort")[0].plugin.sort_key,
             self._helps,
             self._wakes,
+            self._gate,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             longest_wait=longest_wait,
         )
+        self.known: dict[str, Pod] = {}  # every pod the API told us of, by uid
         self.unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
 
     def submit(self, pod: Pod, now: float) -> None:
         """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
-        self.state.drop_nomination(pod.uid)
         profile = self.profiles.get(pod.scheduler_name)
-        if pod.nominated_node:
-            self.state.nominate(pod, pod.nominated_node)
         if profile is None or pod.terminating:
             self.withdraw(pod.uid, now)
             return
@@ -63,10 +62,15 @@ class Admission:
             unit.pods[pod.uid] = pod
             return
         unit.pods[pod.uid] = pod
-        unit.needed = 1 if group is None else max(group.missing, 1)
+        self.measure(unit)
         self.unit_of[pod.uid] = unit.key
         if unit.stage is not Stage.IN_FLIGHT:
-            self._enter(unit, now)
+            self.queue.enter(unit, now)
+
+    def measure(self, unit: Unit) -> None:
+        """How many of its pods must get a node? Those of a group that have one already count for it."""
+        group = self.group_of(unit.lead, self.profiles[unit.profile]) if unit.group else None
+        unit.needed = 1 if group is None else max(group.missing, 1)
 
     def group_of(self, pod: Pod, profile: Profile) -> Group | None:
         for plugin in profile.groups:
@@ -84,16 +88,7 @@ class Admission:
         if not unit.pods:
             self.queue.remove(unit.key)
         elif unit.stage is not Stage.IN_FLIGHT and len(unit.pods) < unit.needed:
-            self._enter(unit, now)
-
-    def _enter(self, unit: Unit, now: float) -> None:
-        """Through the gate into the active queue, or held back by whoever closes it."""
-        unit.gate = self._gate(unit)
-        if unit.gate is not None:
-            self.queue.hold(unit, unit.gate.plugin)
-        else:
-            unit.timestamp = now
-            self.queue.add(unit)
+            self.queue.enter(unit, now)
 
     def _gate(self, unit: Unit) -> Verdict | None:
         if len(unit.pods) < unit.needed:
@@ -110,10 +105,18 @@ class Admission:
                     return Verdict(bound.name, refused.code, refused.reasons)
         return None
 
-    def happened(self, what: Iterable[Happening], now: float) -> None:
+    def happened(self, what: Iterable[Happening], now: float, most_important: int | None = None) -> None:
+        """`most_important`: it is nothing to pods of a higher priority."""
         for happening in what:
-            for unit in self.queue.happen(happening, now):
-                self._enter(unit, now)
+            for unit in self.queue.happen(happening, now, most_important):
+                self.queue.enter(unit, now)
+
+    def try_soon(self, uids: Iterable[str]) -> None:
+        """Activate these pods, where they are waiting."""
+        for uid in uids:
+            unit = self.queue.units.get(self.unit_of.get(uid))
+            if unit is not None:
+                self.queue.activate(unit)
 
     def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
         if plugin == GROUP:
@@ -121,15 +124,21 @@ class Admission:
         key = (profile, plugin)
         if key not in self._registered:
             wakes_on = getattr(self.profiles[profile].plugin(plugin), "wakes_on", None)
-            self._registered[key] = None if wakes_on is None else tuple(wakes_on())
+            self._registered[key] = None if wakes_on is None else _with_taints(tuple(wakes_on()))
         return self._registered[key]
 
     def _helps(self, unit: Unit, plugin: str, wake: Wake, happening: Happening) -> bool:
         """Ask the plugin's hint; one that raises counts as yes."""
-        if not wake.hint:
-            return True
-        hint = getattr(self.profiles[unit.profile].plugin(plugin), wake.hint)
+        asked = self.profiles[unit.profile].plugin(plugin)
         try:
-            return any(hint(pod, happening.old, happening.new) for pod in unit.pods.values())
+            return any(wake.helps(asked, pod, happening.old, happening.new) for pod in unit.pods.values())
         except Exception:
             return True
+
+
+def _with_taints(wakes: tuple[Wake, ...]) -> tuple[Wake, ...]:
+    """Whoever waits for new nodes waits for open ones, too: to most pods a node is new when its first taints go."""
+    of_nodes = {action for wake in wakes if wake.resource == "Node" for action in wake.actions}
+    if "Add" not in of_nodes or of_nodes & {"UpdateNodeTaint", "Update", "*"}:
+        return wakes
+    return (*wakes, Wake("Node", ("UpdateNodeTaint",)))

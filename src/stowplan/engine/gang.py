@@ -1,10 +1,12 @@
 """Placing the pods of a unit, one or many: member by member inside a what-if, then kept whole, or not at all.
 
-The most important member goes first. As soon as too many have failed for the rest to be enough, no more are tried.
+The most important member goes first. As soon as too many have failed for the rest to be enough, no more are tried. If
+extenders must be asked about members, each is placed provisionally, so that all questions come up at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +15,9 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.placing import Placing
 from stowplan.engine.unit import Unit
 from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Profile
+from stowplan.framework.search import Search
 from stowplan.framework.verdict import Decision
 
 
@@ -26,14 +30,30 @@ class Outcome:
     failed: list[Decision] = field(default_factory=list)
     whole: bool = False
 
+    @property
+    def asking(self) -> bool:
+        """Is all this provisional, because extenders must be asked first?"""
+        return any(decision.asks for decision in self.decisions)
 
-def place(unit: Unit, state: ClusterState, profile: Profile, generator: np.random.Generator) -> Outcome:
+
+def place(
+    unit: Unit,
+    state: ClusterState,
+    profile: Profile,
+    generator: np.random.Generator,
+    search: Search,
+    consultations: Mapping[str, Consultation],
+) -> Outcome:
     """Find nodes for a unit's pods. If they are enough, their room is taken; if not, nothing is left of the attempt."""
     members = sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid))
     outcome, can_fail = Outcome(), len(members) - unit.needed
+    alone = len(members) == 1
     with state.trial() as trial:
         for pod in members:
-            decision = schedule_one(pod, state, profile, generator, gate=False)
+            consultation = consultations.get(pod.uid)
+            decision = schedule_one(
+                pod, state, profile, generator, gate=False, make_room=alone, search=search, consultation=consultation
+            )
             outcome.decisions.append(decision)
             if decision.node is None:
                 outcome.failed.append(decision)
@@ -43,7 +63,7 @@ def place(unit: Unit, state: ClusterState, profile: Profile, generator: np.rando
                 placing = Placing(pod, decision.node, unit, profile, state)
                 placing.take_room()
                 outcome.placings.append(placing)
-        outcome.whole = len(outcome.failed) <= can_fail and bool(outcome.placings)
+        outcome.whole = len(outcome.failed) <= can_fail and bool(outcome.placings) and not outcome.asking
         if outcome.whole:
             trial.keep()
     return outcome

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from stowplan.objects.actions import PodRef, Record, SetCondition
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from stowplan.framework.verdict import counted
+from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
 
 LONGEST_NOTE = 1024
@@ -18,34 +22,68 @@ def scheduled(pod: Pod, node_name: str) -> Record:
     return _event(pod, "Normal", "Scheduled", "Binding", note)
 
 
-def failed(pod: Pod, message: str) -> Record:
+def failure(
+    pod: Pod, message: str, *, error: bool, nominated: str | None, announced: bool = False
+) -> Iterator[SetCondition | Record]:
+    """The pod's PodScheduled condition, unless it says so already, and an event."""
+    reason = "SchedulerError" if error else "Unschedulable"
+    now = pod.condition("PodScheduled")
+    same = now is not None and (now.status, now.reason, now.message) == ("False", reason, message)
+    renamed = nominated is not None and (announced or nominated != pod.nominated_node)
+    if renamed or not same:
+        yield SetCondition(
+            pod=ref(pod), status="False", reason=reason, message=message, nominated_node=nominated if renamed else None
+        )
     note = message if len(message) <= LONGEST_NOTE else message[: LONGEST_NOTE - 4] + " ..."
-    return _event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str) -> Record:
+def eviction(victim: Pod, preemptor: Pod) -> Evict:
+    return Evict(
+        pod=ref(victim), reason="PreemptionByScheduler", message=f"{preemptor.scheduler_name}: {PREEMPTED}"
+    )  # fmt: skip
+
+
+def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Record:
+    """`in_memory`: the victim was not bound yet, so nothing had to be deleted."""
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
     return Record(
         pod=ref(victim),
         type="Normal",
         reason="Preempted",
         action="Preempting",
-        note=note,
+        note=f"{note} (in kube-scheduler memory)." if in_memory else note,
         reporting_controller=preemptor.scheduler_name,
         related=ref(preemptor),
     )
 
 
-def unschedulable(pod: Pod, message: str, *, error: bool, nominated_node: str | None) -> SetCondition | None:
-    """The PodScheduled condition, None if the pod says so already."""
-    reason = "SchedulerError" if error else "Unschedulable"
-    now = pod.condition("PodScheduled")
-    same = now is not None and (now.status, now.reason, now.message) == ("False", reason, message)
-    renamed = nominated_node is not None and nominated_node != pod.nominated_node
-    if same and not renamed:
-        return None
-    return SetCondition(
-        pod=ref(pod), status="False", reason=reason, message=message, nominated_node=nominated_node if renamed else None
+def refused(reasons: Iterable[str]) -> str:
+    """Refused on the one node that was chosen, by a plugin at reserve or permit."""
+    return f"0/1 nodes are available{counted(Counter(reasons))}"
+
+
+def waited(seconds: float, plugin: str) -> str:
+    return f"rejected due to timeout after waiting {duration(seconds)} at plugin {plugin}"
+
+
+def duration(seconds: float) -> str:
+    """As Go prints it: 1m0s, 1.5s, 200ms."""
+    if seconds < 1:
+        return f"{seconds * 1000:g}ms" if seconds else "0s"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if hours or minutes else ''}{rest:g}s"
+
+
+def half_bound(group: str, bound: Iterable[Pod], missing: Iterable[Pod]) -> str:
+    """A group of which only some got through."""
+    there, others = sorted(pod.name for pod in bound), sorted(pod.name for pod in missing)
+    if not there:
+        return f"Pod group {group}: none of its pods is bound"
+    return (
+        f"Pod group {group}: {len(there)} of its pods are bound or about to be ({', '.join(there)}),"
+        f" {len(others)} are not ({', '.join(others)})"
     )
 
 

@@ -32,14 +32,19 @@ class Step(Enum):
 class Placing:
     """One pod, the node it was given, and how far it has come."""
 
-    __slots__ = ("assumed", "awaited", "node_name", "permits", "pod", "profile", "state", "step", "unit")
+    __slots__ = (
+        "announced", "assumed", "awaited", "node_name", "permits", "pod", "profile", "seen_bound", "state", "step",
+        "unit",
+    )  # fmt: skip
 
     def __init__(self, pod: Pod, node_name: str, unit: Unit, profile: Profile, state: ClusterState) -> None:
         self.pod, self.node_name, self.unit, self.profile, self.state = pod, node_name, unit, profile, state
         self.step = Step.RESERVED
         self.assumed = assumed(pod, node_name)
-        self.permits: dict[str, float] = {}  # plugins that make it wait, and until when
-        self.awaited: set[int] = set()  # actions whose results it waits for
+        self.permits: dict[str, float] = {}  # plugins that make it wait, and how long at the most
+        self.awaited: set[int] = set()  # actions whose results it waits for, and reminders
+        self.announced = False  # the pod's status names the node already
+        self.seen_bound = False  # the API server says that the pod is there, though nobody answered us yet
 
     def take_room(self) -> None:
         """The pod is taken for bound from now on."""
@@ -56,7 +61,7 @@ class Placing:
                 return Verdict(bound.name, refused.code, refused.reasons)
         return None
 
-    def ask_permits(self, now: float) -> Verdict | None:
+    def ask_permits(self) -> Verdict | None:
         """May it go on? Plugins that want it to wait are noted in `permits`."""
         for bound in self.profile.at("permit"):
             answer: Refuse | float | None = ask(bound, "permit", self.pod, self.node_name, Cluster(self.state))
@@ -64,7 +69,7 @@ class Placing:
                 self.release()
                 return Verdict(bound.name, answer.code, answer.reasons)
             if answer is not None:
-                self.permits[bound.name] = now + min(float(answer), LONGEST_PERMIT)
+                self.permits[bound.name] = min(float(answer), LONGEST_PERMIT)
         return None
 
     def pre_bind(self) -> Iterator[Any]:
@@ -80,6 +85,12 @@ class Placing:
             if action is not None:
                 return action
         return None
+
+    def siblings(self) -> Iterator[str]:
+        """Uids of pods that plugins want tried, now that this one has come so far."""
+        cluster = Cluster(self.state)
+        for plugin in self.profile.activators:
+            yield from ask(plugin, "siblings", self.pod, cluster) or ()
 
     def post_bind(self) -> Iterator[Any]:
         for bound in self.profile.at("postBind"):

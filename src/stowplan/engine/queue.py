@@ -7,7 +7,8 @@
 
 A rejected unit waits until something happens that one of its rejecting plugins registered for, and whose hint says that
 it helps; then it goes on, through backoff if that is not over yet. What happens while a unit is in flight is remembered
-and looked at when it comes back. After five minutes a unit is tried anyway.
+and looked at when it comes back. A unit for which pods are being evicted goes on when the last of them was told to go.
+After five minutes a unit is tried anyway.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from stowplan.engine.happenings import EVERYTHING, Happening, concerns
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import Verdict
 from stowplan.objects.pods import Pod
 
 SortKey = Callable[[Pod, float], Any]
@@ -33,17 +35,20 @@ class Queue:
         sort_key: SortKey,
         helps: Helps,
         wakes: Callable[[str, str], tuple[Wake, ...] | None],
+        gate: Callable[[Unit], Verdict | None],
         *,
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         longest_wait: float = 300.0,
     ) -> None:
-        """`wakes(profile, plugin)` says what a plugin registered for, None if for everything."""
+        """`wakes(profile, plugin)` says what a plugin registered for, None if for everything; `gate`, who holds a unit
+        back, is asked whenever one is about to become active or to back off.
+        """
         self.units: dict[Hashable, Unit] = {}
-        self._sort_key, self._helps, self._wakes = sort_key, helps, wakes
+        self._sort_key, self._helps, self._wakes, self._gate = sort_key, helps, wakes, gate
         self._initial, self._max, self._longest = initial_backoff, max_backoff, longest_wait
         self._active: list[tuple[Any, int, int, Unit]] = []
-        self._backoff: list[tuple[float, Any, int, int, Unit]] = []
+        self._backoff: list[tuple[int, Any, int, int, Unit]] = []  # within one second the important ones go first
         self._errors: list[tuple[float, int, int, Unit]] = []
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
@@ -57,16 +62,23 @@ class Queue:
 
     # -- in and out
 
-    def add(self, unit: Unit) -> None:
-        self.units[unit.key] = unit
-        self._activate(unit)
-
-    def hold(self, unit: Unit, plugin: str) -> None:
-        """Keep a unit out until something happens that the gating plugin registered for."""
+    def enter(self, unit: Unit, now: float) -> None:
+        """A unit that is new, or whose gate may have opened: into the active queue, or held back."""
         self._leave(unit)
         self.units[unit.key] = unit
-        unit.stage, unit.rejectors = Stage.GATED, frozenset((plugin,))
-        self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
+        if not self._held(unit):
+            unit.timestamp = now
+            self._activate(unit)
+
+    def _held(self, unit: Unit) -> bool:
+        """Keep a unit out until something happens that the gating plugin registered for."""
+        unit.gate = self._gate(unit)
+        if unit.gate is None:
+            return False
+        self._leave(unit)
+        unit.stage, unit.rejectors = Stage.GATED, frozenset((unit.gate.plugin,))
+        self._waiting.setdefault((unit.profile, unit.gate.plugin), {})[unit.key] = unit
+        return True
 
     def remove(self, key: Hashable) -> Unit | None:
         unit = self.units.pop(key, None)
@@ -85,6 +97,7 @@ class Queue:
         unit.stage = Stage.IN_FLIGHT
         unit.attempts += 1
         unit.happened = self._number
+        unit.activated = False
         self._flying[unit.key] = unit
         return unit
 
@@ -117,30 +130,45 @@ class Queue:
         self._oldest.append((now, unit.ticket, unit))
         for plugin in unit.rejectors:
             self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
+        if unit.activated:
+            self._move_on(unit, now)
         for happening in missed if flying else ():
             if unit.stage is Stage.UNSCHEDULABLE:
                 self._look(unit, happening, now)
 
     # -- what happens
 
-    def happen(self, happening: Happening, now: float) -> list[Unit]:
-        """Wake the units that this may help; the answer lists gated ones, whose gate must be asked again."""
+    def happen(self, happening: Happening, now: float, most_important: int | None = None) -> list[Unit]:
+        """Wake the units that this may help; the answer lists gated ones, whose gate must be asked again.
+
+        `most_important`: it is nothing to units of a higher priority.
+        """
         self._number += 1
         if self._flying:
             self._happened.append((self._number, happening))
         gated: list[Unit] = []
         for unit in self._candidates(happening):
+            if most_important is not None and unit.lead.priority > most_important:
+                continue
             if unit.stage is Stage.GATED:
                 gated.append(unit)
             elif unit.stage is Stage.UNSCHEDULABLE:
                 self._look(unit, happening, now)
         return gated
 
-    def activate(self, key: Hashable, now: float) -> None:
-        """Try this unit soon, whatever it waits for; backoff is not cut short."""
-        unit = self.units.get(key)
-        if unit is not None and unit.stage is Stage.UNSCHEDULABLE:
-            self._look(unit, EVERYTHING, now)
+    def activate(self, unit: Unit) -> None:
+        """Try this unit now, whatever it waits for; one in flight, soon after it comes back."""
+        if unit.stage in (Stage.UNSCHEDULABLE, Stage.BACKOFF):
+            unit.evicting.clear()
+            if not self._held(unit):
+                self._activate(unit)
+        elif unit.stage is Stage.IN_FLIGHT:
+            unit.activated = True
+
+    def evicted(self, unit: Unit, now: float) -> None:
+        """All pods that had to go for this unit were told to: what happened meanwhile counts now."""
+        if unit.woken and unit.stage is Stage.UNSCHEDULABLE:
+            self._move_on(unit, now)
 
     def _candidates(self, happening: Happening) -> list[Unit]:
         found: dict[Hashable, Unit] = {}
@@ -155,7 +183,16 @@ class Queue:
         helped = [plugin for plugin in unit.rejectors if self._helped(unit, plugin, happening)]
         if not helped:
             return
-        if not unit.pending.isdisjoint(helped):
+        if unit.evicting:
+            unit.woken = True
+        else:
+            self._move_on(unit, now, at_once=not unit.pending.isdisjoint(helped))
+
+    def _move_on(self, unit: Unit, now: float, *, at_once: bool = False) -> None:
+        unit.woken = False
+        if self._held(unit):
+            return
+        if at_once:
             self._activate(unit)
         else:
             self._back_off(unit, now, error=False)
@@ -178,11 +215,13 @@ class Queue:
     def _release(self, now: float) -> None:
         heaps: tuple[list[Any], ...] = (self._backoff, self._errors)
         for heap in heaps:
-            while (entry := _peek(heap)) is not None and entry[0] <= now:
+            while (entry := _peek(heap)) is not None and entry[-1].ready_at <= now:
                 heapq.heappop(heap)
                 self._activate(entry[-1])
         while (oldest := self._peek_oldest()) is not None and oldest[0] <= now:
             self._oldest.popleft()
+            oldest[1].flushed = True
+            oldest[1].evicting.clear()
             self._look(oldest[1], EVERYTHING, now)
 
     def _peek_oldest(self) -> tuple[float, Unit] | None:
@@ -218,7 +257,7 @@ class Queue:
             heapq.heappush(self._errors, (unit.ready_at, unit.ticket, unit.ticket, unit))
         else:
             key = self._sort_key(unit.lead, unit.timestamp)
-            heapq.heappush(self._backoff, (unit.ready_at, key, unit.ticket, unit.ticket, unit))
+            heapq.heappush(self._backoff, (int(unit.ready_at), key, unit.ticket, unit.ticket, unit))
 
     def _leave(self, unit: Unit) -> None:
         """Out of whatever it is in; entries in heaps become void."""

@@ -21,8 +21,9 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "attempts", "errors", "failures", "gate", "group", "happened", "key", "needed", "pending", "pods",
-        "profile", "ready_at", "rejectors", "stage", "ticket", "timestamp",
+        "activated", "attempts", "bound", "errors", "evicting", "failures", "flushed", "gate", "group", "happened",
+        "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since", "stage", "ticket", "timestamp",
+        "woken",
     )  # fmt: skip
 
     def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
@@ -36,12 +37,18 @@ class Unit:
         self.attempts = 0
         self.failures = 0  # times rejected
         self.errors = 0  # times in a row that something went wrong
+        self.since = now  # when it was first seen
         self.timestamp = now  # since when it is in the queue, this time
         self.ready_at = now  # when its backoff is over
         self.rejectors: frozenset[str] = frozenset()
-        self.pending: frozenset[str] = frozenset()
+        self.pending: frozenset[str] = frozenset()  # those of its rejectors that only wait for somebody else
         self.ticket = 0  # which of its entries in a heap is the valid one
         self.happened = 0  # number of the last happening before it was popped
+        self.activated = False  # somebody wants it tried while it is in flight
+        self.evicting: set[int] = set()  # evictions for it that are not answered yet
+        self.woken = False  # something helped it meanwhile
+        self.bound: dict[str, Pod] = {}  # members of its group that went through before
+        self.flushed = False  # tried because of its age, not because something helped
 
     @property
     def lead(self) -> Pod:

@@ -4,7 +4,8 @@
       1  gate         is the pod held back?                                   pre_enqueue
       2  narrow       is it refused as a whole, or bound to certain nodes?    pre_filter, all of them
       3  sift         which nodes are left, and which plugin refused which?   filter, in order, survivors only
-      4  rank         which of them is best?                                  score, weighted
+                      what do extenders say?                                  their answers, where they are there
+      4  rank         which of them is best?                                  score, weighted; extenders' scores
       5  make room    if none was left: could evictions help?                 post_filter
 
 A plugin that raises, or answers with a wrong shape or range, ends this decision with its name in `Decision.error`.
@@ -23,11 +24,15 @@ from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.asking import ask, ask_filter, ask_score, expect
 from stowplan.framework.book import VerdictBook, Verdicts
+from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Bound, Profile
+from stowplan.framework.search import Search
 from stowplan.framework.verdict import (
     FEASIBLE,
     SKIP,
     UNRESOLVABLE,
+    UNSEEN,
+    Candidate,
     Decision,
     Only,
     PostFilterResult,
@@ -49,19 +54,27 @@ def schedule_one(
     generator: np.random.Generator | None = None,
     *,
     gate: bool = True,
+    make_room: bool = True,
+    search: Search | None = None,
+    consultation: Consultation | None = None,
 ) -> Decision:
     """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins.
 
-    `gate` is off for pods that already passed it, on their way into a queue.
+    `gate` is off for pods that already passed it, on their way into a queue; `make_room` for those for whom alone
+    nobody is evicted. With a `search` the pod's nominated node
+    is taken if it will do, and `percentageOfNodesToScore` is honoured; without one every node is looked at. If
+    extenders must be asked first, their questions are in `Decision.asks` and the rest is provisional.
     """
-    evaluation = Evaluation(pod, state, profile)
+    evaluation = Evaluation(pod, state, profile, search, consultation)
     decision = Decision(pod, None, evaluation.trail)
     try:
         decision.gated = evaluation.gate() if gate else None
         if decision.gated is None:
-            evaluation.decide(decision, generator)
+            evaluation.decide(decision, generator, make_room=make_room)
     except PluginError as error:
         decision.node, decision.error = None, str(error)
+    if consultation:
+        decision.asks, consultation.open = tuple(consultation.open), []
     return decision
 
 
@@ -79,9 +92,16 @@ class Narrowed:
 class Evaluation:
     """One pod's way through a profile. Post-filters use it to ask the same questions of a changed cluster."""
 
-    def __init__(self, pod: Pod, state: ClusterState, profile: Profile) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        state: ClusterState,
+        profile: Profile,
+        search: Search | None = None,
+        consultation: Consultation | None = None,
+    ) -> None:
         pod.__dict__["shape"] = state.shape(pod)
-        self.pod, self.state, self.profile = pod, state, profile
+        self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
         self.cluster = Cluster(state)
         self.nodes = self.cluster.nodes
         self.narrowed = Narrowed()
@@ -95,15 +115,16 @@ class Evaluation:
                 return Verdict(bound.name, refused.code, refused.reasons)
         return None
 
-    def decide(self, decision: Decision, generator: np.random.Generator | None) -> None:
+    def decide(self, decision: Decision, generator: np.random.Generator | None, *, make_room: bool = True) -> None:
         self.narrow()
         decision.refused, decision.narrowed = self.narrowed.refused, self.narrowed.names
         decision.narrowed_by = tuple(self.narrowed.by)
         if decision.refused is None:
-            self.sift()
+            if not self.sift_nominated():
+                self.sift()
             self.rank()
             decision.node = choose(self.trail, generator)
-        if decision.node is None:
+        if decision.node is None and make_room:
             decision.post_filter = self.make_room(decision)
 
     # -- pre-filters
@@ -138,6 +159,18 @@ class Evaluation:
 
     # -- filters
 
+    def sift_nominated(self) -> bool:
+        """The node that was promised to the pod, looked at alone: if it will do, no other is."""
+        name = self.pod.nominated_node
+        at = self.nodes.position(name) if name and self.search is not None else None
+        if at is None or self.verdicts(self.nodes.rows[at : at + 1]) != [None]:
+            return False
+        if self.consultation and self.consultation.refused([name]):
+            return False
+        self.trail.verdict_of[:] = UNSEEN
+        self.trail.verdict_of[at] = FEASIBLE
+        return True
+
     def sift(self) -> None:
         """Fill in the trail: every node's first rejection, with nominated pods where they count."""
         if self.narrowed.names is not None:
@@ -147,7 +180,16 @@ class Evaluation:
         for at, verdict in self.beside_nominated(self.nodes):
             if verdict_of[at] == FEASIBLE or book.verdicts[int(verdict_of[at])].plugin:
                 verdict_of[at] = book.number(verdict)
+        if self.search is not None and self.narrowed.names is None:
+            verdict_of[self.search.beyond(self.nodes, verdict_of == FEASIBLE, self.profile)] = UNSEEN
+        if self.consultation:
+            self._sift_by_extenders(self.consultation, book, verdict_of)
         self.trail.verdicts, self.trail.verdict_of = book.verdicts, verdict_of
+
+    def _sift_by_extenders(self, consultation: Consultation, book: VerdictBook, verdict_of: Verdicts) -> None:
+        names = {self.trail.names[at]: at for at in (verdict_of == FEASIBLE).nonzero()[0].tolist()}
+        for name, verdict in consultation.refused(list(names)).items():
+            verdict_of[names[name]] = book.number(verdict)
 
     def _sift_named(self, names: frozenset[str]) -> tuple[VerdictBook, Verdicts]:
         """Only nodes of these names are looked at; the others are refused by whoever narrowed the search."""
@@ -249,6 +291,10 @@ class Evaluation:
             if score is not None:
                 trail.scores[bound.name] = (bound.weight, score)
                 trail.totals += score if bound.weight == 1 else score * bound.weight
+        if self.consultation and len(trail.feasible) > 1:
+            for name, weight, scores in self.consultation.scores([trail.names[at] for at in trail.feasible.tolist()]):
+                trail.scores[name] = (weight, scores)
+                trail.totals += scores * weight
 
     def score_of(self, bound: Bound, nodes: Nodes) -> Ints | int | None:
         column = None if self.answers is None else self.answers.columns.get(bound.name)
@@ -260,6 +306,7 @@ class Evaluation:
 
     def make_room(self, decision: Decision) -> PostFilterResult | None:
         reasons: tuple[str, ...] = ()
+        breaks = False
         for bound in self.profile.at("postFilter"):
             answer = ask(bound, "post_filter", self.pod, decision, self)
             if not isinstance(answer, PostFilterResult):
@@ -267,8 +314,8 @@ class Evaluation:
             result = answer
             if result.candidate is not None or result.settles:
                 return result
-            reasons += result.reasons
-        return PostFilterResult(reasons) if reasons else None
+            reasons, breaks = reasons + result.reasons, breaks or result.breaks_promise
+        return PostFilterResult(reasons, breaks_promise=breaks) if reasons else None
 
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         """What the filters would say about these rows, as things stand now (inside a trial, say); None: feasible."""
@@ -277,6 +324,10 @@ class Evaluation:
         for at, verdict in self.beside_nominated(nodes):
             verdict_of[at] = book.number(verdict)
         return [None if number == FEASIBLE else book.verdicts[number] for number in verdict_of.tolist()]
+
+    def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
+        """What extenders leave of nodes where evictions would make room."""
+        return self.consultation.candidates(candidates) if self.consultation else candidates
 
     def pre_filtered(self, plugin: str) -> bool:
         return plugin in self.narrowed.asked

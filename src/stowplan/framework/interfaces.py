@@ -24,7 +24,7 @@ import msgspec
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.verdict import Decision, Only, PostFilterResult, Refuse, Reject, Skip, Verdict
+from stowplan.framework.verdict import Candidate, Decision, Only, PostFilterResult, Refuse, Reject, Skip, Verdict
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 
@@ -88,6 +88,9 @@ class Evaluator(Protocol):
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         """What the filters say about these rows as things stand now (in a trial, say); None for a feasible one."""
 
+    def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
+        """What extenders leave of nodes where evictions would make room, and of the victims there."""
+
     def local(self) -> str:
         """The most that any filter for this pod looks at (the words of `local`, "" for more)."""
 
@@ -137,16 +140,30 @@ class PostBind(Protocol):
         """Actions once the pod is bound."""
 
 
+@runtime_checkable
+class Siblings(Protocol):
+    def siblings(self, pod: Pod, cluster: Cluster) -> Iterable[str]:
+        """Uids of waiting pods to try now: asked once the pod has its node, and again once it is bound."""
+
+
 class Wake(msgspec.Struct, frozen=True):
     """An event that may make a pod schedulable which this plugin rejected.
 
     `resource` and `actions` are kube-scheduler's words (Node: Add, UpdateNodeLabel …). `hint`, where given, is the name
-    of a method `hint(pod, old, new) -> bool` that says whether this very event helps this very pod.
+    of a method `hint(pod, old, new) -> bool` that says whether this very event helps this very pod. `own`: only what
+    happens to the rejected pod itself.
     """
 
     resource: str
     actions: tuple[str, ...]
     hint: str = ""
+    own: bool = False
+
+    def helps(self, plugin: Any, pod: Pod, old: Any, new: Any) -> bool:
+        """Does what happened to an object (from `old` to `new`) help this pod?"""
+        if self.own and pod.uid != getattr(new, "uid", None):
+            return False
+        return not self.hint or bool(getattr(plugin, self.hint)(pod, old, new))
 
 
 @runtime_checkable

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from stowplan.framework.config import Configuration, ProfileSpec
 from stowplan.framework.interfaces import METHODS
 from stowplan.framework.registry import Registry
@@ -39,6 +41,12 @@ class Profile:
         every = {bound.name: bound.plugin for bounds in self.points.values() for bound in bounds}
         return tuple(plugin for plugin in every.values() if hasattr(plugin, "group_of"))
 
+    @cached_property
+    def activators(self) -> tuple[Bound, ...]:
+        """The plugins that name pods to be tried with another one, each once."""
+        every = {bound.name: bound for bounds in self.points.values() for bound in bounds}
+        return tuple(bound for bound in every.values() if hasattr(bound.plugin, "siblings"))
+
     def plugin(self, name: str) -> Any | None:
         """The instance of a plugin that runs anywhere in this profile."""
         for bound in (bound for bounds in self.points.values() for bound in bounds):
@@ -61,6 +69,13 @@ def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> P
 def build_all(configuration: Configuration, registry: Registry) -> dict[str, Profile]:
     """Every profile by its scheduler name."""
     return {
-        spec.scheduler_name: build(spec, registry, f"profiles[{index}]")
+        spec.scheduler_name: build(_with_percentage(spec, configuration), registry, f"profiles[{index}]")
         for index, spec in enumerate(configuration.profiles)
     }
+
+
+def _with_percentage(spec: ProfileSpec, configuration: Configuration) -> ProfileSpec:
+    """A profile that does not say how many nodes to look at goes by what holds for all."""
+    if spec.percentage_of_nodes_to_score is not None:
+        return spec
+    return msgspec.structs.replace(spec, percentage_of_nodes_to_score=configuration.percentage_of_nodes_to_score)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Ints
+from stowplan.objects.actions import Ask
 from stowplan.objects.pods import Pod
 
 UNSCHEDULABLE = "Unschedulable"
@@ -83,6 +84,7 @@ class Verdict:
 
 
 FEASIBLE = -1
+UNSEEN = -2  # not looked at, because others were enough
 
 
 class Names(Protocol):
@@ -98,8 +100,8 @@ class Trail:
     """All nodes looked at, each feasible or with its first rejection; and every plugin's score of the feasible ones.
 
     `scores` has, per plugin, its weight and a score for each feasible node, or one number for all.
-    `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE. `names` need not be a list: most
-    trails are never read, and names are looked up only then.
+    `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE, or UNSEEN. `names` need not be a
+    list: most trails are never read, and names are looked up only then.
     """
 
     names: Names
@@ -110,14 +112,15 @@ class Trail:
     totals: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def rejections(self) -> Iterator[tuple[str, Verdict | None]]:
-        """Each node with its verdict; None for a feasible one."""
+        """Each node that was looked at with its verdict; None for a feasible one."""
         for name, code in zip(self.names, self.verdict_of.tolist(), strict=True):
-            yield name, None if code == FEASIBLE else self.verdicts[code]
+            if code != UNSEEN:
+                yield name, None if code == FEASIBLE else self.verdicts[code]
 
     def reasons(self) -> Counter[str]:
         """How many nodes were refused for each reason; a node with several reasons counts for each."""
         counted: Counter[str] = Counter()
-        numbers = np.bincount(self.verdict_of[self.verdict_of != FEASIBLE], minlength=len(self.verdicts))
+        numbers = np.bincount(self.verdict_of[self.verdict_of >= 0], minlength=len(self.verdicts))
         for verdict, number in zip(self.verdicts, numbers.tolist(), strict=True):
             for reason in verdict.reasons:
                 counted[reason] += number
@@ -125,8 +128,8 @@ class Trail:
 
     def unresolvable(self) -> Bools:
         """Per node: would evicting pods be no help?"""
-        hopeless = np.array([verdict.code == UNRESOLVABLE for verdict in self.verdicts] + [False], np.bool_)
-        return hopeless[self.verdict_of]
+        codes = [verdict.code == UNRESOLVABLE for verdict in self.verdicts]
+        return np.array([*codes, True, False], np.bool_)[self.verdict_of]  # the last two for UNSEEN and FEASIBLE
 
     def best(self) -> list[str]:
         """The feasible nodes with the highest total."""
@@ -153,11 +156,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a post-filter found: room that can be made, or why not. `settles`: no further plugin is asked."""
+    """What a post-filter found: room that can be made, or why not.
+
+    `settles`: no further plugin is asked. `breaks_promise`: no node is kept for the pod any longer.
+    """
 
     reasons: tuple[str, ...] = ()
     candidate: Candidate | None = None
     settles: bool = False
+    breaks_promise: bool = False
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)
@@ -165,7 +172,7 @@ class PostFilterResult:
 
 @dataclass(slots=True)
 class Decision:
-    """The answer for one pod: the node it gets, or why it gets none."""
+    """The answer for one pod: the node it gets, or why it gets none; provisional while extenders must be asked."""
 
     pod: Pod
     node: str | None
@@ -176,6 +183,7 @@ class Decision:
     narrowed_by: tuple[str, ...] = ()
     post_filter: PostFilterResult | None = None
     error: str = ""
+    asks: tuple[Ask, ...] = ()
 
     @property
     def message(self) -> str:

@@ -77,7 +77,7 @@ class Patch(_Action, frozen=True):
 
 
 class Read(_Action, frozen=True):
-    """Read the pod again: what became of it is not known. The answer is a Put or a Gone besides the result."""
+    """Read the pod again: what became of it is not known. It comes as a Put besides the result, unless that is 404."""
 
     pod: PodRef
 

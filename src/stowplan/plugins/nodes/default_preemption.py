@@ -26,6 +26,7 @@ from stowplan.objects.pods import Pod
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NO_CANDIDATE = "no candidate node for preemption"
 NO_HELP = "Preemption is not helpful for scheduling"
 
 SMALLEST_LOT = 32  # nodes tried at once, where that is possible; fewer would cost as much
@@ -47,8 +48,12 @@ class DefaultPreemption:
             return PostFilterResult((f"preemption: {reason}",))
         found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(len(decision.trail.names)))
         if not found:
-            return PostFilterResult((f"preemption: {refusals.message(len(decision.trail.names))}",))
-        return PostFilterResult(candidate=best(found)[0])
+            hopeless = f"preemption: {refusals.message(len(decision.trail.names))}"
+            return PostFilterResult((hopeless,), breaks_promise=True)
+        left = evaluator.consulted(found)
+        if not left:
+            return PostFilterResult((f"preemption: {NO_CANDIDATE}",))
+        return PostFilterResult(candidate=best(left)[0])
 
     def _enough(self, nodes: int) -> int:
         return min(max(nodes * self._percentage // 100, self._absolute), nodes)

@@ -26,13 +26,10 @@ class NodeUnschedulable:
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="node_opened")
-        yield Wake("Pod", ("UpdatePodToleration",), hint="is_itself")
+        yield Wake("Pod", ("UpdatePodToleration",), own=True)
 
     def node_opened(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         """Was the node closed to this pod, and is no longer?"""
         if new is None or (new.spec.unschedulable and not tolerated(CORDONED, pod.tolerations)):
             return False
         return old is None or old.spec.unschedulable
-
-    def is_itself(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
-        return new is not None and new.uid == pod.uid

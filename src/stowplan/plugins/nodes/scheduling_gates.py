@@ -18,7 +18,4 @@ class SchedulingGates:
         return Refuse((f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]",), resolvable=False)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Pod", ("UpdatePodSchedulingGatesEliminated",), hint="is_itself")
-
-    def is_itself(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
-        return new is not None and new.uid == pod.uid and not new.spec.scheduling_gates
+        yield Wake("Pod", ("UpdatePodSchedulingGatesEliminated",), own=True)

@@ -39,11 +39,8 @@ class TaintToleration:
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="became_tolerated")
-        yield Wake("Pod", ("UpdatePodToleration",), hint="is_itself")
+        yield Wake("Pod", ("UpdatePodToleration",), own=True)
 
     def became_tolerated(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         was_out = old is None or kept_out(old.taints, pod.tolerations)
         return new is not None and was_out and not kept_out(new.taints, pod.tolerations)
-
-    def is_itself(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
-        return new is not None and new.uid == pod.uid

@@ -1,0 +1,221 @@
+"""One attempt at a unit: place its pods, ask extenders where that takes it, reserve; or fail, making room if possible.
+
+An attempt that needs extenders ends with questions. Nothing is held meanwhile; when the last answer is there, the
+decision is made again with what they said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.state import ClusterState
+from stowplan.engine import gang, messages
+from stowplan.engine.admission import Admission
+from stowplan.engine.binding import Binding
+from stowplan.engine.failing import Failing
+from stowplan.engine.outbox import Outbox
+from stowplan.engine.placing import Step
+from stowplan.engine.trails import Trails
+from stowplan.engine.unit import Unit
+from stowplan.framework.extending import Consultation
+from stowplan.framework.profile import Profile
+from stowplan.framework.search import Search
+from stowplan.framework.settings import Extender
+from stowplan.framework.verdict import Decision, Verdict
+from stowplan.objects.actions import Ask, Nominate
+from stowplan.objects.changes import Result
+from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+
+
+class Attempt:
+    """A unit, what extenders said about its pods, and which of their answers are still to come."""
+
+    __slots__ = ("awaited", "consultations", "unit")
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.consultations: dict[str, Consultation] = {}
+        self.awaited: set[int] = set()
+
+    def consult(self, extenders: Sequence[Extender]) -> dict[str, Consultation]:
+        """What is known of each of its pods, those that joined since the first try included."""
+        for uid, pod in self.unit.pods.items() if extenders else ():
+            self.consultations.setdefault(uid, Consultation(extenders, pod))
+        return self.consultations
+
+
+class Deciding:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        state: ClusterState,
+        generator: np.random.Generator,
+        admission: Admission,
+        binding: Binding,
+        failing: Failing,
+        outbox: Outbox,
+        extenders: Sequence[Extender] = (),
+    ) -> None:
+        self.trails = Trails()
+        self.asking: dict[Hashable, Attempt] = {}
+        self._profiles, self._state, self._generator = profiles, state, generator
+        self._admission, self._binding, self._failing, self._outbox = admission, binding, failing, outbox
+        self._search, self._extenders = Search(), extenders
+        self._resumed: list[Attempt] = []
+
+    def next(self, now: float) -> Attempt | None:
+        """What to try now: an attempt that has its answers, else the first in the queue."""
+        while self._resumed:
+            attempt = self._resumed.pop(0)
+            if self._admission.queue.units.get(attempt.unit.key) is attempt.unit:
+                return attempt
+        unit = self._admission.queue.pop(now)
+        return None if unit is None else Attempt(unit)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._resumed)
+
+    def attempt(self, attempt: Attempt, now: float) -> Iterator[Any]:
+        """Place the unit's pods; all of them go on together, or all fail."""
+        unit = attempt.unit
+        said = attempt.consult(self._extenders)
+        outcome = gang.place(unit, self._state, self._profiles[unit.profile], self._generator, self._search, said)
+        if outcome.asking:
+            yield from self._ask(attempt, outcome, now)
+            return
+        for decision in outcome.decisions:
+            self.trails.keep(decision)
+        if outcome.whole:
+            yield from self._reserve(unit, outcome, now)
+        elif len(unit.pods) == 1:
+            yield from self._no_node(unit, outcome.failed[-1], now)
+        else:
+            yield from self._no_room(unit, outcome, now)
+
+    # -- extenders
+
+    def _ask(self, attempt: Attempt, outcome: gang.Outcome, now: float) -> Iterator[Any]:
+        self.asking[attempt.unit.key] = attempt
+        for ask in (ask for decision in outcome.decisions for ask in decision.asks):
+            within = self._extenders[ask.extender].http_timeout
+            sent = self._outbox.send(ask, now, partial(self._answered, attempt, ask), within=within)
+            attempt.awaited.add(sent.id)
+            yield sent
+
+    def _answered(self, attempt: Attempt, question: Ask, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+        attempt.awaited.discard(result.id)
+        attempt.consultations[question.pod.uid].answer(question, result)
+        if not attempt.awaited:
+            self.asking.pop(attempt.unit.key, None)
+            self._resumed.append(attempt)
+        return iter(())
+
+    # -- a node for everybody
+
+    def _reserve(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
+        """Reserve and permit for all; if one is refused everything is given back, the last first."""
+        for at, placing in enumerate(outcome.placings):
+            refused: Verdict | str | None
+            try:
+                refused = placing.reserve() or placing.ask_permits()
+            except PluginError as error:
+                placing.release()
+                refused = str(error)
+            if refused is not None:
+                for other in reversed(outcome.placings[:at] + outcome.placings[at + 1 :]):
+                    other.release()
+                yield from self._refused(unit, refused, now)
+                return
+        for placing in outcome.placings:
+            del unit.pods[placing.pod.uid]
+            self._admission.unit_of.pop(placing.pod.uid, None)
+            self._state.drop_nomination(placing.pod.uid)
+        if unit.pods:
+            yield from self._left_over(unit, outcome, now)
+        else:
+            self._admission.queue.forget(unit)
+        yield from self._binding.start(outcome.placings, now)
+
+    def _refused(self, unit: Unit, refused: Verdict | str, now: float) -> Iterator[Any]:
+        if isinstance(refused, str):
+            yield from self._failing.back(unit, refused, now)
+        else:
+            message = messages.refused(refused.reasons)
+            yield from self._failing.back(unit, message, now, plugins=(refused.plugin,))
+
+    def _left_over(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
+        """Members beyond those that the group needs, for whom there was no room: they go on by themselves."""
+        told = {each.pod.uid: each.full_message for each in outcome.failed}
+        message = f"Pod group {unit.group} runs without this pod"
+        yield from self._failing.back(unit, message, now, plugins=rejectors(*outcome.failed), told=told)
+
+    # -- no node
+
+    def _no_room(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
+        decision = outcome.failed[-1]
+        told = {each.pod.uid: gang.blocked(unit, outcome, each) for each in outcome.decisions}
+        rest = f"Pod group {unit.group} does not fit as a whole: {decision.full_message}"
+        plugins = () if decision.error else rejectors(*outcome.failed)
+        yield from self._failing.back(unit, rest, now, plugins=plugins, told=told)
+
+    def _no_node(self, unit: Unit, decision: Decision, now: float) -> Iterator[Any]:
+        if decision.error:
+            yield from self._failing.back(unit, decision.error, now)
+            return
+        made = decision.post_filter
+        nominated: str | None = "" if made is None or made.breaks_promise else None
+        unit.woken = False
+        if made is not None and made.candidate is not None:
+            nominated = made.candidate.node
+            yield from self._evict(unit, decision.pod, nominated, made.candidate.victims, now)
+        message, plugins = decision.full_message, rejectors(decision)
+        yield from self._failing.back(unit, message, now, plugins=plugins, nominated=nominated)
+
+    # -- making room
+
+    def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Iterable[Pod], now: float) -> Iterator[Any]:
+        """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
+        for other in list(self._state.nominated.get(node_name, {}).values()):
+            if other.priority < pod.priority:
+                self._state.drop_nomination(other.uid)
+                yield Nominate(pod=messages.ref(other), node_name="")
+        for victim in victims:
+            placing = self._binding.placings.get(victim.uid)
+            if placing is not None and placing.step is not Step.BINDING:
+                yield messages.preempted(victim, pod, node_name, in_memory=True)
+                yield from self._binding.give_up(placing, "preempted", now)
+            elif not victim.terminating:
+                eviction = self._outbox.send(messages.eviction(victim, pod), now, partial(self._evicted, unit))
+                unit.evicting.add(eviction.id)
+                yield eviction
+                yield messages.preempted(victim, pod, node_name)
+
+    def _evicted(self, unit: Unit, result: Result, now: float) -> Iterator[Any]:
+        """The pod that needs the room waits until the last victim was told to go; if that fails it is tried again."""
+        unit.evicting.discard(result.id)
+        if self._admission.queue.units.get(unit.key) is not unit:
+            return iter(())
+        if not result.fine and result.status not in (404, 410):
+            self._admission.queue.activate(unit)
+        elif not unit.evicting:
+            self._admission.queue.evicted(unit, now)
+        return iter(())
+
+
+def rejectors(*decisions: Decision) -> frozenset[str]:
+    """The plugins that stood in the way: who refused the pod or narrowed the search, or whose verdict some node has."""
+    return frozenset[str]().union(*map(_rejectors, decisions))
+
+
+def _rejectors(decision: Decision) -> frozenset[str]:
+    if decision.refused is not None:
+        return frozenset((decision.refused.plugin, *decision.narrowed_by)) - {""}
+    used = np.unique(decision.trail.verdict_of)
+    names = {decision.trail.verdicts[number].plugin for number in used.tolist() if number >= 0}
+    return frozenset((*names, *decision.narrowed_by)) - {""}

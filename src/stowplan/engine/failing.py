@@ -1,0 +1,63 @@
+"""An attempt that failed: the unit goes back into the queue, and each of its pods is told why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from stowplan.engine import messages
+from stowplan.engine.admission import Admission
+from stowplan.engine.unit import Unit
+
+
+class Failing:
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    def back(
+        self,
+        unit: Unit,
+        message: str,
+        now: float,
+        *,
+        plugins: Iterable[str] = (),
+        nominated: str | None = "",
+        announced: bool = False,
+        told: Mapping[str, str] | None = None,
+    ) -> Iterator[Any]:
+        """Rejected by plugins, or (by none) failed: then it backs off as after an error.
+
+        `nominated`: the node promised to the pod from now on, "" for none, None for no change; `announced`: another
+        one may stand in its status. `told` has words of its own for some of the pods.
+        """
+        self._only_those_left(unit)
+        if not unit.pods:
+            self._admission.queue.remove(unit.key)
+            return
+        plugins = frozenset(plugins)
+        self._admission.measure(unit)
+        self._admission.queue.fail(unit, now, plugins)
+        for uid, pod in unit.pods.items():
+            self._promise(uid, nominated)
+            text = (told or {}).get(uid, message)
+            yield from messages.failure(pod, text, error=not plugins, nominated=nominated, announced=announced)
+
+    def _only_those_left(self, unit: Unit) -> None:
+        """The pods as they are now, without those that are gone, bound or on their way out."""
+        known = self._admission.known
+        for uid in list(unit.pods):
+            latest = known.get(uid)
+            if latest is None or latest.node_name or latest.terminating:
+                del unit.pods[uid]
+                self._admission.unit_of.pop(uid, None)
+            else:
+                unit.pods[uid] = latest
+
+    def _promise(self, uid: str, nominated: str | None) -> None:
+        """The state counts the pod on the node it is promised, before the API server even knows."""
+        if nominated is None:
+            return
+        state = self._admission.state
+        state.drop_nomination(uid)
+        if nominated:
+            state.nominate(self._admission.known[uid], nominated)

@@ -1,0 +1,103 @@
+"""What must hold in a `World` after every step, whatever happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from stowplan.columns.state import ClusterState
+from stowplan.engine.placing import Step, assumed
+from stowplan.engine.unit import Stage
+from stowplan.objects.changes import Put
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from tests.builders import a_pod
+from tests.columns.model import asked, contents, differences
+
+if TYPE_CHECKING:
+    from tests.world import World
+
+PROBE = a_pod("probe", cpu=1)
+
+
+def check(world: World) -> None:
+    check_nothing_lost(world)
+    check_nothing_bound_twice(world)
+    check_reserved(world)
+    check_columns(world)
+    check_nothing_left_behind(world)
+
+
+def check_nothing_lost(world: World) -> None:
+    """Every pending pod of ours is in the queue or on its way to a node, and in one of them only."""
+    queued = [uid for unit in world.scheduler.queue.units.values() for uid in unit.pods]
+    on_the_way = set(world.scheduler.placings)
+    assert len(queued) == len(set(queued)), "a pod in two units"
+    assert not on_the_way & set(queued), "a pod both queued and on its way"
+    for pod in world.pods():
+        ours = pod.scheduler_name in world.scheduler.profiles
+        if ours and not pod.node_name and not pod.terminating and not pod.finished:
+            assert pod.uid in queued or pod.uid in on_the_way, f"{pod.name} was lost"
+
+
+def check_nothing_bound_twice(world: World) -> None:
+    twice = [uid for uid, times in Counter(world.bound).items() if times > 1]
+    assert not twice, f"bound twice: {twice}"
+
+
+def check_reserved(world: World) -> None:
+    """The one state holds what is bound and what is on its way, and nothing else."""
+    bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
+    assert set(world.scheduler.state.pods) == bound | set(world.scheduler.placings)
+    for placing in world.scheduler.placings.values():
+        assert placing.step is not Step.RESERVED, "a placing that nobody moves on"
+
+
+def check_columns(world: World) -> None:
+    """The columns are what they would be if built anew from the server's objects and what is on its way."""
+    rebuilt = ClusterState()
+    for each in world.objects.values():
+        rebuilt.apply(Put(each))
+    for placing in world.scheduler.placings.values():
+        if placing.pod.uid not in rebuilt.pods:
+            rebuilt.add_pod(assumed(placing.pod, placing.node_name), placing.node_name)
+    state = world.scheduler.state
+    questions, keys = asked(state), ("zone",)
+    mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
+    for differing in (mine, fresh):
+        differing.pop("nominated", None)  # a promise may be made before the server knows, and be kept after
+    assert list(differences(mine, fresh)) == []
+
+
+def check_nothing_left_behind(world: World) -> None:
+    """Nothing is remembered of pods that are gone, and of events that nobody missed."""
+    scheduler = world.scheduler
+    existing = {pod.uid for pod in world.pods()}
+    queued = {uid for unit in scheduler.queue.units.values() for uid in unit.pods}
+    assert set(scheduler.admission.known) <= existing
+    assert set(scheduler.admission.unit_of) == queued
+    assert {uid for pods in scheduler.state.nominated.values() for uid in pods} <= existing
+    flying = {key for key, stage in scheduler.queue.stages() if stage is Stage.IN_FLIGHT}
+    waiting = any(placing.step is Step.WAITING for placing in scheduler.placings.values())
+    assert flying <= set(scheduler.deciding.asking) or scheduler.deciding.ready, "in flight, and nobody at it"
+    if not flying and not waiting:
+        assert not scheduler.queue._flying and not scheduler.queue._happened
+
+
+def check_node(world: World, name: str) -> None:
+    """We bound a pod: the node must hold all that is bound to it now, unless others overfilled it."""
+    node = world.objects.get(("Node", name))
+    if not isinstance(node, Node) or name in world.crowded:
+        return
+    state = ClusterState()
+    for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):
+        state.apply(Put(each))
+    row = state.table.row_of[name]
+    for resource, taken in state.table.requested.items():
+        offered = state.table.allocatable.get(resource)
+        there = 0 if offered is None else int(offered[row])
+        assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"
+
+
+def pending(world: World) -> list[Pod]:
+    return [pod for pod in world.pods() if not pod.node_name]
