@@ -36,6 +36,9 @@ LIMITS = (
     Limit("bound-pods", 0, "ratio", most=1.5),
     Limit("per-node-twins", 0, "ratio", least=30),
     Limit("churn-memory", 0, "ratio", most=1.10),
+    Limit("engine-step", 0, "yardsticks", most=1),
+    Limit("engine-pending", 0, "ratio", most=1.2),
+    Limit("engine-group", 0, "ratio", most=2),
 )
 
 

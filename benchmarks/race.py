@@ -20,35 +20,35 @@ class Lane:
 
     def __init__(self, batch: Callable[[], tuple[float, int]], yardstick: Yardstick) -> None:
         self._batch, self._yardstick = batch, yardstick
-        self._costs: list[float] = []
-        self._passes: list[float] = []
+        self.costs: list[float] = []
+        self.passes: list[float] = []
         self.seconds, self.decisions = 0.0, 0
 
     def run(self) -> None:
-        self._passes.append(self._yardstick.seconds())
+        self.passes.append(self._yardstick.seconds())
         seconds, decisions = self._batch()
-        self._costs.append(seconds / decisions)
+        self.costs.append(seconds / decisions)
         self.seconds += seconds
         self.decisions += decisions
 
     @property
     def microseconds(self) -> float:
-        return 1e6 * median(self._costs)
+        return 1e6 * median(self.costs)
 
     @property
     def pass_microseconds(self) -> float:
-        return 1e6 * median(self._passes)
+        return 1e6 * median(self.passes)
 
     @property
     def yardsticks(self) -> float:
-        return median(cost / one for cost, one in zip(self._costs, self._passes, strict=True))
+        return median(cost / one for cost, one in zip(self.costs, self.passes, strict=True))
 
     def ratio_to(self, other: Lane) -> float:
         """How many times the cost of another lane of the same race."""
-        return median(mine / its for mine, its in zip(self._costs, other._costs, strict=True))
+        return median(mine / its for mine, its in zip(self.costs, other.costs, strict=True))
 
     def forget(self) -> None:
-        self._costs, self._passes, self.seconds, self.decisions = [], [], 0.0, 0
+        self.costs, self.passes, self.seconds, self.decisions = [], [], 0.0, 0
 
 
 def race(lanes: Sequence[Lane], rounds: int) -> None:

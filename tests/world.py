@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -43,9 +44,13 @@ class World:
         profiles: Mapping[str, Profile] | None = None,
         seed: int = 0,
         checks: bool = True,
+        graceful: bool = False,
         **options: Any,
     ) -> None:
-        """`checks` off: for long runs, where checking everything after every step would take longest of all."""
+        """`checks` off: for long runs, where checking everything after every step would take longest of all.
+
+        `graceful`: an evicted pod is terminating until a test deletes it.
+        """
         self.now = 0.0
         self.objects: dict[tuple[str, str], Object] = {}
         self.events: list[Record] = []
@@ -57,7 +62,8 @@ class World:
         self._profiles = dict(profiles or {"default-scheduler": a_profile()})
         self._seed, self._options = seed, options
         self._inbox: deque[Put | Gone | Result] = deque()
-        self.checks = checks
+        self.checks, self.graceful = checks, graceful
+        self.placed: Callable[[set[str]], None] = lambda uids: None  # told of pods that a step gave a node
         self.journal: list[bytes] = []  # all that went into the scheduler, one JSON line each
         self.restart()
         self.submit(*(a_node(node) if isinstance(node, str) else node for node in nodes))
@@ -87,14 +93,17 @@ class World:
                 self._inbox.append(Gone(found))
         self._deliver()
 
-    def run(self, limit: int = 10_000) -> None:
+    def run(self, limit: int = 20_000) -> None:
         """Step while there is something to do at this very moment."""
         for _ in range(limit):
             deadline = self.scheduler.next_deadline()
             if deadline is None or deadline > self.now:
                 return
             self.journal.append(recorded(self.now, None))
-            self._perform(self.scheduler.step(self.now))
+            before = set(self.scheduler.placings)
+            actions = self.scheduler.step(self.now)
+            self.placed(set(self.scheduler.placings) - before)
+            self._perform(actions)
             self._deliver()
             if self.checks:
                 self.check()
@@ -116,6 +125,22 @@ class World:
         self._inbox.clear()
         for each in self.objects.values():
             self._inbox.append(Put(each))
+        self._deliver()
+
+    def answer(self, result: Result) -> None:
+        """The server answers an action that it left unanswered before; what it was asked to do is not done."""
+        self._inbox.append(result)
+        self._deliver()
+
+    def allow(self, uid: str, plugin: str) -> None:
+        """A plugin lets a pod go on that waits for its permit."""
+        self.journal.append(msgspec.json.encode({"now": self.now, "allow": [uid, plugin]}))
+        self._perform(self.scheduler.allow(uid, plugin, self.now))
+        self._deliver()
+
+    def reject(self, uid: str, plugin: str, message: str) -> None:
+        self.journal.append(msgspec.json.encode({"now": self.now, "reject": [uid, plugin, message]}))
+        self._perform(self.scheduler.reject(uid, plugin, message, self.now))
         self._deliver()
 
     # -- what a test looks at
@@ -181,6 +206,8 @@ class World:
                 node_name = action.node_name if isinstance(action, Bind) else action.nodes[0]
                 self.submit_later(assumed(_with_status(pod, nominated_node_name=""), node_name))
                 invariants.check_node(self, node_name)
+            case Evict() if self.graceful:
+                self.submit_later(_terminating(pod))
             case Evict():
                 self.objects.pop(("Pod", pod.key))
                 self._inbox.append(Gone(pod))
@@ -224,9 +251,20 @@ def replayed(journal: Iterable[bytes], profiles: Mapping[str, Profile], seed: in
         elif "kind" in line:
             found = kinds.convert(kinds.KINDS[line["kind"]], line.get("put") or line["gone"])
             actions += scheduler.handle(Put(found) if "put" in line else Gone(found), line["now"])
+        elif "allow" in line:
+            actions += scheduler.allow(*line["allow"], line["now"])
+        elif "reject" in line:
+            actions += scheduler.reject(*line["reject"], line["now"])
         else:
             actions += scheduler.step(line["now"])
     return actions
+
+
+def _terminating(pod: Pod) -> Pod:
+    disrupted = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
+    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+    marked = _with_status(pod, conditions=(*pod.status.conditions, disrupted))
+    return msgspec.structs.replace(marked, metadata=metadata)
 
 
 def _with_status(pod: Pod, **fields: Any) -> Pod:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
-from stowplan.engine.happenings import Happening
+from stowplan.engine.happenings import UNSCHEDULED, Happening
 from stowplan.engine.queue import Queue
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.asking import ask
@@ -58,8 +58,8 @@ class Admission:
         unit = self.queue.units.get(self.unit_of.get(pod.uid) or (group.name if group else pod.uid))
         if unit is None:
             unit = Unit([pod], profile.scheduler_name, now, group.name if group else "")
-        elif pod.uid in unit.pods and unit.stage is not Stage.GATED:
-            unit.pods[pod.uid] = pod
+        elif pod.uid in unit.pods and (unit.gate is None or unit.gate.plugin != GROUP):
+            unit.pods[pod.uid] = pod  # whether that helps it, its plugins are asked
             return
         unit.pods[pod.uid] = pod
         self.measure(unit)
@@ -105,11 +105,27 @@ class Admission:
                     return Verdict(bound.name, refused.code, refused.reasons)
         return None
 
-    def happened(self, what: Iterable[Happening], now: float, most_important: int | None = None) -> None:
-        """`most_important`: it is nothing to pods of a higher priority."""
+    def happened(
+        self,
+        what: Iterable[Happening],
+        now: float,
+        *,
+        most_important: int | None = None,
+        besides: Unit | None = None,
+    ) -> None:
+        """Wake whom it helps; it is nothing to pods of a higher priority than `most_important`, and to `besides`."""
         for happening in what:
-            for unit in self.queue.happen(happening, now, most_important):
+            if happening.resource == UNSCHEDULED:
+                self.happened_to(happening.new.uid, happening, now)
+                continue
+            for unit in self.queue.happen(happening, now, most_important=most_important, besides=besides):
                 self.queue.enter(unit, now)
+
+    def happened_to(self, uid: str, happening: Happening, now: float) -> None:
+        """Something that concerns this pod alone."""
+        unit = self.queue.units.get(self.unit_of.get(uid))
+        if unit is not None:
+            self.queue.happen_to(unit, happening, now)
 
     def try_soon(self, uids: Iterable[str]) -> None:
         """Activate these pods, where they are waiting."""

@@ -109,10 +109,10 @@ class Binding:
         yield from self._announce(placing)
         yield from actions
 
-    def _bind(self, placing: Placing, now: float) -> Iterator[Any]:
+    def _bind(self, placing: Placing, now: float, *, by_extender: bool = True) -> Iterator[Any]:
         placing.step = Step.BINDING
         try:
-            action = self._by_extender(placing) or placing.bind()
+            action = (self._by_extender(placing) if by_extender else None) or placing.bind()
         except PluginError as error:
             yield from self.give_up(placing, str(error), now)
             return
@@ -122,11 +122,8 @@ class Binding:
             yield self._send(placing, action, now)
 
     def _by_extender(self, placing: Placing) -> Ask | None:
-        if not self._extenders:
-            return None
-        for _, question in extending.Consultation(self._extenders, placing.pod).binder():
-            return msgspec.structs.replace(question, nodes=(placing.node_name,))
-        return None
+        found = extending.Consultation(self._extenders, placing.pod).binder() if self._extenders else None
+        return None if found is None else msgspec.structs.replace(found[1], nodes=(placing.node_name,))
 
     def _send(self, placing: Placing, action: Any, now: float) -> Any:
         within = self._extenders[action.extender].http_timeout if isinstance(action, Ask) else None
@@ -141,8 +138,8 @@ class Binding:
         if isinstance(action, Ask):
             extender = self._extenders[action.extender]
             wrong = extending.problem(extender, extender.bind_verb, result)
-            if wrong and extender.ignorable and result.status:
-                yield self._send(placing, placing.bind(), now)  # the plugins' turn
+            if wrong and extender.ignorable:
+                yield from self._bind(placing, now, by_extender=False)
                 return
             result = Result(result.id, 500 if wrong and result.status else result.status, wrong)
         if not result.fine:
@@ -200,10 +197,11 @@ class Binding:
             self.drop(each)
             unit.pods[each.pod.uid] = each.pod
             self._admission.unit_of[each.pod.uid] = unit.key
-            self._admission.happened([Happening(ASSIGNED, "Delete", each.assumed, None)], now)
         if unit.group:
             message = f"{message}. {messages.half_bound(unit.group, self._through(placing), unit.pods.values())}"
         yield from self._failing.back(unit, message, now, plugins=plugins, announced=announced)
+        left = [Happening(ASSIGNED, "Delete", each.assumed, None) for each in together]
+        self._admission.happened(left, now, besides=unit)
 
     def _together(self, placing: Placing) -> list[Placing]:
         return [placing, *(each for each in self._others(placing) if each.step is not Step.BINDING)]
@@ -216,6 +214,12 @@ class Binding:
         if not placing.unit.group:
             return []
         return [each for each in self.placings.values() if each.unit is placing.unit and each is not placing]
+
+    def abandon(self, placing: Placing) -> None:
+        """Others settled what becomes of the pod: it does not come back, and misses nothing."""
+        self.drop(placing)
+        if not any(each.step is Step.WAITING for each in self._others(placing)):
+            self._admission.queue.done(placing.unit)
 
     def drop(self, placing: Placing) -> None:
         """Forget a placing and give back all it took."""

@@ -17,8 +17,9 @@ from stowplan.engine import gang, messages
 from stowplan.engine.admission import Admission
 from stowplan.engine.binding import Binding
 from stowplan.engine.failing import Failing
+from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import Step
+from stowplan.engine.placing import Step, assumed
 from stowplan.engine.trails import Trails
 from stowplan.engine.unit import Unit
 from stowplan.framework.extending import Consultation
@@ -89,14 +90,14 @@ class Deciding:
         if outcome.asking:
             yield from self._ask(attempt, outcome, now)
             return
-        for decision in outcome.decisions:
-            self.trails.keep(decision)
         if outcome.whole:
             yield from self._reserve(unit, outcome, now)
         elif len(unit.pods) == 1:
             yield from self._no_node(unit, outcome.failed[-1], now)
         else:
             yield from self._no_room(unit, outcome, now)
+        for decision in outcome.decisions:
+            self.trails.keep(decision)
 
     # -- extenders
 
@@ -175,7 +176,7 @@ class Deciding:
             nominated = made.candidate.node
             yield from self._evict(unit, decision.pod, nominated, made.candidate.victims, now)
         message, plugins = decision.full_message, rejectors(decision)
-        yield from self._failing.back(unit, message, now, plugins=plugins, nominated=nominated)
+        yield from self._failing.back(unit, message, now, plugins=plugins, error=False, nominated=nominated)
 
     # -- making room
 
@@ -185,6 +186,7 @@ class Deciding:
             if other.priority < pod.priority:
                 self._state.drop_nomination(other.uid)
                 yield Nominate(pod=messages.ref(other), node_name="")
+                self._admission.happened_to(other.uid, Happening(ASSIGNED, "Delete", assumed(other, node_name)), now)
         for victim in victims:
             placing = self._binding.placings.get(victim.uid)
             if placing is not None and placing.step is not Step.BINDING:
@@ -202,7 +204,7 @@ class Deciding:
         if self._admission.queue.units.get(unit.key) is not unit:
             return iter(())
         if not result.fine and result.status not in (404, 410):
-            self._admission.queue.activate(unit)
+            self._admission.queue.retry(unit, now)
         elif not unit.evicting:
             self._admission.queue.evicted(unit, now)
         return iter(())

@@ -21,11 +21,13 @@ class Failing:
         now: float,
         *,
         plugins: Iterable[str] = (),
+        error: bool | None = None,
         nominated: str | None = "",
         announced: bool = False,
         told: Mapping[str, str] | None = None,
     ) -> Iterator[Any]:
-        """Rejected by plugins, or (by none) failed: then it backs off as after an error.
+        """Rejected by plugins, or (by none) failed: then it backs off as after an error, and is told that it was one
+        unless `error` says otherwise.
 
         `nominated`: the node promised to the pod from now on, "" for none, None for no change; `announced`: another
         one may stand in its status. `told` has words of its own for some of the pods.
@@ -40,7 +42,8 @@ class Failing:
         for uid, pod in unit.pods.items():
             self._promise(uid, nominated)
             text = (told or {}).get(uid, message)
-            yield from messages.failure(pod, text, error=not plugins, nominated=nominated, announced=announced)
+            is_error = not plugins if error is None else error
+            yield from messages.failure(pod, text, error=is_error, nominated=nominated, announced=announced)
 
     def _only_those_left(self, unit: Unit) -> None:
         """The pods as they are now, without those that are gone, bound or on their way out."""

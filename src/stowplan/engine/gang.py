@@ -7,6 +7,7 @@ extenders must be asked about members, each is placed provisionally, so that all
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,7 +49,8 @@ def place(
     members = sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid))
     outcome, can_fail = Outcome(), len(members) - unit.needed
     alone = len(members) == 1
-    with state.trial() as trial:
+    # One pod alone is decided and then placed: there is nothing to undo, so no journal need be kept.
+    with nullcontext() if alone else state.trial() as trial:
         for pod in members:
             consultation = consultations.get(pod.uid)
             decision = schedule_one(
@@ -59,12 +61,12 @@ def place(
                 outcome.failed.append(decision)
                 if len(outcome.failed) > can_fail:
                     break
-            else:
+            elif not (alone and decision.asks):
                 placing = Placing(pod, decision.node, unit, profile, state)
                 placing.take_room()
                 outcome.placings.append(placing)
         outcome.whole = len(outcome.failed) <= can_fail and bool(outcome.placings) and not outcome.asking
-        if outcome.whole:
+        if outcome.whole and trial is not None:
             trial.keep()
     return outcome
 

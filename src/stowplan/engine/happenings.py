@@ -73,15 +73,15 @@ def _node_updates(old: Node, new: Node) -> Iterator[str]:
 
 
 def _of_pod(old: Pod | None, new: Pod | None) -> Iterator[Happening]:
-    """A pod that gets its node is an assigned pod that came; else both sorts come, go and change for themselves."""
+    """Pods come to nodes, go from them and change there; one without a node changes, which concerns itself alone."""
     was, now = _sort(old), _sort(new)
     if was == now == ASSIGNED or was == now == UNSCHEDULED:
         assert old is not None and new is not None
         yield from (Happening(now, action, old, new) for action in _pod_updates(old, new))
         return
-    if was == ASSIGNED or (was and not now):
+    if was == ASSIGNED:
         yield Happening(was, "Delete", old, None)
-    if now:
+    if now == ASSIGNED:
         yield Happening(now, "Add", None, new)
 
 
@@ -92,6 +92,19 @@ def _sort(pod: Pod | None) -> str:
 
 
 def _pod_updates(old: Pod, new: Pod) -> Iterator[str]:
+    special = list(_special_updates(old, new))
+    yield from special or (["Update"] if _by_others(old) != _by_others(new) else [])
+
+
+def _by_others(pod: Pod) -> Any:
+    """What others than a scheduler write: waking a pod by what was just said about it would never end."""
+    said = pod.status
+    conditions = [each for each in said.conditions if each.type != "PodScheduled"]
+    status = msgspec.structs.replace(said, conditions=tuple(conditions), nominated_node_name="")
+    return pod.labels, pod.annotations, pod.terminating, pod.spec, status
+
+
+def _special_updates(old: Pod, new: Pod) -> Iterator[str]:
     if old.labels != new.labels:
         yield "UpdatePodLabel"
     if old.tolerations != new.tolerations:

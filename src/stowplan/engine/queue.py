@@ -53,7 +53,7 @@ class Queue:
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
         self._order = count()
-        self._happened: deque[tuple[int, Happening]] = deque()
+        self._happened: deque[tuple[int, Hashable, Happening]] = deque()  # numbered, and to which unit, None for all
         self._number = 0
         self._flying: dict[Hashable, Unit] = {}
 
@@ -112,7 +112,7 @@ class Queue:
 
     def fail(self, unit: Unit, now: float, rejectors: Iterable[str] = (), pending: Iterable[str] = ()) -> None:
         """The unit was rejected by these plugins, or (by none) something went wrong."""
-        missed = [each for number, each in self._happened if number > unit.happened]
+        missed = [each for number, to, each in self._happened if number > unit.happened and to in (None, unit.key)]
         flying = unit.key in self._flying
         self._land(unit)
         self._leave(unit)
@@ -121,7 +121,8 @@ class Queue:
         unit.rejectors, unit.pending = frozenset(rejectors), frozenset(pending)
         if not unit.rejectors:
             unit.errors += 1
-            self._back_off(unit, now, error=True)
+            if not self._held(unit):
+                self._back_off(unit, now, error=True)
             return
         unit.errors = 0
         unit.failures += 1
@@ -138,32 +139,51 @@ class Queue:
 
     # -- what happens
 
-    def happen(self, happening: Happening, now: float, most_important: int | None = None) -> list[Unit]:
+    def happen(
+        self, happening: Happening, now: float, *, most_important: int | None = None, besides: Unit | None = None
+    ) -> list[Unit]:
         """Wake the units that this may help; the answer lists gated ones, whose gate must be asked again.
 
-        `most_important`: it is nothing to units of a higher priority.
+        It is nothing to units of a higher priority than `most_important`, and to the unit `besides`.
         """
         self._number += 1
         if self._flying:
-            self._happened.append((self._number, happening))
+            self._happened.append((self._number, None, happening))
         gated: list[Unit] = []
         for unit in self._candidates(happening):
-            if most_important is not None and unit.lead.priority > most_important:
+            if unit is besides or (most_important is not None and unit.lead.priority > most_important):
                 continue
-            if unit.stage is Stage.GATED:
+            if unit.stage is Stage.GATED and any(self._helped(unit, plugin, happening) for plugin in unit.rejectors):
                 gated.append(unit)
             elif unit.stage is Stage.UNSCHEDULABLE:
                 self._look(unit, happening, now)
         return gated
 
+    def happen_to(self, unit: Unit, happening: Happening, now: float) -> None:
+        """Something that is nobody else's business."""
+        self._number += 1
+        if unit.key in self._flying:
+            self._happened.append((self._number, unit.key, happening))
+        if unit.stage is Stage.GATED and any(self._helped(unit, plugin, happening) for plugin in unit.rejectors):
+            self.enter(unit, now)
+        elif unit.stage is Stage.UNSCHEDULABLE:
+            self._look(unit, happening, now)
+
     def activate(self, unit: Unit) -> None:
         """Try this unit now, whatever it waits for; one in flight, soon after it comes back."""
-        if unit.stage in (Stage.UNSCHEDULABLE, Stage.BACKOFF):
-            unit.evicting.clear()
+        if unit.evicting:
+            unit.woken = True
+        elif unit.stage in (Stage.UNSCHEDULABLE, Stage.BACKOFF):
             if not self._held(unit):
                 self._activate(unit)
         elif unit.stage is Stage.IN_FLIGHT:
             unit.activated = True
+
+    def retry(self, unit: Unit, now: float) -> None:
+        """What was done for this unit failed: it is tried again, but not before its backoff is over."""
+        unit.evicting.clear()
+        if unit.stage is Stage.UNSCHEDULABLE and not self._held(unit):
+            self._back_off(unit, now, error=True)
 
     def evicted(self, unit: Unit, now: float) -> None:
         """All pods that had to go for this unit were told to: what happened meanwhile counts now."""
@@ -221,7 +241,6 @@ class Queue:
         while (oldest := self._peek_oldest()) is not None and oldest[0] <= now:
             self._oldest.popleft()
             oldest[1].flushed = True
-            oldest[1].evicting.clear()
             self._look(oldest[1], EVERYTHING, now)
 
     def _peek_oldest(self) -> tuple[float, Unit] | None:
@@ -235,7 +254,7 @@ class Queue:
     def backoff(self, unit: Unit) -> float:
         """1, 2, 4, 8, 10, 10 … seconds, by errors in a row or else by rejections."""
         times = unit.errors or unit.failures
-        return 0.0 if self._max == 0 else min(self._max, self._initial * 2.0 ** max(times - 1, 0))
+        return 0.0 if self._max == 0 else min(self._max, self._initial * 2.0 ** min(max(times - 1, 0), 30))
 
     # -- moving units
 

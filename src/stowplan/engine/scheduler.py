@@ -134,7 +134,7 @@ class Scheduler:
         old = known.pop(pod.uid, None)
         if not out:
             known[pod.uid] = pod
-        self._settle_placing(pod, out)
+        self._settle_placing(pod, out, now)
         if out or pod.node_name:
             self.state.drop_nomination(pod.uid)
             self.admission.withdraw(pod.uid, now)
@@ -153,24 +153,27 @@ class Scheduler:
         if promised and not pod.terminating:
             self.state.nominate(pod, promised)
 
-    def _settle_placing(self, pod: Pod, out: bool) -> None:
+    def _settle_placing(self, pod: Pod, out: bool, now: float) -> None:
         """What the server says about a pod on its way to a node may settle where it goes."""
         placing = self.placings.get(pod.uid)
         if placing is None:
             return
         elsewhere = pod.node_name not in ("", placing.node_name)
         if out or elsewhere or pod.terminating or (pod.node_name and placing.step is not Step.BINDING):
-            self._binding.drop(placing)
+            self._binding.abandon(placing)
+            if out or pod.node_name != placing.node_name:
+                self.admission.happened([Happening(ASSIGNED, "Delete", placing.assumed, None)], now)
         elif pod.node_name:
             placing.seen_bound = True
 
     def _promise_changed(self, old: Pod | None, new: Pod | None, now: float) -> None:
-        """A node that is no longer kept for a pod is, for pods no more important, as if that pod had left it."""
+        """A node that is no longer kept for a pod is, for others no more important, as if that pod had left it."""
         if old is None or not old.nominated_node or old.node_name:
             return
         if new is None or (not new.node_name and new.nominated_node != old.nominated_node):
             left = Happening(ASSIGNED, "Delete", assumed(old, old.nominated_node), None)
-            self.admission.happened([left], now, most_important=old.priority)
+            own = self.queue.units.get(self.admission.unit_of.get(old.uid))
+            self.admission.happened([left], now, most_important=old.priority, besides=own)
 
     def _vanished(self, uid: str, now: float) -> None:
         pod = self.admission.known.get(uid)

@@ -1,20 +1,29 @@
-"""The last decisions with their trails, in a ring bounded in bytes. What comes in throws out what is oldest."""
+"""The last decisions with their trails, in a ring bounded in bytes. What comes in throws out what is oldest.
+
+Few trails are ever read, so they are kept small: verdicts as short numbers, scores as bytes, and what follows from
+those (who was feasible, the totals) not at all. They are spread out again when somebody looks.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
+from typing import Any
 
-from stowplan.framework.verdict import Decision
+import numpy as np
+
+from stowplan.framework.verdict import FEASIBLE, Decision, Trail
 
 DEFAULT_BYTES = 32 * 1024 * 1024
-PER_DECISION = 512  # what a decision takes besides its arrays, roughly
+NOTHING = np.zeros(0, np.int64)
+PER_DECISION = 1024  # what a decision takes besides its arrays, roughly
 
 
 class Trails:
     def __init__(self, limit: int = DEFAULT_BYTES) -> None:
         self._limit = limit
         self._bytes = 0
-        self._decisions: OrderedDict[str, tuple[int, Decision]] = OrderedDict()
+        self._decisions: OrderedDict[str, Packed] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._decisions)
@@ -25,25 +34,58 @@ class Trails:
 
     def keep(self, decision: Decision) -> None:
         """Remember this decision as the pod's latest."""
-        size = weight(decision)
+        packed = Packed(decision)
         self._forget(decision.pod.uid)
-        self._decisions[decision.pod.uid] = (size, decision)
-        self._bytes += size
+        self._decisions[decision.pod.uid] = packed
+        self._bytes += packed.nbytes
         while self._bytes > self._limit and len(self._decisions) > 1:
             self._forget(next(iter(self._decisions)))
 
     def latest(self, uid: str) -> Decision | None:
         found = self._decisions.get(uid)
-        return None if found is None else found[1]
+        return None if found is None else found.unpacked()
 
     def _forget(self, uid: str) -> None:
         found = self._decisions.pop(uid, None)
         if found is not None:
-            self._bytes -= found[0]
+            self._bytes -= found.nbytes
 
 
-def weight(decision: Decision) -> int:
-    """Bytes of the arrays that a decision holds."""
-    trail = decision.trail
-    scores = sum(column.nbytes for _, column in trail.scores.values() if not isinstance(column, int))
-    return PER_DECISION + trail.verdict_of.nbytes + trail.feasible.nbytes + trail.totals.nbytes + scores
+class Packed:
+    """A decision whose trail is kept in a few bytes per node. It is packed where it lies: nobody else needs it then."""
+
+    __slots__ = ("_decision", "nbytes")
+
+    def __init__(self, decision: Decision) -> None:
+        trail: Any = decision.trail
+        if len(trail.verdicts) < 127:
+            trail.verdict_of = trail.verdict_of.astype(np.int8)
+        trail.feasible = trail.totals = NOTHING
+        self.nbytes = PER_DECISION + trail.verdict_of.nbytes
+        for name, (weight, score) in trail.scores.items():
+            if not isinstance(score, int):
+                packed = small(name, score)
+                trail.scores[name] = (weight, packed)
+                self.nbytes += packed.nbytes
+        self._decision = decision
+
+    def unpacked(self) -> Decision:
+        packed = self._decision.trail
+        verdict_of = packed.verdict_of.astype(np.int32)
+        feasible = (verdict_of == FEASIBLE).nonzero()[0]
+        scores = {name: (weight, wide(score)) for name, (weight, score) in packed.scores.items()}
+        totals = np.zeros(len(feasible), np.int64)
+        for weight, score in scores.values():
+            totals += score * weight
+        return replace(
+            self._decision, trail=Trail(packed.names, verdict_of, packed.verdicts, feasible, scores, totals)
+        )  # fmt: skip
+
+
+def small(name: str, score: Any) -> Any:
+    """A plugin's scores are 0..100. An extender's, known by its address, may be any numbers."""
+    return score if isinstance(score, int) or "/" in name else score.astype(np.uint8, copy=False)
+
+
+def wide(score: Any) -> Any:
+    return score if isinstance(score, int) else score.astype(np.int64)

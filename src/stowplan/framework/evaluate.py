@@ -124,7 +124,7 @@ class Evaluation:
                 self.sift()
             self.rank()
             decision.node = choose(self.trail, generator)
-        if decision.node is None and make_room:
+        if decision.node is None and make_room and len(self.nodes):
             decision.post_filter = self.make_room(decision)
 
     # -- pre-filters
@@ -181,7 +181,7 @@ class Evaluation:
             if verdict_of[at] == FEASIBLE or book.verdicts[int(verdict_of[at])].plugin:
                 verdict_of[at] = book.number(verdict)
         if self.search is not None and self.narrowed.names is None:
-            verdict_of[self.search.beyond(self.nodes, verdict_of == FEASIBLE, self.profile)] = UNSEEN
+            self.search.stop(self.nodes, verdict_of, self.profile)
         if self.consultation:
             self._sift_by_extenders(self.consultation, book, verdict_of)
         self.trail.verdicts, self.trail.verdict_of = book.verdicts, verdict_of
@@ -229,7 +229,7 @@ class Evaluation:
                 if getattr(bound.plugin, "scores_by_row", False):
                     score = ask_score(bound, self.pod, nodes)
                     if score is not None:
-                        answers.put(bound.name, stale, np.asarray(score), capacity)
+                        answers.put(bound.name, stale, np.asarray(score, np.uint8), capacity)
             kept.keep(key, answers)
         answers.clock = table.clock
         self.answers = answers
@@ -290,11 +290,11 @@ class Evaluation:
                 score = 0
             if score is not None:
                 trail.scores[bound.name] = (bound.weight, score)
-                trail.totals += score if bound.weight == 1 else score * bound.weight
+                add_weighted(trail.totals, score, bound.weight)
         if self.consultation and len(trail.feasible) > 1:
             for name, weight, scores in self.consultation.scores([trail.names[at] for at in trail.feasible.tolist()]):
                 trail.scores[name] = (weight, scores)
-                trail.totals += scores * weight
+                add_weighted(trail.totals, scores, weight)
 
     def score_of(self, bound: Bound, nodes: Nodes) -> Ints | int | None:
         column = None if self.answers is None else self.answers.columns.get(bound.name)
@@ -337,6 +337,14 @@ class Evaluation:
         marks = (getattr(bound.plugin, "local", "") for bound in self.filters())
         known = (mark if mark in LOCALITY else "" for mark in marks)
         return min(known, key=LOCALITY.index, default="node")
+
+
+def add_weighted(totals: Ints, score: Ints | int, weight: int) -> None:
+    """Scores may be kept as bytes, which must not be multiplied as such."""
+    if weight == 1 or isinstance(score, int):
+        totals += score * weight
+    else:
+        totals += np.multiply(score, weight, dtype=np.int64)
 
 
 def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:

@@ -1,8 +1,9 @@
 """HTTP extenders in a decision: what they were asked, what they said, what they still have to be asked.
 
 A decision waits for nobody. It takes the answers that are there; where one is missing it notes the question (`open`),
-goes on as if the extender had no objection, and is made again once the answer has come. Nodes that came to the cluster
-after the question count as refused this time, so that a busy cluster cannot keep a decision asking for ever.
+goes on as if the extender had no objection, and is made again once the answer has come. Nodes that became feasible
+after the question are left out if others are left, else asked about: no node is asked about twice in an attempt, so a
+busy cluster cannot keep a decision asking for ever.
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ from stowplan.objects.pods import Pod
 
 EXTENDER = "Extender"  # who rejected a pod that an extender rejected, as kube-scheduler calls it
 SCALE = 10  # extenders score 0..10, plugins 0..100
-TOO_NEW = Verdict(EXTENDER, UNSCHEDULABLE, ("node(s) came after the extender was asked",))
+NOT_ASKED = Verdict(EXTENDER, UNSCHEDULABLE, ("node(s) became feasible after the extender was asked",))
 NOT_KEPT = Verdict(EXTENDER, UNRESOLVABLE, ())  # left out of the answer without a word
+
+
+class Said:
+    """What an extender answered to one verb in this attempt: something per node, or what went wrong."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Any] = {}
+        self.wrong = ""
 
 
 class Consultation:
@@ -32,78 +41,84 @@ class Consultation:
     def __init__(self, extenders: Sequence[Extender], pod: Pod) -> None:
         self._pod = PodRef(pod.namespace, pod.name, pod.uid)
         self._extenders = [(place, each) for place, each in in_order(extenders) if cares(each, pod)]
-        self._answers: dict[tuple[int, str], tuple[Ask, Result]] = {}
+        self._answers: dict[tuple[int, str], Said] = {}
         self.open: list[Ask] = []
 
     def __bool__(self) -> bool:
         return bool(self._extenders)
 
     def answer(self, question: Ask, result: Result) -> None:
-        self._answers[question.extender, question.verb] = (question, result)
+        """Take in an answer: read once, whatever it is, and kept per node."""
+        extender = next(each for place, each in self._extenders if place == question.extender)
+        said = self._answers.setdefault((question.extender, question.verb), Said())
+        said.wrong = problem(extender, getattr(extender, f"{question.verb}_verb"), result)
+        if not said.wrong:
+            try:
+                said.of |= READERS[question.verb](extender, question, result.body)
+            except ValueError as error:
+                said.wrong = str(error)
 
     def refused(self, names: Sequence[str]) -> dict[str, Verdict]:
         """Those of the feasible nodes that extenders refuse. One is asked after the other, about what is left."""
         refused: dict[str, Verdict] = {}
-        for place, extender in self._with("filter_verb"):
+        for place, extender, said in self._with("filter"):
+            if said.wrong and self._ignored(extender, "filter", said):
+                continue
             left = [name for name in names if name not in refused]
-            if not left:
-                break
-            answer = self._known(Ask(extender=place, verb="filter", pod=self._pod, nodes=tuple(left)), left)
-            if answer is None:
-                break
-            try:
-                refused |= _filtered(extender, *answer, left)
-            except PluginError:
-                if not extender.ignorable:
-                    raise
+            kept = [name for name in left if said.of.get(name, NOT_ASKED) is None]
+            unknown = tuple(name for name in left if name not in said.of)
+            if unknown and not kept:
+                self.open.append(Ask(extender=place, verb="filter", pod=self._pod, nodes=unknown))
+                return refused | {name: said.of[name] for name in left if name in said.of}
+            refused |= {name: verdict for name in left if (verdict := said.of.get(name, NOT_ASKED)) is not None}
         return refused
 
     def scores(self, names: Sequence[str]) -> Iterator[tuple[str, int, Ints]]:
-        """Each extender's address, weight and scores of these nodes; one that fails has no say."""
-        for place, extender in self._with("prioritize_verb"):
-            answer = self._known(Ask(extender=place, verb="prioritize", pod=self._pod, nodes=tuple(names)), names)
-            if answer is None:
+        """Each extender's address, weight and scores of these nodes; one that fails has no say.
+
+        Nobody is asked before it is known which nodes are left.
+        """
+        for place, extender, said in self._with("prioritize"):
+            if self._filtering:
                 continue
-            try:
-                scores = _scores(extender, answer[1])
-            except PluginError:
-                continue
-            yield extender.url_prefix, extender.weight * SCALE, np.array([scores.get(n, 0) for n in names], np.int64)
+            if not said.wrong and not any(name in said.of for name in names):
+                self.open.append(Ask(extender=place, verb="prioritize", pod=self._pod, nodes=tuple(names)))
+            elif not said.wrong:
+                scores = np.array([said.of.get(name, 0) for name in names], np.int64)
+                yield extender.url_prefix, extender.weight * SCALE, scores
 
     def candidates(self, found: Sequence[Candidate]) -> list[Candidate]:
         """What extenders leave of the nodes where evictions would make room, and of the victims there."""
         left = list(found)
-        for place, extender in self._with("preempt_verb"):
-            if not left:
+        for place, extender, said in self._with("preempt"):
+            if not left or (said.wrong and self._ignored(extender, "preempt", said)):
+                continue
+            if not any(each.node in said.of for each in left):
+                victims = {each.node: Victims(tuple(_refs(each.victims)), each.violations) for each in left}
+                self.open.append(Ask(extender=place, verb="preempt", pod=self._pod, victims=victims))
                 break
-            victims = {each.node: Victims(tuple(_refs(each.victims)), each.violations) for each in left}
-            question = Ask(extender=place, verb="preempt", pod=self._pod, victims=victims)
-            answer = self._known(question, [each.node for each in left])
-            if answer is None:
-                break
-            try:
-                left = _trimmed(extender, answer[1], left)
-            except PluginError:
-                if not extender.ignorable:
-                    raise
+            left = list(_trimmed(left, said.of))
         return left
 
-    def binder(self) -> Iterator[tuple[Extender, Ask]]:
-        """The extender that binds this pod, if there is one; the node is still to be filled in."""
-        for place, extender in self._with("bind_verb"):
-            yield extender, Ask(extender=place, verb="bind", pod=self._pod)
+    def binder(self) -> tuple[Extender, Ask] | None:
+        """The extender that binds this pod, if there is one, and the question; the node is still to be filled in."""
+        for place, extender, _ in self._with("bind"):
+            return extender, Ask(extender=place, verb="bind", pod=self._pod)
+        return None
 
-    def _with(self, verb: str) -> Iterator[tuple[int, Extender]]:
-        return ((place, each) for place, each in self._extenders if getattr(each, verb))
+    @property
+    def _filtering(self) -> bool:
+        return any(ask.verb == "filter" for ask in self.open)
 
-    def _known(self, question: Ask, names: Iterable[str]) -> tuple[Ask, Result] | None:
-        """The answer to such a question if it says anything about these nodes; else the question is noted."""
-        known = self._answers.get((question.extender, question.verb))
-        asked = () if known is None else known[0].nodes or known[0].victims
-        if known is None or not set(asked) & set(names):
-            self.open.append(question)
-            return None
-        return known
+    def _with(self, verb: str) -> Iterator[tuple[int, Extender, Said]]:
+        for place, extender in self._extenders:
+            if getattr(extender, f"{verb}_verb"):
+                yield place, extender, self._answers.get((place, verb), Said())
+
+    def _ignored(self, extender: Extender, verb: str, said: Said) -> bool:
+        if not extender.ignorable:
+            raise PluginError(EXTENDER, verb, said.wrong)
+        return True
 
 
 def in_order(extenders: Sequence[Extender]) -> list[tuple[int, Extender]]:
@@ -119,12 +134,20 @@ def cares(extender: Extender, pod: Pod) -> bool:
     return not managed or any(managed & names for names in used)
 
 
-def field(body: Any, name: str) -> Any:
-    """A field by name, in any letter case: extenders written in Go answer in either."""
-    if not isinstance(body, Mapping):
-        return None
-    found = (value for key, value in body.items() if isinstance(key, str) and key.lower() == name.lower())
-    return next(found, None)
+def _trimmed(found: Iterable[Candidate], said: Mapping[str, tuple[set[str], int]]) -> Iterator[Candidate]:
+    """Victims that went meanwhile are no victims any more."""
+    for candidate in found:
+        uids, violations = said.get(candidate.node, (set(), 0))
+        victims = tuple(pod for pod in candidate.victims if pod.uid in uids)
+        if victims:
+            yield Candidate(candidate.node, victims, violations)
+
+
+def _refs(pods: Iterable[Pod]) -> Iterator[PodRef]:
+    return (PodRef(pod.namespace, pod.name, pod.uid) for pod in pods)
+
+
+# -- reading answers
 
 
 def problem(extender: Extender, verb: str, result: Result) -> str:
@@ -135,30 +158,27 @@ def problem(extender: Extender, verb: str, result: Result) -> str:
     return f"failed {verb} with extender at URL {url}, code {result.status}" if result.status else result.message
 
 
-def _checked(extender: Extender, verb: str, result: Result) -> Any:
-    wrong = problem(extender, verb, result)
-    if wrong:
-        raise PluginError(EXTENDER, verb, wrong)
-    return result.body
+def field(body: Any, name: str) -> Any:
+    """A field by name, in any letter case: extenders written in Go answer in either."""
+    if not isinstance(body, Mapping):
+        return None
+    found = (value for key, value in body.items() if isinstance(key, str) and key.lower() == name.lower())
+    return next(found, None)
 
 
-def _filtered(extender: Extender, question: Ask, result: Result, names: Sequence[str]) -> dict[str, Verdict]:
-    body = _checked(extender, extender.filter_verb, result)
-    kept = _kept(extender, body)
-    strange = next((name for name in kept if name not in question.nodes), None)
+def _read_filter(extender: Extender, question: Ask, body: Any) -> dict[str, Verdict | None]:
+    kept, asked = _kept(extender, body), set(question.nodes)
+    strange = next((name for name in kept if name not in asked), None)
     if strange is not None:
-        claim = f'extender "{extender.url_prefix}" claims a filtered node "{strange}" which is not found in the input'
-        raise PluginError(EXTENDER, extender.filter_verb, f"{claim} node list")
-    reasons = {name: Verdict(EXTENDER, UNSCHEDULABLE, (why,)) for name, why in _texts(body, "FailedNodes")}
-    reasons |= {
-        name: Verdict(EXTENDER, UNRESOLVABLE, (why,)) for name, why in _texts(body, "FailedAndUnresolvableNodes")
-    }
-    asked = set(question.nodes)
-    return {
-        name: reasons.get(name, NOT_KEPT) if name in asked else TOO_NEW
-        for name in names
-        if name not in kept
-    }  # fmt: skip
+        claim = f'extender "{extender.url_prefix}" claims a filtered node "{strange}"'
+        raise ValueError(f"{claim} which is not found in the input node list")
+    refused: dict[str, Verdict | None] = dict.fromkeys(asked - kept, NOT_KEPT)
+    for name, code in (("FailedNodes", UNSCHEDULABLE), ("FailedAndUnresolvableNodes", UNRESOLVABLE)):
+        reasons = field(body, name)
+        for node, reason in reasons.items() if isinstance(reasons, Mapping) else ():
+            if node in refused:
+                refused[node] = Verdict(EXTENDER, code, (str(reason),))
+    return refused | dict.fromkeys(kept)
 
 
 def _kept(extender: Extender, body: Any) -> set[str]:
@@ -169,35 +189,26 @@ def _kept(extender: Extender, body: Any) -> set[str]:
     return {str(field(field(each, "metadata"), "name")) for each in items} if isinstance(items, list) else set()
 
 
-def _texts(body: Any, name: str) -> Iterator[tuple[str, str]]:
-    found = field(body, name)
-    return ((str(key), str(value)) for key, value in found.items()) if isinstance(found, Mapping) else iter(())
+def _read_scores(extender: Extender, question: Ask, body: Any) -> dict[str, int]:  # noqa: ARG001
+    scores = dict.fromkeys(question.nodes, 0)
+    for each in body if isinstance(body, list) else ():
+        host, score = field(each, "Host"), field(each, "Score")
+        if isinstance(host, str) and isinstance(score, int):
+            scores[host] = score
+    return scores
 
 
-def _scores(extender: Extender, result: Result) -> dict[str, int]:
-    body = _checked(extender, extender.prioritize_verb, result)
-    entries = body if isinstance(body, list) else []
-    scores = ((field(each, "Host"), field(each, "Score")) for each in entries)
-    return {host: score for host, score in scores if isinstance(host, str) and isinstance(score, int)}
+def _read_victims(extender: Extender, question: Ask, body: Any) -> dict[str, tuple[set[str], int]]:
+    by_node = field(body, "NodeNameToMetaVictims")
+    victims: dict[str, tuple[set[str], int]] = {node: (set(), 0) for node in question.victims}
+    for node, each in by_node.items() if isinstance(by_node, Mapping) else ():
+        pods = field(each, "Pods")
+        uids = {str(field(pod, "UID")) for pod in pods} if isinstance(pods, list) else set()
+        if not uids and not extender.ignorable:
+            raise ValueError(f'expected at least one victim pod on node "{node}"')
+        violations = field(each, "NumPDBViolations")
+        victims[node] = (uids, violations if isinstance(violations, int) else 0)
+    return victims
 
 
-def _trimmed(extender: Extender, result: Result, found: Sequence[Candidate]) -> list[Candidate]:
-    body = _checked(extender, extender.preempt_verb, result)
-    answered = field(body, "NodeNameToMetaVictims")
-    left = []
-    for candidate in found:
-        said = answered.get(candidate.node) if isinstance(answered, Mapping) else None
-        if said is None:
-            continue
-        uids = {field(pod, "UID") for pod in field(said, "Pods") or ()}
-        victims = tuple(pod for pod in candidate.victims if pod.uid in uids)
-        if victims:
-            left.append(Candidate(candidate.node, victims, int(field(said, "NumPDBViolations") or 0)))
-        elif not extender.ignorable:
-            message = f'expected at least one victim pod on node "{candidate.node}"'
-            raise PluginError(EXTENDER, extender.preempt_verb, message)
-    return left
-
-
-def _refs(pods: Iterable[Pod]) -> Iterator[PodRef]:
-    return (PodRef(pod.namespace, pod.name, pod.uid) for pod in pods)
+READERS: Mapping[str, Any] = {"filter": _read_filter, "prioritize": _read_scores, "preempt": _read_victims}

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Rows
+from stowplan.columns.arrays import Rows
 from stowplan.columns.views import Nodes
+from stowplan.framework.book import Verdicts
 from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import FEASIBLE, UNSEEN
 
 SMALLEST = 100  # fewer nodes than this are always all looked at
 REGIONS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -23,16 +25,17 @@ class Search:
     def __init__(self) -> None:
         self._start = 0
 
-    def beyond(self, nodes: Nodes, feasible: Bools, profile: Profile) -> Rows:
-        """Positions of the nodes that need not be looked at any more, since enough feasible ones came before."""
+    def stop(self, nodes: Nodes, verdict_of: Verdicts, profile: Profile) -> None:
+        """Leave out the nodes that need not be looked at any more, since enough feasible ones came before."""
         enough = wanted(len(nodes), profile.percentage_of_nodes_to_score)
         if enough >= len(nodes):
-            return np.zeros(0, np.int64)
+            return
+        feasible = verdict_of == FEASIBLE
         order = np.roll(by_turns(nodes), -(self._start % len(nodes)))
         found = np.cumsum(feasible[order])
         one_too_many = int(np.searchsorted(found, enough + 1))
         self._start = (self._start + one_too_many) % len(nodes)
-        return order[one_too_many:]
+        verdict_of[order[one_too_many:]] = UNSEEN
 
 
 def wanted(nodes: int, percentage: int | None) -> int:

@@ -99,7 +99,7 @@ class Names(Protocol):
 class Trail:
     """All nodes looked at, each feasible or with its first rejection; and every plugin's score of the feasible ones.
 
-    `scores` has, per plugin, its weight and a score for each feasible node, or one number for all.
+    `scores` has, per plugin, its weight and a score for each feasible node (any integer type), or one for all.
     `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE, or UNSEEN. `names` need not be a
     list: most trails are never read, and names are looked up only then.
     """

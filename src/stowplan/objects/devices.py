@@ -6,6 +6,8 @@ import msgspec
 
 from stowplan.objects.meta import Object
 
+IMPLICIT = "deviceclass.resource.kubernetes.io/"  # with a class's name: the extended resource it always stands for
+
 
 class DeviceClassSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     extended_resource_name: str | None = None

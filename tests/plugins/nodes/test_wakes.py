@@ -29,7 +29,9 @@ PLAIN = a_pod("mine")
         pytest.param("NodeAffinity", {"Node": "Add UpdateNodeLabel"}, id="NodeAffinity"),
         pytest.param("NodePorts", {"Pod": "Delete", "Node": "Add"}, id="NodePorts"),
         pytest.param(
-            "NodeResourcesFit", {"Pod": "Delete UpdatePodScaleDown", "Node": "Add UpdateNodeAllocatable"}, id="fit"
+            "NodeResourcesFit",
+            {"Pod": "Delete UpdatePodScaleDown", "Node": "Add UpdateNodeAllocatable", "DeviceClass": "Add Update"},
+            id="fit",
         ),
         pytest.param(
             "PodTopologySpread",
@@ -91,7 +93,7 @@ def helps(plugin: str, resource: str, pod: Any, old: Any, new: Any) -> bool:
             "PodTopologySpread", SPREAD_OUT, a_node(labels={"zone": "1"}), None, True, id="a node of a zone goes"
         ),
         pytest.param("PodTopologySpread", SPREAD_OUT, *[a_node(labels={"zone": "1"})] * 2, False, id="its zone stays"),
-        pytest.param("InterPodAffinity", AWAY, a_node(), a_node(labels={"zone": "1"}), True, id="a node gets a zone"),
+        pytest.param("InterPodAffinity", AWAY, a_node(), a_node(labels={"zone": "1"}), False, id="a node gets a zone"),
         pytest.param("InterPodAffinity", AWAY, *[a_node(labels={"zone": "1"})] * 2, False, id="a node keeps its zone"),
         pytest.param("NodeName", PLAIN, None, a_node(), True, id="any node comes"),
     ],

@@ -21,6 +21,7 @@ from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
 from stowplan.objects.disruption import Budgets, importance, started
+from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -50,7 +51,10 @@ class DefaultPreemption:
         if not found:
             hopeless = f"preemption: {refusals.message(len(decision.trail.names))}"
             return PostFilterResult((hopeless,), breaks_promise=True)
-        left = evaluator.consulted(found)
+        try:
+            left = evaluator.consulted(found)
+        except PluginError as error:
+            return PostFilterResult((f"preemption: {error.problem}",))
         if not left:
             return PostFilterResult((f"preemption: {NO_CANDIDATE}",))
         return PostFilterResult(candidate=best(left)[0])

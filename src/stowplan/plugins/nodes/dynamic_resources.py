@@ -14,12 +14,12 @@ import numpy as np
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
+from stowplan.objects import devices
 from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pods import Pod
 
 NAME = "DynamicResources"
 NOT_SUPPORTED = "not supported by this scheduler: pod needs dynamic resource claims"
-IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 
 class DynamicResources:
@@ -62,6 +62,8 @@ def refusal(pod: Pod, cluster: Cluster) -> Refuse | None:
     classes = cluster.every(DeviceClass)
     if not classes:
         return None
-    backed = {each.spec.extended_resource_name for each in classes.values()} | {IMPLICIT + name for name in classes}
+    backed = {each.spec.extended_resource_name for each in classes.values()} | {
+        devices.IMPLICIT + name for name in classes
+    }
     needed = sorted(name for name, amount in pod.request.items() if amount and name in backed)
     return Refuse((f"{NOT_SUPPORTED} for {' '.join(needed)}",), resolvable=False) if needed else None

@@ -6,7 +6,7 @@ which the incoming pod matches. Both are counted by the columns, so a decision o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -88,21 +88,39 @@ class InterPodAffinity:
         yield Wake("Node", ("Add", "UpdateNodeLabel"), hint="node_matters")
 
     def pod_matters(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """Namespaces are taken by name only here; a term that picks them by label is always worth a try."""
-        if new is not None and new.uid == pod.uid:
+        """Did the pod itself change, one come that it wants near, or one go that it (or who it) keeps away from?
+
+        Namespaces are taken by name only here; a term that picks them by label is always worth a try.
+        """
+        if old is not None and new is not None and new.uid == pod.uid:
             return True
-        others = [other for other in (old, new) if other is not None]
-        mine = (*pod.shape.required_affinity, *pod.shape.required_anti_affinity)
-        about_others = any(_may_match(term, other) for term in mine for other in others)
-        return about_others or any(_may_match(t, pod) for other in others for t in other.shape.required_anti_affinity)
+        near, apart = pod.shape.required_affinity, pod.shape.required_anti_affinity
+        if new is not None:
+            stays_away = old is not None and any(_may_match(t, old) and not _may_match(t, new) for t in apart)
+            return stays_away or (_may_match_all(near, new) and not (old is not None and _may_match_all(near, old)))
+        if old is None:
+            return False
+        return any(_may_match(t, old) for t in apart) or any(
+            _may_match(t, pod) for t in old.shape.required_anti_affinity
+        )
 
     def node_matters(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        terms = (*pod.shape.required_affinity, *pod.shape.required_anti_affinity)
-        if new is None or not all(term.topology_key in new.labels for term in pod.shape.required_affinity):
+        """Did a node join a domain that the pod may want, or leave one that it may have to avoid?"""
+        if new is None:
             return False
-        if old is None or not terms:
-            return True
-        return any(old.labels.get(term.topology_key) != new.labels.get(term.topology_key) for term in terms)
+        near, apart = pod.shape.required_affinity, pod.shape.required_anti_affinity
+        if old is None:
+            return bool(apart) or any(term.topology_key in new.labels for term in near)
+        joined = any(_moved(old, new, t.topology_key) and t.topology_key in new.labels for t in near)
+        return joined or any(_moved(old, new, t.topology_key) and t.topology_key in old.labels for t in apart)
+
+
+def _moved(old: Node, new: Node, key: str) -> bool:
+    return old.labels.get(key) != new.labels.get(key)
+
+
+def _may_match_all(terms: Sequence[Term], other: Pod) -> bool:
+    return bool(terms) and all(_may_match(term, other) for term in terms)
 
 
 def _may_match(term: Term, other: Pod) -> bool:

@@ -26,12 +26,15 @@ class NodeDeclaredFeatures:
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeDeclaredFeature"), hint="declares_them")
-        yield Wake("Pod", ("Update",), own=True)
+        yield Wake("Pod", ("Update",), hint="needs_others", own=True)
 
     def declares_them(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         needed = needed_features(pod)
         had = old is not None and needed <= set(old.status.declared_features)
         return new is not None and not had and needed <= set(new.status.declared_features)
+
+    def needs_others(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+        return old is None or new is None or needed_features(old) != needed_features(new)
 
 
 def needed_features(pod: Pod) -> frozenset[str]:

@@ -17,7 +17,7 @@ from stowplan.columns.views import Nodes
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import percent, rounded
 from stowplan.framework.verdict import Reject
-from stowplan.objects import quantity, requests
+from stowplan.objects import devices, quantity, requests
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
@@ -113,6 +113,7 @@ class NodeResourcesFit:
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Delete", "UpdatePodScaleDown"), hint="freed_something")
         yield Wake("Node", ("Add", "UpdateNodeAllocatable"), hint="has_room")
+        yield Wake("DeviceClass", ("Add", "Update"), hint="stands_for_it")
 
     def freed_something(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
         """A pod left its node, this pod itself shrank, or another gave back something this one wants."""
@@ -124,6 +125,13 @@ class NodeResourcesFit:
             return False
         before, after = requests.running(old), requests.running(new)
         return any(before.get(name, 0) > after.get(name, 0) for name, wanted in pod.request.items() if wanted)
+
+    def stands_for_it(self, pod: Pod, old: devices.DeviceClass | None, new: devices.DeviceClass | None) -> bool:
+        """Does a class of devices now stand for a resource that the pod asks for?"""
+        if new is None or (old is not None and old.spec.extended_resource_name == new.spec.extended_resource_name):
+            return False
+        names = {new.spec.extended_resource_name, f"{devices.IMPLICIT}{new.name}" if old is None else None}
+        return any(name in pod.request for name in names if name)
 
     def has_room(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         """Would the pod fit on the node if it were empty, and did the node grow in something it wants?"""

@@ -118,7 +118,7 @@ class PodTopologySpread:
         yield Wake("Node", ("Add", "Delete", "UpdateNodeLabel", "UpdateNodeTaint"), hint="node_counts")
 
     def pod_counts(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """Is it the pod itself, or one of its namespace that a hard constraint selects (before or after)?"""
+        """Is it the pod itself, or one of its namespace that a hard constraint selects since then, or no longer?"""
         if new is not None and new.uid == pod.uid:
             return True
         others = [other for other in (old, new) if other is not None and other.namespace == pod.namespace]
@@ -126,7 +126,7 @@ class PodTopologySpread:
         if not hard:  # rejected by default constraints, whose selector is not known here
             return bool(others)
         chosen = [_own_selector(each, pod) for each in hard]
-        return any(selectors.matches(selector, other.labels) for selector in chosen for other in others)
+        return any(sum(selectors.matches(selector, other.labels) for other in others) == 1 for selector in chosen)
 
     def node_counts(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         """Does a node with all topology keys come, go or change its domain?"""

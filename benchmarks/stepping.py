@@ -1,0 +1,236 @@
+"""What the engine adds to a decision: queue, reserving, binding, messages. All sides of a comparison run by turns.
+
+    engine-step      one `step` against the bare decision and the pod assumed: in yardstick passes more
+    engine-pending   a pod's whole way through the engine, beside 20,000 pods that have no place and beside none
+    engine-group     a group of 1,000 of which the last finds no node, against one that fits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks import making, workload
+from benchmarks.figures import Comparison
+from benchmarks.race import Lane, race
+from benchmarks.workload import CreateNodes, Template
+from benchmarks.yardstick import Yardstick
+from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster
+from stowplan.engine.placing import assumed
+from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.interfaces import Group
+from stowplan.framework.profile import Bound, Profile
+from stowplan.objects.actions import Action, Bind
+from stowplan.objects.changes import Gone, Put, Result
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+
+NODES, PENDING, GROUP, BATCH = 5000, 20_000, 1000, 50
+NAMES = ("engine-step", "engine-pending", "engine-group")
+
+
+def run(name: str, profile: Profile, rounds: int) -> Comparison:
+    return {"engine-step": _step, "engine-pending": _pending, "engine-group": _group}[name](profile, rounds)
+
+
+class Stage:
+    """An engine with 5,000 nodes, and an API server that does whatever it is asked."""
+
+    def __init__(self, profile: Profile, nodes: Iterator[Node] | None = None) -> None:
+        self.scheduler = Scheduler({profile.scheduler_name: profile}, np.random.default_rng(0))
+        self.now = 0.0
+        for node in nodes or _nodes():
+            self.scheduler.handle(Put(node), self.now)
+
+    def submit(self, pod: Pod) -> None:
+        self.scheduler.handle(Put(pod), self.now)
+
+    def step(self) -> list[Action]:
+        self.now += 0.001
+        return self.scheduler.step(self.now)
+
+    def answer(self, actions: list[Action], pods: dict[str, Pod]) -> list[Pod]:
+        """The server binds pods and says so; the pods as they are then."""
+        bound = []
+        for action in actions:
+            if isinstance(action, Bind):
+                bound.append(assumed(pods[action.pod.uid], action.node_name))
+                self.scheduler.handle(Put(bound[-1]), self.now)
+                self.scheduler.handle(Result(action.id), self.now)
+        return bound
+
+    def remove(self, pods: list[Pod]) -> None:
+        for pod in pods:
+            self.scheduler.handle(Gone(pod), self.now)
+
+
+# -- one step
+
+
+def _step(profile: Profile, rounds: int) -> Comparison:
+    pods = _endless({"containers": [_container()]})
+    stage, state = Stage(profile), ClusterState()
+    for node in _nodes():
+        state.apply(Put(node))
+    generator = np.random.default_rng(0)
+
+    def bare() -> tuple[float, int]:
+        seconds = 0.0
+        for pod in (next(pods) for _ in range(BATCH)):
+            start = perf_counter()
+            decision = schedule_one(pod, state, profile, generator, gate=False)
+            assert decision.node is not None
+            state.add_pod(pod, decision.node)
+            seconds += perf_counter() - start
+        return seconds, BATCH
+
+    def stepped() -> tuple[float, int]:
+        seconds = 0.0
+        for pod in (next(pods) for _ in range(BATCH)):
+            stage.submit(pod)
+            start = perf_counter()
+            actions = stage.step()
+            seconds += perf_counter() - start
+            stage.answer(actions, {pod.uid: pod})
+        return seconds, BATCH
+
+    lanes = [Lane(bare, Yardstick(state)), Lane(stepped, Yardstick(state))]
+    race(lanes, rounds)
+    more = median(_differences(*lanes))
+    return _comparison(
+        "engine-step", "one step", lanes, f"{more:.2f} yardsticks more than the bare decision", yardsticks=more
+    )  # fmt: skip
+
+
+def _differences(bare: Lane, stepped: Lane) -> Iterator[float]:
+    return ((mine - its) / one for its, mine, one in zip(bare.costs, stepped.costs, stepped.passes, strict=True))
+
+
+# -- many that wait
+
+
+def _pending(profile: Profile, rounds: int) -> Comparison:
+    alone, crowded = Stage(profile), Stage(profile)
+    for pod in _some(PENDING, {"containers": [_container(cpu="64")]}):
+        crowded.submit(pod)
+    for _ in range(PENDING):
+        crowded.step()
+    pods = _endless({"containers": [_container()]})
+
+    def through(stage: Stage) -> tuple[float, int]:
+        seconds, gone = 0.0, []
+        for pod in (next(pods) for _ in range(BATCH)):
+            start = perf_counter()
+            stage.submit(pod)
+            gone += stage.answer(stage.step(), {pod.uid: pod})
+            seconds += perf_counter() - start
+        assert len(gone) == BATCH
+        return seconds, BATCH
+
+    yardstick = Yardstick(alone.scheduler.state)
+    lanes = [Lane(lambda: through(alone), yardstick), Lane(lambda: through(crowded), yardstick)]
+    race(lanes, rounds)
+    return _comparison("engine-pending", f"{PENDING:,} pods without a place", lanes, "against none")
+
+
+# -- groups
+
+
+class Gang:
+    """All pods with the label `gang` are one group."""
+
+    def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:  # noqa: ARG002
+        return Group(pod.labels["gang"], GROUP) if "gang" in pod.labels else None
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+
+def _group(profile: Profile, rounds: int) -> Comparison:
+    points = {**profile.points, "postBind": (Bound("Gang", Gang()),)}
+    with_gangs = Profile(profile.scheduler_name, points)
+    lanes = []
+    for room in (GROUP, GROUP - 1):
+        stage = Stage(with_gangs, _with_pool(room))
+        lanes.append(Lane(_whole_group(stage, fits=room == GROUP), Yardstick(stage.scheduler.state)))
+    race(lanes, max(rounds // 4, 3))
+    return _comparison("engine-group", f"a group of {GROUP:,} that does not fit", lanes, "against one that does")
+
+
+def _whole_group(stage: Stage, *, fits: bool) -> Any:
+    spec = {"containers": [_container(cpu="3")], "nodeSelector": {"pool": "of-the-group"}}
+    numbers = count()
+
+    def batch() -> tuple[float, int]:
+        name = f"gang-{next(numbers)}"
+        pods = list(_some(GROUP, spec, {"gang": name}, prefix=name))
+        for pod in pods:
+            stage.submit(pod)
+        start = perf_counter()
+        actions = stage.step()
+        seconds = perf_counter() - start
+        assert sum(isinstance(action, Bind) for action in actions) == (GROUP if fits else 0)
+        stage.answer(actions, {pod.uid: pod for pod in pods})
+        stage.remove(pods)
+        return seconds, 1
+
+    return batch
+
+
+def _with_pool(size: int) -> Iterator[Node]:
+    """The first so many nodes are labelled for the group, each with room for one of its pods."""
+    plan = next(step for step in workload.every()["basic"].workload_template if isinstance(step, CreateNodes))
+    for at, node in enumerate(making.nodes(plan, NODES)):
+        if at < size:
+            node.metadata.labels["pool"] = "of-the-group"
+        yield node
+
+
+# -- pods and nodes
+
+
+def _nodes() -> Iterator[Node]:
+    plan = next(step for step in workload.every()["basic"].workload_template if isinstance(step, CreateNodes))
+    return iter(making.nodes(plan, NODES))
+
+
+def _container(cpu: str = "100m") -> Template:
+    return {"name": "main", "image": "registry.example/main:1", "resources": {"requests": {"cpu": cpu}}}
+
+
+def _some(
+    number: int, spec: Template, labels: dict[str, str] | None = None, prefix: str = "some"
+) -> Iterator[Pod]:  # fmt: skip
+    template = {"metadata": {"name": "pod", "labels": labels or {}}, "spec": spec}
+    return iter(making.pods([template], number, "default", prefix))
+
+
+def _endless(spec: Template) -> Iterator[Pod]:
+    for number in count():
+        yield from _some(1000, spec, prefix=f"lot{number}")
+
+
+def _comparison(
+    name: str, case: str, lanes: list[Lane], note: str, yardsticks: float | None = None
+) -> Comparison:  # fmt: skip
+    against, value = lanes
+    return Comparison(
+        workload=name,
+        case=case,
+        nodes=NODES,
+        pods=BATCH,
+        unit="µs",
+        value=value.microseconds,
+        against=against.microseconds,
+        ratio=value.ratio_to(against),
+        yardsticks=yardsticks if yardsticks is not None else value.yardsticks,
+        pods_per_s=value.decisions / value.seconds,
+        note=note,
+    )

@@ -1,0 +1,85 @@
+"""Rows of a table: objects that are there, pods that are rejected, what happens, and which of them are queued again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stowplan.engine.unit import Stage
+from stowplan.framework.profile import Profile
+from stowplan.objects.changes import Gone
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
+from tests.builders import REQUIRED, a_profile
+from tests.engine.situations.hands import where
+from tests.world import World
+
+NOT_READY = "node.kubernetes.io/not-ready:NoSchedule"
+
+
+def enabling(plugins: str) -> dict[str, Profile]:
+    """A profile of these plugins (by name, with spaces between), at every point they have; all if none is named."""
+    if not plugins:
+        return {"default-scheduler": a_profile()}
+    enabled = [{"name": name} for name in ("PrioritySort", "DefaultBinder", *plugins.split())]
+    multi_point = {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
+    return {"default-scheduler": a_profile({"profiles": [{"plugins": multi_point}]})}
+
+
+def rejected(plugins: str, there: Iterable[Object], pods: Iterable[Pod]) -> World:
+    """A world in which all these pods were tried once, in vain."""
+    world = World(profiles=enabling(plugins), initial_backoff=0, max_backoff=0)
+    world.submit(*there)
+    world.submit(*pods)
+    world.run()
+    assert {pod.name: where(world, pod.name) for pod in pods} == {pod.name: Stage.UNSCHEDULABLE for pod in pods}
+    return world
+
+
+def queued_again(world: World, pods: Iterable[Pod], happens: Iterable[Object | Gone]) -> set[str]:
+    """Who is to be tried after all this: put objects, or gone ones."""
+    for each in happens:
+        if isinstance(each, Gone):
+            world.delete(each.object)
+        else:
+            world.submit(each)
+    stages = {pod.name: where(world, pod.name) for pod in pods}
+    assert set(stages.values()) <= {Stage.ACTIVE, Stage.UNSCHEDULABLE}
+    return {name for name, stage in stages.items() if stage is Stage.ACTIVE}
+
+
+# -- wishes of pods
+
+
+def in_group(value: str) -> dict[str, Any]:
+    """On nodes whose label `group` is this."""
+    term = {"matchExpressions": [{"key": "group", "operator": "In", "values": [value]}]}
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
+
+
+def called(name: str) -> dict[str, Any]:
+    """On the node of this name."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
+
+
+def _near(label: str, key: str) -> dict[str, Any]:
+    selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
+    return {REQUIRED: [{"topologyKey": key, "labelSelector": selector}]}
+
+
+def near(label: str, key: str, **others: Any) -> dict[str, Any]:
+    """Where pods with this label are."""
+    return {"affinity": {"podAffinity": _near(label, key), **others.get("affinity", {})}}
+
+
+def away(label: str, key: str) -> dict[str, Any]:
+    """Where no pods with this label are."""
+    return {"affinity": {"podAntiAffinity": _near(label, key)}}
+
+
+def spread(label: str, key: str, domains: int | None = None) -> dict[str, Any]:
+    """Evenly with pods that have this label, over so many domains at least."""
+    selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    return {"topologySpreadConstraints": [{**constraint, "minDomains": domains}]}

@@ -1,0 +1,306 @@
+"""The node that a pod was promised: when its status names one, when it no longer does, and who must respect it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from stowplan.columns.views import Nodes
+from stowplan.engine.placing import Step
+from stowplan.engine.unit import Stage
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import Reject
+from stowplan.objects.actions import Evict, Nominate, Patch
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from tests.builders import a_node, a_pod
+from tests.engine.policies import profiles
+from tests.engine.situations.hands import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
+from tests.world import World
+
+
+def nominated(world: World, name: str) -> str:
+    """As the pod's status says; and the scheduler must not think otherwise."""
+    said = world.pod(name).nominated_node
+    assert world.scheduler.state.nomination(uid(name)) == said
+    return said
+
+
+def cleared(world: World) -> None:
+    """Those that were told to go are gone."""
+    world.delete(*(pod for pod in world.pods() if pod.terminating))
+
+
+# -- set, and cleared again
+
+
+def preempting(cpu: int, low: Iterable[int], medium: int, *nodes: Node, **at: Any) -> World:
+    """Medium has just preempted low ones, which are on their way out."""
+    named = profiles(**at)
+    world = World(nodes=[a_node("node", cpu=cpu), *nodes], profiles=named, graceful=True)
+    world.submit(*(a_pod(f"low-{number}", cpu=each, priority=LOW) for number, each in enumerate(low)))
+    world.run()
+    assert set(world.bindings.values()) == {"node"}
+    world.submit(a_pod("medium", cpu=medium, priority=MEDIUM))
+    world.run()
+    assert where(world, "medium") is Stage.UNSCHEDULABLE and nominated(world, "medium") == "node"
+    return world
+
+
+def test_cleared_when_a_more_important_pod_preempts_on_that_node() -> None:
+    world = preempting(5, [1, 1, 1, 1], 3)
+    world.submit(a_pod("high", cpu=4, priority=HIGH))
+    world.run()
+    assert nominated(world, "high") == "node" and nominated(world, "medium") == ""
+    cleared(world)
+    world.advance(60)
+    assert where(world, "high") == "node" and nominated(world, "medium") == ""
+    assert where(world, "medium") is Stage.UNSCHEDULABLE
+
+
+def test_cleared_and_tried_again_at_once_for_there_may_be_another_place() -> None:
+    """Not only when a victim is gone: its nomination going is what wakes the pod itself."""
+    world = preempting(4, [2, 2], 2)
+    world.submit(a_pod("other", cpu=4, priority=LOW + 50, node="node2"), a_node("node2", cpu=4))
+    world.run()
+    assert where(world, "medium") is Stage.UNSCHEDULABLE and nominated(world, "medium") == "node"
+    world.submit(a_pod("high", cpu=4, priority=HIGH))
+    world.run()
+    assert nominated(world, "high") == "node" and world.pod("other").terminating
+    assert nominated(world, "medium") == "node2"
+
+
+def test_cleared_when_a_more_important_pod_takes_the_room_without_preempting() -> None:
+    world = preempting(2, [1], 2)
+    world.submit(a_pod("high", cpu=1, priority=HIGH))
+    world.run()
+    assert where(world, "high") == "node" and nominated(world, "medium") == "node", "not tried again yet"
+    cleared(world)
+    world.run()
+    assert where(world, "medium") is Stage.UNSCHEDULABLE and nominated(world, "medium") == ""
+
+
+def test_cleared_when_no_node_is_left() -> None:
+    world = preempting(1, [1], 1)
+    world.delete(a_node("node"))
+    cleared(world)
+    world.run()
+    assert nominated(world, "medium") == ""
+    assert where(world, "medium") is Stage.BACKOFF and reason(world, "medium") == "Unschedulable"
+    assert world.said("medium", "FailedScheduling")[-1] == "no nodes available to schedule pods"
+
+
+def test_cleared_when_eviction_cannot_help_on_the_nodes_that_are_left() -> None:
+    world = preempting(1, [1], 1, a_node("tainted", cpu=1, taints=["tainted=true:NoSchedule"]))
+    world.delete(a_node("node"))
+    cleared(world)
+    world.run()
+    assert nominated(world, "medium") == "" and where(world, "medium") is Stage.UNSCHEDULABLE
+
+
+def test_cleared_when_the_pod_fails_at_pre_bind() -> None:
+    def pre_bind(pod: Pod, *_: Any) -> tuple[()]:
+        if pod.name == "medium":
+            raise KeyError("oops")
+        return ()
+
+    world = preempting(1, [1], 1, preBind=[Asked(pre_bind=pre_bind)])
+    cleared(world)
+    world.run()
+    assert nominated(world, "medium") == "" and where(world, "medium") is Stage.BACKOFF
+
+
+def test_cleared_by_the_binding() -> None:
+    world = World(nodes=["node"])
+    world.submit(a_pod("web", cpu=4, nominated="node"))
+    world.run()
+    assert world.bindings == {"web": "node"} and nominated(world, "web") == ""
+
+
+def test_set_when_room_is_made() -> None:
+    world = World(nodes=["node"])
+    world.submit(a_pod("victim", cpu=4, priority=1, node="node"))
+    held = Held(world, Evict)
+    world.submit(a_pod("preemptor", cpu=2, priority=100))
+    world.run()
+    assert where(world, "preemptor") is Stage.UNSCHEDULABLE and nominated(world, "preemptor") == "node"
+    held.let_go()
+    world.run()
+    assert world.bindings == {"preemptor": "node"}
+
+
+def test_changed_when_room_is_made_elsewhere() -> None:
+    world = World(nodes=["node", "node2"])
+    world.submit(*(a_pod(f"victim-{number}", cpu=2, priority=1, node="node") for number in (1, 2)))
+    world.submit(a_pod("victim-3", cpu=3, priority=1, node="node2"))
+    held = Held(world, Evict)
+    world.submit(a_pod("preemptor", cpu=4, priority=100, nominated="node"))
+    world.run()
+    assert held.names() == ["victim-3"], "one victim is better than two"
+    assert where(world, "preemptor") is Stage.UNSCHEDULABLE and nominated(world, "preemptor") == "node2"
+    held.let_go()
+    world.run()
+    assert where(world, "preemptor") == "node2"
+
+
+# -- who must respect it
+
+
+def test_a_promise_that_cannot_be_kept_is_broken_at_once() -> None:
+    world = World(nodes=["node"])
+    world.submit(a_pod("too-big", cpu=5, priority=1, nominated="node"))
+    world.submit(a_pod("fits", cpu=3, priority=1))
+    world.run()
+    assert where(world, "too-big") is Stage.UNSCHEDULABLE and nominated(world, "too-big") == ""
+    assert world.bindings == {"fits": "node"}
+
+
+def test_a_promise_is_nothing_to_a_more_important_pod() -> None:
+    world = World(nodes=["node"])
+    world.submit(a_pod("low", cpu=4, priority=1, nominated="node"))
+    world.submit(a_pod("high", cpu=4, priority=100))
+    world.run()
+    assert world.bindings == {"high": "node"}
+    assert where(world, "low") is Stage.UNSCHEDULABLE and nominated(world, "low") == ""
+
+
+@pytest.mark.parametrize(
+    ("taken", "node"),
+    [
+        pytest.param("node-2", "node-1", id="there is room: the promised node"),
+        pytest.param("node-1", "node-2", id="there is none: another node"),
+    ],
+)
+def test_the_promised_node_is_looked_at_first(taken: str, node: str) -> None:
+    world = World(nodes=[a_node(name, cpu="500m", memory=500, pods=32) for name in ("node-1", "node-2")])
+    world.submit(a_pod("low", cpu="100m", priority=LOW, node=taken))
+    world.submit(a_pod("preemptor", cpu="500m", priority=HIGH, nominated="node-1"))
+    world.run()
+    assert where(world, "preemptor") == node
+    looked_at = dict(world.explain("preemptor").trail.rejections())
+    assert set(looked_at) == ({"node-1"} if node == "node-1" else {"node-1", "node-2"})
+
+
+def test_the_promised_node_is_taken_though_another_is_better() -> None:
+    world = World(nodes=[a_node("small", cpu=1), a_node("large", cpu=64)])
+    world.submit(a_pod("web", cpu="500m", nominated="small"), a_pod("other", cpu="500m"))
+    world.run()
+    assert world.bindings == {"web": "small", "other": "large"}
+
+
+# -- pods for which a promise leaves no room
+
+
+def promised() -> World:
+    """Mid waits for low to go; beside the room promised to it there is none for small, which would fit otherwise."""
+    world = World(nodes=[a_node("node", memory=32)], graceful=True)
+    world.submit(a_pod("low", memory=10, priority=LOW))
+    world.run()
+    world.submit(a_pod("mid", memory=25, priority=MEDIUM))
+    world.run()
+    assert nominated(world, "mid") == "node" and world.pod("low").terminating
+    world.submit(a_pod("small", memory=20, priority=LOW))
+    world.run()
+    assert where(world, "small") is Stage.UNSCHEDULABLE
+    return world
+
+
+def test_woken_when_the_promised_pod_goes() -> None:
+    world = promised()
+    world.delete(world.pod("mid"))
+    assert where(world, "small") is Stage.BACKOFF
+    world.run()
+    assert where(world, "small") == "node"
+
+
+def test_woken_when_the_promise_is_taken_back() -> None:
+    world = promised()
+    world.submit(a_pod("mid", memory=25, priority=MEDIUM))
+    assert where(world, "small") is Stage.BACKOFF
+    world.run()
+    assert where(world, "small") == "node"
+
+
+def test_woken_when_a_more_important_pod_makes_the_promise_void() -> None:
+    world = promised()
+    world.submit(a_pod("high", memory=10, priority=HIGH))
+    world.run()
+    assert where(world, "high") == "node" and where(world, "small") is Stage.UNSCHEDULABLE
+    cleared(world)
+    world.advance(60)
+    assert where(world, "mid") is Stage.UNSCHEDULABLE and nominated(world, "mid") == ""
+    assert where(world, "small") == "node"
+
+
+def test_a_promise_taken_back_is_nothing_to_a_more_important_pod() -> None:
+    world = promised()
+    world.submit(a_pod("huge", memory=30, priority=HIGH, preemptionPolicy="Never"))
+    world.run()
+    assert where(world, "huge") is Stage.UNSCHEDULABLE
+    world.delete(world.pod("mid"))
+    assert where(world, "huge") is Stage.UNSCHEDULABLE and where(world, "small") is Stage.BACKOFF
+
+
+# -- announced before a binding that takes a while
+
+
+@pytest.mark.parametrize(
+    ("at", "step"),
+    [
+        pytest.param(
+            {"preBind": Asked(pre_bind=[Patch(kind="ConfigMap", key="default/x", body={})])},
+            Step.PRE_BINDING,
+            id="a pre-bind has something to do",
+        ),
+        pytest.param({"permit": Asked(permit=600.0)}, Step.WAITING, id="a permit makes the pod wait"),
+        pytest.param({"permit": Asked(permit=None)}, None, id="a permit lets it go on"),
+        pytest.param({}, None, id="nobody has anything to do"),
+    ],
+)
+def test_where_a_pod_is_about_to_go_is_announced_if_it_takes_a_while(at: dict[str, Asked], step: Step | None) -> None:
+    seen: list[str] = []
+    after = Asked("After", post_bind=lambda pod, *_: seen.append(world.pod(pod.name).nominated_node))
+    named = profiles(postBind=[after], **{point: [plugin] for point, plugin in at.items()})
+    world: World = World(nodes=[f"n{number}" for number in range(10)], profiles=named)
+    held = Held(world, Patch)
+    world.submit(a_pod("web"))
+    world.run()
+    if step is None:
+        assert list(world.bindings) == ["web"] and not of(world, Nominate)
+    else:
+        placing = world.scheduler.placings[uid("web")]
+        assert placing.step is step and not world.bindings
+        assert world.pod("web").nominated_node == placing.node_name
+        assert held.actions == [] or world.actions.index(of(world, Nominate)[0]) < world.actions.index(held.actions[0])
+        held.let_go()
+        world.allow(uid("web"), "Asked")
+        assert list(world.bindings) == ["web"]
+    assert world.pod("web").nominated_node == "" and seen == [""]
+
+
+# -- one update of a node, two things in it
+
+
+class FirstTaint:
+    """Keeps pods off nodes with taints, and registered for changes of taints only."""
+
+    def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
+        return [Reject(nodes.taints.where(bool), "tainted")]
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("UpdateNodeTaint",))
+
+
+def test_an_update_of_a_node_is_as_many_happenings_as_things_that_changed() -> None:
+    world = World(nodes=[a_node("a", taints=["closed:NoSchedule"])], profiles=only(filter=[FirstTaint()]))
+    world.submit(a_pod("web"))
+    world.run()
+    assert where(world, "web") is Stage.UNSCHEDULABLE
+    world.submit(a_node("a", labels={"foo": "bar"}, taints=["closed:NoSchedule"]))
+    assert where(world, "web") is Stage.UNSCHEDULABLE, "it did not register for labels"
+    world.submit(a_node("a", labels={"foo": "baz"}))
+    assert where(world, "web") is Stage.BACKOFF
+    world.run()
+    assert world.bindings == {"web": "a"}

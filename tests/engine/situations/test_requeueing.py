@@ -1,0 +1,153 @@
+"""Back into the queue: by what happens to other objects, after failures, and early if there is nothing else to do.
+
+What each built-in plugin is woken by is in the tables of `test_requeueing_nodes.py`, `_pods.py` and `_volumes.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stowplan.columns.views import Nodes
+from stowplan.engine.placing import Step
+from stowplan.engine.unit import Stage
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import Reject
+from stowplan.objects.actions import Bind, PodRef
+from stowplan.objects.changes import Gone
+from stowplan.objects.meta import Object, ObjectMeta
+from stowplan.objects.pods import Pod
+from tests.builders import a_node, a_pod
+from tests.engine.policies import profiles
+from tests.engine.situations.hands import Asked, attempts, of, only, rejectors, uid, where
+from tests.engine.situations.requeueing import away, called, in_group, queued_again, rejected, spread
+from tests.world import World
+
+ANTI = {"anti1": "anti1"}
+
+
+class Foo(Object, frozen=True):
+    """A kind that only a plugin knows."""
+
+
+class NeedsFoo:
+    """Refuses every node, and is woken by whatever happens to objects of its own kind."""
+
+    def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
+        return [Reject(np.ones(len(nodes), np.bool_), "always fail")]
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Foo", ("*",))
+
+
+def test_a_plugin_is_woken_by_a_kind_of_its_own() -> None:
+    world = World(nodes=["a"], profiles=profiles(filter=[NeedsFoo()]), initial_backoff=0, max_backoff=0)
+    world.submit(a_pod("web"))
+    world.run()
+    assert where(world, "web") is Stage.UNSCHEDULABLE and rejectors(world, "web") == {"NeedsFoo"}
+    foo = Foo(metadata=ObjectMeta(name="foo1", namespace="default"))
+    for tried in (1, 2):
+        assert attempts(world, "web") == tried
+        world.submit(foo) if tried == 1 else world.delete(foo)
+        assert where(world, "web") is Stage.ACTIVE
+        world.run()
+    assert where(world, "web") is Stage.UNSCHEDULABLE and attempts(world, "web") == 3
+
+
+def test_a_pod_that_could_not_be_bound_comes_back_without_anything_happening() -> None:
+    tries: list[str] = []
+
+    def bind(pod: Pod, node_name: str) -> Bind:
+        tries.append(node_name)
+        if len(tries) == 1:
+            raise KeyError("oops")
+        return Bind(pod=PodRef(pod.namespace, pod.name, pod.uid), node_name=node_name)
+
+    world = World(nodes=["a"], profiles=only(bind=[Asked(bind=bind)]))
+    world.submit(a_pod("web"))
+    world.run()
+    assert tries == ["a"] and where(world, "web") is Stage.BACKOFF
+    world.advance(1)
+    assert tries == ["a", "a"] and world.bindings == {"web": "a"} and len(of(world, Bind)) == 1
+
+
+class Slow:
+    """Makes every pod wait, and is woken by labels of nodes; counts how often it is asked whether that helps."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def permit(self, pod: Pod, *_: Any) -> float:
+        return 30.0
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("UpdateNodeLabel",), hint="helps")
+
+    def helps(self, pod: Pod, *_: Any) -> bool:
+        self.asked.append(pod.name)
+        return True
+
+
+def test_what_happened_while_a_pod_waited_counts_when_it_is_rejected() -> None:
+    plugin = Slow()
+    world = World(nodes=["a"], profiles=profiles(permit=[plugin]), initial_backoff=0, max_backoff=0)
+    world.submit(a_pod("pod-1"))
+    world.run()
+    world.submit(a_node("a", labels={"updated": ""}))
+    world.submit(a_pod("pod-2"))
+    world.run()
+    assert {where(world, "pod-1"), where(world, "pod-2")} == {Step.WAITING} and plugin.asked == []
+    world.reject(uid("pod-1"), "Slow", "go away")
+    assert where(world, "pod-1") is Stage.ACTIVE, "the node changed since it was tried"
+    world.allow(uid("pod-2"), "Slow")
+    world.run()
+    assert world.bindings == {"pod-2": "a"} and where(world, "pod-1") is Step.WAITING
+    assert plugin.asked == ["pod-1"]
+    world.reject(uid("pod-1"), "Slow", "go away")
+    assert where(world, "pod-1") is Stage.UNSCHEDULABLE, "nothing happened this time"
+
+
+def test_a_pod_that_backs_off_is_tried_at_once_if_there_is_nothing_else_to_do() -> None:
+    world = World(nodes=["a"], initial_backoff=1000, max_backoff=1000)
+    world.submit(a_pod("web", **in_group("b")))
+    world.run()
+    assert where(world, "web") is Stage.UNSCHEDULABLE
+    world.submit(a_node("b", labels={"group": "b"}))
+    assert where(world, "web") is Stage.BACKOFF
+    world.run()
+    assert world.bindings == {"web": "b"} and world.now == 0.0
+
+
+def test_a_plugin_that_narrows_the_search_is_heard_as_one_that_rejects() -> None:
+    nodes = [a_node("n", cpu=2, labels={"node": "n"}), a_node("m", cpu=2, labels={"node": "m", "zone": "z"})]
+    world = rejected("NodeAffinity NodeResourcesFit", nodes, [a_pod("pod1", cpu=4, **called("n"))])
+    assert rejectors(world, "pod1") == {"NodeAffinity", "NodeResourcesFit"}
+
+
+@pytest.mark.parametrize(
+    ("there", "happens"),
+    [
+        pytest.param([], [a_pod("other", labels=ANTI, schedulerName="another")], id="one comes"),
+        pytest.param(
+            [a_pod("other", schedulerName="another")],
+            [a_pod("other", labels=ANTI, schedulerName="another")],
+            id="one changes",
+        ),
+        pytest.param(
+            [a_pod("other", labels=ANTI, schedulerName="another")],
+            [Gone(a_pod("other", schedulerName="another"))],
+            id="one goes",
+        ),
+    ],
+)
+def test_a_pod_without_a_node_is_nobody_elses_business(there: list[Pod], happens: list[Object | Gone]) -> None:
+    nodes = [a_node("n", labels={"node": "n"}), a_pod("near", labels=ANTI, node="n"), *there]
+    waiting = [
+        a_pod("pod1", **away("anti1", "node")),
+        a_pod("pod2", labels={"key1": "val"}, **spread("key1", "missing", 2)),
+    ]
+    world = rejected("InterPodAffinity PodTopologySpread", nodes, waiting)
+    assert queued_again(world, waiting, happens) == set()

@@ -1,0 +1,477 @@
+"""Every edge of the drawing at the top of `engine/scheduler.py`, one test each, named after it: from, to, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from stowplan.columns.views import Cluster
+from stowplan.engine.placing import Step, assumed
+from stowplan.engine.unit import Stage
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.settings import Extender
+from stowplan.framework.verdict import Refuse, Reject
+from stowplan.objects.actions import Action, Ask, Bind, Patch, Read, SetCondition
+from stowplan.objects.changes import Result
+from stowplan.objects.pods import Pod
+from tests.builders import a_node, a_pod
+from tests.engine.policies import Notes, Patience, profiles
+from tests.world import World
+
+UID = "uid-of-default-web"
+FULL = "0/1 nodes are available: 1 Insufficient cpu."
+PATCH = Patch(kind="PersistentVolumeClaim", key="default/data", body={})
+EXTENDER = Extender(url_prefix="http://extender", filter_verb="filter", node_cache_capable=True)
+GATED = {"schedulingGates": [{"name": "quota"}]}
+
+
+def stage(world: World) -> Stage:
+    return world.scheduler.queue.units[UID].stage
+
+
+def step(world: World) -> Step:
+    return world.scheduler.placings[UID].step
+
+
+def no_answer(*kinds: type[Action]) -> Callable[[Action], Result | None]:
+    return lambda action: None if isinstance(action, kinds) else Result(action.id)
+
+
+def refused(kind: type[Action], status: int) -> Callable[[Action], Result | None]:
+    return lambda action: Result(action.id, status, "no") if isinstance(action, kind) else Result(action.id)
+
+
+def fine(action: Action) -> Result:
+    return Result(action.id)
+
+
+def of(world: World, kind: type[Action]) -> list[Any]:
+    return [action for action in world.actions if isinstance(action, kind)]
+
+
+def reason(world: World) -> str:
+    condition = world.pod("web").condition("PodScheduled")
+    assert condition is not None
+    return condition.reason
+
+
+def a_world(*plugins: Any, at: Iterable[str] = ("reserve", "permit", "preBind", "postBind"), **options: Any) -> World:
+    return World(nodes=[a_node("a", cpu=1)], profiles=profiles(**dict.fromkeys(at, plugins)), **options)
+
+
+# -- queued
+
+
+def test_submitted_to_active() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web"))
+    assert stage(world) is Stage.ACTIVE
+
+
+def test_submitted_to_gated() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web", **GATED))
+    world.run()
+    assert stage(world) is Stage.GATED and not world.actions
+
+
+def test_gated_to_active_when_its_gate_opens() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web", **GATED))
+    world.submit(a_pod("web"))
+    assert stage(world) is Stage.ACTIVE
+    world.run()
+    assert world.bindings == {"web": "a"}
+
+
+class Curfew:
+    """Open until a test closes it; a new node makes the gate be asked again."""
+
+    open = True
+
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
+        return None if self.open else Refuse(("too late",), resolvable=False)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("Add",))
+
+
+def test_unschedulable_to_gated_when_its_gate_closes() -> None:
+    curfew = Curfew()
+    world = a_world(curfew, at=["preEnqueue"])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    assert stage(world) is Stage.UNSCHEDULABLE
+    curfew.open = False
+    world.submit(a_node("b", cpu=4))
+    world.advance(60)
+    assert stage(world) is Stage.GATED
+    curfew.open = True
+    world.submit(a_node("c", cpu=4))
+    world.run()
+    assert "web" in world.bindings
+
+
+def test_unschedulable_to_backoff_when_woken_before_its_backoff_is_over() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    world.submit(a_node("a", cpu=1, labels={"of": "no help"}))
+    assert stage(world) is Stage.UNSCHEDULABLE
+    world.submit(a_node("b", cpu=4))
+    assert stage(world) is Stage.BACKOFF
+
+
+def test_unschedulable_to_active_when_woken_after_its_backoff() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.advance(2)
+    world.submit(a_node("b", cpu=4))
+    assert stage(world) is Stage.ACTIVE
+
+
+def test_unschedulable_to_active_after_five_minutes_anyway() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.advance(299)
+    assert len(world.said("web")) == 1
+    world.advance(2)
+    assert len(world.said("web")) == 2
+
+
+def test_backoff_to_active_when_it_is_over() -> None:
+    world = a_world(Notes("one", [], reserve=KeyError("oops")))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and world.scheduler.next_deadline() == pytest.approx(1.0)
+
+
+def test_backoff_to_deciding_early_when_nothing_is_active() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    world.submit(a_node("b", cpu=4))
+    assert stage(world) is Stage.BACKOFF and world.now == 0
+    world.run()
+    assert world.bindings == {"web": "b"}
+
+
+# -- deciding
+
+
+def test_deciding_to_unschedulable_when_there_is_no_node() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    assert stage(world) is Stage.UNSCHEDULABLE and reason(world) == "Unschedulable"
+    assert world.said("web", "FailedScheduling")[0].startswith(FULL)
+
+
+class Broken:
+    def filter(self, pod: Pod, nodes: Any) -> Iterable[Reject]:
+        raise KeyError("oops")
+
+
+def test_deciding_to_error_backoff_when_a_plugin_raises() -> None:
+    world = a_world(Broken(), at=["filter"])
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and reason(world) == "SchedulerError"
+    assert 'plugin "Broken" failed at filter' in world.said("web", "FailedScheduling")[0]
+
+
+def test_deciding_to_asking_when_an_extender_must_be_asked() -> None:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.answers = no_answer(Ask)
+    world.submit(a_pod("web"))
+    world.run()
+    (asked,) = of(world, Ask)
+    assert (asked.verb, set(asked.nodes), asked.deadline) == ("filter", {"a", "b"}, 5.0)
+    assert stage(world) is Stage.IN_FLIGHT and not world.scheduler.state.pods
+
+
+def test_asking_to_deciding_when_it_is_answered() -> None:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.extender = lambda ask: Result(ask.id, body={"NodeNames": ["b"], "FailedNodes": {"a": "too far"}})
+    world.submit(a_pod("web"))
+    world.run()
+    assert world.bindings == {"web": "b"}
+
+
+def test_asking_to_error_backoff_when_it_is_never_answered() -> None:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.answers = no_answer(Ask)
+    world.submit(a_pod("web"))
+    world.advance(5)
+    assert stage(world) is Stage.BACKOFF and reason(world) == "SchedulerError"
+    assert "no answer in time" in world.said("web", "FailedScheduling")[0]
+
+
+def test_deciding_to_reserved_to_bound() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web"))
+    world.run()
+    assert world.bindings == {"web": "a"}
+    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert not world.scheduler.queue.units and not world.scheduler.placings
+
+
+# -- reserved
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_reserved_to_unschedulable_when_refused(point: str) -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log), Notes("two", log, **{point: Refuse(("no",))}))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.UNSCHEDULABLE and reason(world) == "Unschedulable"
+    assert world.said("web") == ["0/1 nodes are available: 1 no."]
+    assert log[-2:] == ["two unreserve", "one unreserve"] and not world.scheduler.state.pods
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_reserved_to_error_backoff_when_a_plugin_raises(point: str) -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log), Notes("two", log, **{point: KeyError("oops")}))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and reason(world) == "SchedulerError"
+    assert f'plugin "two" failed at {point}' in world.said("web")[0]
+    assert log[-2:] == ["two unreserve", "one unreserve"] and not world.scheduler.state.pods
+
+
+def a_waiting_world(seconds: float = 60.0) -> World:
+    world = a_world(Patience(), at=["permit"])
+    world.submit(a_pod("web", cpu=1, labels={"patience": str(seconds)}))
+    world.run()
+    return world
+
+
+def test_reserved_to_waiting() -> None:
+    world = a_waiting_world()
+    assert step(world) is Step.WAITING and not of(world, Bind)
+    assert world.scheduler.next_deadline() == 60
+    assert world.pod("web").nominated_node == "a"
+
+
+def test_waiting_to_pre_binding_when_allowed() -> None:
+    world = a_world(Patience(), Notes("one", [], pre_bind=[PATCH]))
+    world.answers = no_answer(Patch)
+    world.submit(a_pod("web", labels={"patience": "60"}))
+    world.run()
+    world.allow(UID, "Patience")
+    assert step(world) is Step.PRE_BINDING
+
+
+def test_waiting_to_unschedulable_when_rejected() -> None:
+    world = a_waiting_world()
+    world.reject(UID, "Patience", "the others did not come")
+    assert stage(world) is Stage.UNSCHEDULABLE and not world.scheduler.state.pods
+    assert world.said("web") == ["0/1 nodes are available: 1 the others did not come."]
+    assert world.pod("web").nominated_node == ""
+
+
+def test_waiting_to_unschedulable_when_its_time_is_up() -> None:
+    world = a_waiting_world(90.0)
+    world.advance(89)
+    assert step(world) is Step.WAITING
+    world.advance(1)
+    assert stage(world) is Stage.UNSCHEDULABLE
+    late = "rejected due to timeout after waiting 1m30s at plugin Patience"
+    assert world.said("web") == [f"0/1 nodes are available: 1 {late}."]
+
+
+def test_waiting_to_error_backoff_when_preempted() -> None:
+    world = a_waiting_world()
+    world.submit(a_pod("big", cpu=1, priority=9))
+    world.advance(0.5)
+    assert world.bindings == {"big": "a"}
+    assert stage(world) is Stage.BACKOFF and world.pod("web").terminating is False
+    assert world.said("web", "Preempted") == [
+        "Preempted by pod uid-of-default-big on node a (in kube-scheduler memory)."
+    ]
+
+
+# -- pre-binding and binding
+
+
+def test_reserved_to_pre_binding() -> None:
+    world = a_world(Notes("one", [], pre_bind=[PATCH]))
+    world.answers = no_answer(Patch)
+    world.submit(a_pod("web"))
+    world.run()
+    assert step(world) is Step.PRE_BINDING and not of(world, Bind)
+    assert world.pod("web").nominated_node == "a"
+
+
+def test_pre_binding_to_error_backoff_when_a_plugin_raises() -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log, pre_bind=KeyError("oops")))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and log[-1] == "one unreserve"
+    assert 'plugin "one" failed at pre_bind' in world.said("web")[0]
+
+
+def test_pre_binding_to_error_backoff_when_an_action_fails() -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log, pre_bind=[PATCH]))
+    world.answers = refused(Patch, 500)
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and log[-1] == "one unreserve" and not world.scheduler.state.pods
+    assert world.pod("web").nominated_node == ""
+    world.answers = fine
+    world.advance(2)
+    assert world.bindings == {"web": "a"}
+
+
+def test_pre_binding_to_binding_when_all_actions_are_done() -> None:
+    world = a_world(Notes("one", [], pre_bind=[PATCH, PATCH]))
+    world.answers = no_answer(Patch, Bind)
+    world.submit(a_pod("web"))
+    world.run()
+    first, second = of(world, Patch)
+    world.answer(Result(first.id))
+    assert step(world) is Step.PRE_BINDING
+    world.answer(Result(second.id))
+    assert step(world) is Step.BINDING and len(of(world, Bind)) == 1
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+def test_binding_to_error_backoff_when_refused(status: int) -> None:
+    world = World(nodes=["a"])
+    world.answers = refused(Bind, status)
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and reason(world) == "SchedulerError" and not world.scheduler.state.pods
+    assert len(of(world, Read)) == (status == 409)
+    world.answers = fine
+    world.advance(0.9)
+    assert not world.bindings
+    world.advance(0.2)
+    assert world.bindings == {"web": "a"}
+
+
+def test_binding_to_error_backoff_when_never_answered() -> None:
+    world = World(nodes=["a"], answer_within=10)
+    world.answers = no_answer(Bind)
+    world.submit(a_pod("web"))
+    world.run()
+    assert step(world) is Step.BINDING
+    world.answers = fine
+    world.advance(10)
+    assert stage(world) is Stage.BACKOFF and len(of(world, Read)) == 1
+    world.advance(2)
+    assert world.bindings == {"web": "a"}
+
+
+def test_binding_to_bound_though_never_answered_when_the_server_shows_it() -> None:
+    world = World(nodes=["a"], answer_within=10)
+    world.answers = no_answer(Bind)
+    world.submit(a_pod("web"))
+    world.run()
+    world.submit(assumed(world.pod("web"), "a"))
+    world.advance(10)
+    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert not world.scheduler.placings and not of(world, SetCondition)
+
+
+# -- out, from everywhere
+
+
+def gated() -> World:
+    world = World(nodes=["a", "b"])
+    world.submit(a_pod("web", **GATED))
+    return world
+
+
+def active() -> World:
+    world = World(nodes=["a", "b"])
+    world.submit(a_pod("web", cpu=1))
+    return world
+
+
+def unschedulable() -> World:
+    world = World(nodes=[a_node("a", cpu=1), a_node("b", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    return world
+
+
+def in_backoff() -> World:
+    world = unschedulable()
+    world.submit(a_node("c", cpu=4))
+    return world
+
+
+def asking() -> World:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.answers = no_answer(Ask)
+    world.submit(a_pod("web", cpu=1))
+    world.run()
+    return world
+
+
+def waiting() -> World:
+    world = a_waiting_world()
+    world.submit(a_node("b"))
+    return world
+
+
+def pre_binding() -> World:
+    world = a_world(Notes("one", [], pre_bind=[PATCH]))
+    world.answers = no_answer(Patch)
+    world.submit(a_node("b"), a_pod("web", cpu=1))
+    world.run()
+    return world
+
+
+def binding() -> World:
+    world = World(nodes=["a", "b"])
+    world.answers = no_answer(Bind)
+    world.submit(a_pod("web", cpu=1))
+    world.run()
+    return world
+
+
+EVERYWHERE = [gated, active, unschedulable, in_backoff, asking, waiting, pre_binding, binding]
+
+
+def delete(world: World) -> None:
+    world.delete(world.pod("web"))
+
+
+def finish(world: World) -> None:
+    world.submit(a_pod("web", cpu=1, phase="Failed"))
+
+
+def let_somebody_else_bind(world: World) -> None:
+    ours = {placing.node_name for placing in world.scheduler.placings.values()}
+    world.submit(assumed(world.pod("web"), "b" if "a" in ours else "a"))
+
+
+def recreate(world: World) -> None:
+    world.delete(world.pod("web"))
+    world.submit(a_pod("web", uid="second", schedulerName="somebody-else"))
+
+
+@pytest.mark.parametrize("happens", [delete, finish, let_somebody_else_bind, recreate], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("begin", EVERYWHERE, ids=lambda each: each.__name__)
+def test_everywhere_to_out(begin: Callable[[], World], happens: Callable[[World], None]) -> None:
+    world = begin()
+    before = [action for action in world.actions if isinstance(action, Ask | Bind | Patch)]
+    happens(world)
+    bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
+    assert UID not in world.scheduler.queue.units or world.scheduler.deciding.asking
+    assert UID not in world.scheduler.placings and set(world.scheduler.state.pods) == bound
+    for late in before:
+        world.answer(Result(late.id, 200, body={"NodeNames": ["a"]}))  # an answer that comes too late is nothing
+    world.answers = fine
+    world.advance(400)
+    assert not world.scheduler.queue.units and set(world.scheduler.state.pods) == bound
+    assert not world.bound, "it was bound after all"
+    world.check()
