@@ -57,6 +57,8 @@ class Binding:
                 yield from self._pre_bind(placing, now)
 
     def _activate_siblings(self, placing: Placing) -> None:
+        if not placing.profile.activators:
+            return
         try:
             self._admission.try_soon(list(placing.siblings()))
         except PluginError:
@@ -231,5 +233,6 @@ class Binding:
             return
 
     def _stop_waiting_for_answers(self, placing: Placing) -> None:
-        self._outbox.forget(placing.awaited)
-        placing.awaited.clear()
+        if placing.awaited:
+            self._outbox.forget(placing.awaited)
+            placing.awaited.clear()

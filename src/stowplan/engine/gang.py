@@ -7,7 +7,6 @@ extenders must be asked about members, each is placed provisionally, so that all
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,28 +45,52 @@ def place(
     consultations: Mapping[str, Consultation],
 ) -> Outcome:
     """Find nodes for a unit's pods. If they are enough, their room is taken; if not, nothing is left of the attempt."""
+    if len(unit.pods) == 1:
+        return _place_one(unit, state, profile, generator, search, consultations)
     members = sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid))
     outcome, can_fail = Outcome(), len(members) - unit.needed
-    alone = len(members) == 1
-    # One pod alone is decided and then placed: there is nothing to undo, so no journal need be kept.
-    with nullcontext() if alone else state.trial() as trial:
+    with state.trial() as trial:
         for pod in members:
-            consultation = consultations.get(pod.uid)
+            said = consultations.get(pod.uid)
             decision = schedule_one(
-                pod, state, profile, generator, gate=False, make_room=alone, search=search, consultation=consultation
+                pod, state, profile, generator, gate=False, make_room=False, search=search, consultation=said
             )
             outcome.decisions.append(decision)
             if decision.node is None:
                 outcome.failed.append(decision)
                 if len(outcome.failed) > can_fail:
                     break
-            elif not (alone and decision.asks):
+            else:
                 placing = Placing(pod, decision.node, unit, profile, state)
                 placing.take_room()
                 outcome.placings.append(placing)
         outcome.whole = len(outcome.failed) <= can_fail and bool(outcome.placings) and not outcome.asking
-        if outcome.whole and trial is not None:
+        if outcome.whole:
             trial.keep()
+    return outcome
+
+
+def _place_one(
+    unit: Unit,
+    state: ClusterState,
+    profile: Profile,
+    generator: np.random.Generator,
+    search: Search,
+    consultations: Mapping[str, Consultation],
+) -> Outcome:
+    """One pod alone is decided and then placed: there is nothing to undo, so no journal is kept."""
+    ((uid, pod),) = unit.pods.items()
+    decision = schedule_one(
+        pod, state, profile, generator, gate=False, search=search, consultation=consultations.get(uid)
+    )
+    outcome = Outcome(decisions=[decision])
+    if decision.node is None:
+        outcome.failed.append(decision)
+    elif not decision.asks:
+        placing = Placing(pod, decision.node, unit, profile, state)
+        placing.take_room()
+        outcome.placings.append(placing)
+        outcome.whole = True
     return outcome
 
 

@@ -290,6 +290,9 @@ class Queue:
 
     def _land(self, unit: Unit) -> None:
         self._flying.pop(unit.key, None)
+        if not self._flying:
+            self._happened.clear()
+            return
         first = min((each.happened for each in self._flying.values()), default=self._number)
         while self._happened and self._happened[0][0] <= first:
             self._happened.popleft()

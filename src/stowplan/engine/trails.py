@@ -58,7 +58,9 @@ class Packed:
 
     def __init__(self, decision: Decision) -> None:
         trail: Any = decision.trail
-        if len(trail.verdicts) < 127:
+        if len(trail.feasible) == len(trail.verdict_of):
+            trail.verdict_of = NOTHING  # all were feasible
+        elif len(trail.verdicts) < 127:
             trail.verdict_of = trail.verdict_of.astype(np.int8)
         trail.feasible = trail.totals = NOTHING
         self.nbytes = PER_DECISION + trail.verdict_of.nbytes
@@ -72,6 +74,8 @@ class Packed:
     def unpacked(self) -> Decision:
         packed = self._decision.trail
         verdict_of = packed.verdict_of.astype(np.int32)
+        if not len(verdict_of):
+            verdict_of = np.full(len(packed.names), FEASIBLE, np.int32)
         feasible = (verdict_of == FEASIBLE).nonzero()[0]
         scores = {name: (weight, wide(score)) for name, (weight, score) in packed.scores.items()}
         totals = np.zeros(len(feasible), np.int64)
