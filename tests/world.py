@@ -63,7 +63,7 @@ class World:
         self._seed, self._options = seed, options
         self._inbox: deque[Put | Gone | Result] = deque()
         self.checks, self.graceful = checks, graceful
-        self.placed: Callable[[set[str]], None] = lambda uids: None  # told of pods that a step gave a node
+        self.placed: Callable[[set[str]], None] = lambda _: None  # told of pods that a step gave a node
         self.journal: list[bytes] = []  # all that went into the scheduler, one JSON line each
         self.restart()
         self.submit(*(a_node(node) if isinstance(node, str) else node for node in nodes))
@@ -141,6 +141,16 @@ class World:
     def reject(self, uid: str, plugin: str, message: str) -> None:
         self.journal.append(msgspec.json.encode({"now": self.now, "reject": [uid, plugin, message]}))
         self._perform(self.scheduler.reject(uid, plugin, message, self.now))
+        self._deliver()
+
+    def adopt(self, profiles: Mapping[str, Profile], **options: Any) -> None:
+        """The scheduler is given another configuration while it runs."""
+        self._profiles = dict(profiles)
+        self.scheduler.adopt(profiles, self.now, **options)
+
+    def perform_late(self, action: Action) -> None:
+        """The server does at last what it was asked to."""
+        self._inbox.append(self._do(action))
         self._deliver()
 
     # -- what a test looks at

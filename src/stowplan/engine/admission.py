@@ -48,6 +48,18 @@ class Admission:
         self.unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
 
+    def adopt(self, now: float, *, initial_backoff: float, max_backoff: float) -> None:
+        """The profiles are others now: every unit is made anew."""
+        self._registered.clear()
+        for unit in list(self.queue.units.values()):
+            self.queue.remove(unit.key)
+        self.unit_of.clear()
+        sort_key = next(iter(self.profiles.values())).at("queueSort")[0].plugin.sort_key
+        self.queue.adopt(sort_key, initial_backoff=initial_backoff, max_backoff=max_backoff)
+        for pod in list(self.known.values()):
+            if not pod.node_name and pod.uid not in self.unit_of and pod.uid not in self.state.pods:
+                self.submit(pod, now)
+
     def submit(self, pod: Pod, now: float) -> None:
         """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
         profile = self.profiles.get(pod.scheduler_name)

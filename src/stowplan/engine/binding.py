@@ -18,6 +18,7 @@ from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import Placing, Step
+from stowplan.engine.reports import Bound, Report, Waited
 from stowplan.framework import extending
 from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Ask, Nominate, Read
@@ -33,12 +34,13 @@ class Binding:
         failing: Failing,
         outbox: Outbox,
         vanished: Callable[[str, float], None],
+        report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
     ) -> None:
         """`vanished` is called with the uid of a pod that the server turns out not to have any more."""
         self.placings: dict[str, Placing] = {}  # by the pod's uid
         self._admission, self._failing, self._outbox = admission, failing, outbox
-        self._vanished, self._extenders = vanished, extenders
+        self._vanished, self._report, self.extenders = vanished, report, extenders
 
     # -- forward
 
@@ -65,7 +67,7 @@ class Binding:
             return  # a wish that cannot be read does not stop the pod
 
     def _wait(self, placing: Placing, now: float) -> Iterator[Any]:
-        placing.step = Step.WAITING
+        placing.step, placing.waits_since = Step.WAITING, now
         for plugin, seconds in placing.permits.items():
             placing.awaited.add(self._outbox.remind(now + seconds, partial(self._waited, placing, plugin, seconds)))
         yield from self._announce(placing)
@@ -83,12 +85,14 @@ class Binding:
             return
         placing.permits.pop(plugin, None)
         if not placing.permits:
+            self._report(Waited(now - placing.waits_since, True))
             yield from self._pre_bind(placing, now)
 
     def reject(self, uid: str, plugin: str, message: str, now: float) -> Iterator[Any]:
         """A plugin that made the pod wait refuses it after all."""
         placing = self.placings.get(uid)
         if placing is not None and placing.step is Step.WAITING:
+            self._report(Waited(now - placing.waits_since, False))
             yield from self.give_up(placing, messages.refused((message,)), now, plugins=(plugin,))
 
     def _waited(self, placing: Placing, plugin: str, seconds: float, result: Result, now: float) -> Iterator[Any]:
@@ -124,21 +128,22 @@ class Binding:
             yield self._send(placing, action, now)
 
     def _by_extender(self, placing: Placing) -> Ask | None:
-        found = extending.Consultation(self._extenders, placing.pod).binder() if self._extenders else None
+        found = extending.Consultation(self.extenders, placing.pod).binder() if self.extenders else None
         return None if found is None else msgspec.structs.replace(found[1], nodes=(placing.node_name,))
 
     def _send(self, placing: Placing, action: Any, now: float) -> Any:
-        within = self._extenders[action.extender].http_timeout if isinstance(action, Ask) else None
-        sent = self._outbox.send(action, now, partial(self._answered, placing, action), within=within)
+        extender = self.extenders[action.extender] if isinstance(action, Ask) else None
+        within = None if extender is None else extender.http_timeout
+        sent = self._outbox.send(action, now, partial(self._answered, placing, extender), within=within)
         placing.awaited.add(sent.id)
         return sent
 
     # -- answers
 
-    def _answered(self, placing: Placing, action: Any, result: Result, now: float) -> Iterator[Any]:
+    def _answered(self, placing: Placing, extender: Extender | None, result: Result, now: float) -> Iterator[Any]:
+        """`extender`: the one that was asked to bind."""
         placing.awaited.discard(result.id)
-        if isinstance(action, Ask):
-            extender = self._extenders[action.extender]
+        if extender is not None:
             wrong = extending.problem(extender, extender.bind_verb, result)
             if wrong and extender.ignorable:
                 yield from self._bind(placing, now, by_extender=False)
@@ -153,7 +158,9 @@ class Binding:
 
     def _bound(self, placing: Placing, now: float) -> Iterator[Any]:
         del self.placings[placing.pod.uid]
-        placing.unit.bound[placing.pod.uid] = placing.pod
+        unit = placing.unit
+        unit.bound[placing.pod.uid] = placing.pod
+        self._report(Bound(placing.pod.key, placing.node_name, unit.profile, unit.attempts, unit.since, unit.flushed))
         self._admission.withdraw(placing.pod.uid, now)
         yield messages.scheduled(placing.pod, placing.node_name)
         self._activate_siblings(placing)

@@ -6,7 +6,7 @@ decision is made again with what they said.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import Step, assumed
+from stowplan.engine.reports import Preempted, Report
 from stowplan.engine.trails import Trails
 from stowplan.engine.unit import Unit
 from stowplan.framework.extending import Consultation
@@ -60,14 +61,23 @@ class Deciding:
         binding: Binding,
         failing: Failing,
         outbox: Outbox,
+        report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
     ) -> None:
         self.trails = Trails()
         self.asking: dict[Hashable, Attempt] = {}
         self._profiles, self._state, self._generator = profiles, state, generator
         self._admission, self._binding, self._failing, self._outbox = admission, binding, failing, outbox
-        self._search, self._extenders = Search(), extenders
+        self._search, self._report, self.extenders = Search(), report, extenders
         self._resumed: list[Attempt] = []
+
+    def adopt(self, extenders: Sequence[Extender]) -> None:
+        """Other extenders from now on; attempts that wait for answers of the old ones are forgotten."""
+        for attempt in self.asking.values():
+            self._outbox.forget(attempt.awaited)
+        self.asking.clear()
+        self._resumed.clear()
+        self.extenders = extenders
 
     def next(self, now: float) -> Attempt | None:
         """What to try now: an attempt that has its answers, else the first in the queue."""
@@ -85,7 +95,7 @@ class Deciding:
     def attempt(self, attempt: Attempt, now: float) -> Iterator[Any]:
         """Place the unit's pods; all of them go on together, or all fail."""
         unit = attempt.unit
-        said = attempt.consult(self._extenders)
+        said = attempt.consult(self.extenders)
         outcome = gang.place(unit, self._state, self._profiles[unit.profile], self._generator, self._search, said)
         if outcome.asking:
             yield from self._ask(attempt, outcome, now)
@@ -104,7 +114,7 @@ class Deciding:
     def _ask(self, attempt: Attempt, outcome: gang.Outcome, now: float) -> Iterator[Any]:
         self.asking[attempt.unit.key] = attempt
         for ask in (ask for decision in outcome.decisions for ask in decision.asks):
-            within = self._extenders[ask.extender].http_timeout
+            within = self.extenders[ask.extender].http_timeout
             sent = self._outbox.send(ask, now, partial(self._answered, attempt, ask), within=within)
             attempt.awaited.add(sent.id)
             yield sent
@@ -174,6 +184,7 @@ class Deciding:
         unit.woken = False
         if made is not None and made.candidate is not None:
             nominated = made.candidate.node
+            self._report(Preempted(decision.pod.key, nominated, len(made.candidate.victims)))
             yield from self._evict(unit, decision.pod, nominated, made.candidate.victims, now)
         message, plugins = decision.full_message, rejectors(decision)
         yield from self._failing.back(unit, message, now, plugins=plugins, error=False, nominated=nominated)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from stowplan.engine import messages
 from stowplan.engine.admission import Admission
+from stowplan.engine.reports import Failed, Report
 from stowplan.engine.unit import Unit
 
 
 class Failing:
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
+    def __init__(self, admission: Admission, report: Callable[[Report], None]) -> None:
+        self._admission, self._report = admission, report
 
     def back(
         self,
@@ -35,6 +36,7 @@ class Failing:
         self._only_those_left(unit)
         if not unit.pods:
             self._admission.queue.remove(unit.key)
+            self._admission.queue.done(unit)
             return
         plugins = frozenset(plugins)
         self._admission.measure(unit)
@@ -43,6 +45,7 @@ class Failing:
             self._promise(uid, nominated)
             text = (told or {}).get(uid, message)
             is_error = not plugins if error is None else error
+            self._report(Failed(pod.key, unit.profile, is_error, text))
             yield from messages.failure(pod, text, error=is_error, nominated=nominated, announced=announced)
 
     def _only_those_left(self, unit: Unit) -> None:
@@ -50,7 +53,8 @@ class Failing:
         known = self._admission.known
         for uid in list(unit.pods):
             latest = known.get(uid)
-            if latest is None or latest.node_name or latest.terminating:
+            ours = latest is not None and latest.scheduler_name in self._admission.profiles
+            if latest is None or not ours or latest.node_name or latest.terminating:
                 del unit.pods[uid]
                 self._admission.unit_of.pop(uid, None)
             else:

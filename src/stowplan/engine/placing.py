@@ -34,7 +34,7 @@ class Placing:
 
     __slots__ = (
         "announced", "assumed", "awaited", "node_name", "permits", "pod", "profile", "seen_bound", "state", "step",
-        "unit",
+        "unit", "waits_since",
     )  # fmt: skip
 
     def __init__(self, pod: Pod, node_name: str, unit: Unit, profile: Profile, state: ClusterState) -> None:
@@ -43,6 +43,7 @@ class Placing:
         self.assumed = assumed(pod, node_name)
         self.permits: dict[str, float] = {}  # plugins that make it wait, and how long at the most
         self.awaited: set[int] = set()  # actions whose results it waits for, and reminders
+        self.waits_since = 0.0  # for its permits
         self.announced = False  # the pod's status names the node already
         self.seen_bound = False  # the API server says that the pod is there, though nobody answered us yet
 

@@ -14,7 +14,7 @@ After five minutes a unit is tried anyway.
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 from typing import Any
@@ -53,6 +53,7 @@ class Queue:
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
         self._order = count()
+        self.incoming: Counter[tuple[str, str]] = Counter()  # how often units entered each stage, and because of what
         self._happened: deque[tuple[int, Hashable, Happening]] = deque()  # numbered, and to which unit, None for all
         self._number = 0
         self._flying: dict[Hashable, Unit] = {}
@@ -68,7 +69,7 @@ class Queue:
         self.units[unit.key] = unit
         if not self._held(unit):
             unit.timestamp = now
-            self._activate(unit)
+            self._activate(unit, "PodAdd")
 
     def _held(self, unit: Unit) -> bool:
         """Keep a unit out until something happens that the gating plugin registered for."""
@@ -122,17 +123,18 @@ class Queue:
         if not unit.rejectors:
             unit.errors += 1
             if not self._held(unit):
-                self._back_off(unit, now, error=True)
+                self._back_off(unit, now, "ScheduleAttemptFailure", error=True)
             return
         unit.errors = 0
         unit.failures += 1
         unit.stage = Stage.UNSCHEDULABLE
+        self.incoming["unschedulable", "ScheduleAttemptFailure"] += 1
         unit.ticket = next(self._order)
         self._oldest.append((now, unit.ticket, unit))
         for plugin in unit.rejectors:
             self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
         if unit.activated:
-            self._move_on(unit, now)
+            self._move_on(unit, now, "ForceActivate")
         for happening in missed if flying else ():
             if unit.stage is Stage.UNSCHEDULABLE:
                 self._look(unit, happening, now)
@@ -175,7 +177,7 @@ class Queue:
             unit.woken = True
         elif unit.stage in (Stage.UNSCHEDULABLE, Stage.BACKOFF):
             if not self._held(unit):
-                self._activate(unit)
+                self._activate(unit, "ForceActivate")
         elif unit.stage is Stage.IN_FLIGHT:
             unit.activated = True
 
@@ -183,12 +185,12 @@ class Queue:
         """What was done for this unit failed: it is tried again, but not before its backoff is over."""
         unit.evicting.clear()
         if unit.stage is Stage.UNSCHEDULABLE and not self._held(unit):
-            self._back_off(unit, now, error=True)
+            self._back_off(unit, now, "PreemptionFailed", error=True)
 
     def evicted(self, unit: Unit, now: float) -> None:
         """All pods that had to go for this unit were told to: what happened meanwhile counts now."""
         if unit.woken and unit.stage is Stage.UNSCHEDULABLE:
-            self._move_on(unit, now)
+            self._move_on(unit, now, "AssignedPodDelete")
 
     def _candidates(self, happening: Happening) -> list[Unit]:
         found: dict[Hashable, Unit] = {}
@@ -206,16 +208,17 @@ class Queue:
         if unit.evicting:
             unit.woken = True
         else:
-            self._move_on(unit, now, at_once=not unit.pending.isdisjoint(helped))
+            cause = "UnschedulableTimeout" if happening is EVERYTHING else happening.label
+            self._move_on(unit, now, cause, at_once=not unit.pending.isdisjoint(helped))
 
-    def _move_on(self, unit: Unit, now: float, *, at_once: bool = False) -> None:
+    def _move_on(self, unit: Unit, now: float, cause: str, *, at_once: bool = False) -> None:
         unit.woken = False
         if self._held(unit):
             return
         if at_once:
-            self._activate(unit)
+            self._activate(unit, cause)
         else:
-            self._back_off(unit, now, error=False)
+            self._back_off(unit, now, cause, error=False)
 
     def _helped(self, unit: Unit, plugin: str, happening: Happening) -> bool:
         wakes = self._wakes(unit.profile, plugin)
@@ -237,7 +240,7 @@ class Queue:
         for heap in heaps:
             while (entry := _peek(heap)) is not None and entry[-1].ready_at <= now:
                 heapq.heappop(heap)
-                self._activate(entry[-1])
+                self._activate(entry[-1], "BackoffComplete")
         while (oldest := self._peek_oldest()) is not None and oldest[0] <= now:
             self._oldest.popleft()
             oldest[1].flushed = True
@@ -258,18 +261,20 @@ class Queue:
 
     # -- moving units
 
-    def _activate(self, unit: Unit) -> None:
+    def _activate(self, unit: Unit, cause: str) -> None:
         self._leave(unit)
+        self.incoming["active", cause] += 1
         unit.stage = Stage.ACTIVE
         unit.ticket = next(self._order)
         heapq.heappush(self._active, (self._sort_key(unit.lead, unit.timestamp), unit.ticket, unit.ticket, unit))
 
-    def _back_off(self, unit: Unit, now: float, *, error: bool) -> None:
+    def _back_off(self, unit: Unit, now: float, cause: str, *, error: bool) -> None:
         self._leave(unit)
         unit.ready_at = unit.timestamp + self.backoff(unit)
         if unit.ready_at <= now:
-            self._activate(unit)
+            self._activate(unit, cause)
             return
+        self.incoming["backoff", cause] += 1
         unit.stage = Stage.BACKOFF
         unit.ticket = next(self._order)
         if error:
@@ -296,6 +301,14 @@ class Queue:
         first = min((each.happened for each in self._flying.values()), default=self._number)
         while self._happened and self._happened[0][0] <= first:
             self._happened.popleft()
+
+    def adopt(self, sort_key: SortKey, *, initial_backoff: float, max_backoff: float) -> None:
+        """Another order and other backoffs, for units that enter from now on."""
+        self._sort_key, self._initial, self._max = sort_key, initial_backoff, max_backoff
+
+    def waiting(self) -> Iterator[tuple[str, str, int]]:
+        """How many units each plugin of each profile holds back."""
+        return ((profile, plugin, len(units)) for (profile, plugin), units in self._waiting.items())
 
     def stages(self) -> Iterator[tuple[Hashable, Stage]]:
         return ((key, unit.stage) for key, unit in self.units.items())

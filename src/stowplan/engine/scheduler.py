@@ -30,7 +30,7 @@ the way back `failing`. Numbers, deadlines and who waits for which result are in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import Step, assumed
+from stowplan.engine.reports import Report
 from stowplan.framework.profile import Profile
 from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Action
@@ -65,6 +66,7 @@ class Scheduler:
         *,
         state: ClusterState | None = None,
         extenders: Sequence[Extender] = (),
+        report: Callable[[Report], None] = lambda _: None,
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         longest_wait: float = 300.0,
@@ -80,10 +82,18 @@ class Scheduler:
             max_backoff=max_backoff,
             longest_wait=longest_wait,
         )
-        failing = Failing(self.admission)
-        self._binding = Binding(self.admission, failing, self._outbox, self._vanished, extenders)
+        failing = Failing(self.admission, report)
+        self._binding = Binding(self.admission, failing, self._outbox, self._vanished, report, extenders)
         self.deciding = Deciding(
-            self.profiles, self.state, generator, self.admission, self._binding, failing, self._outbox, extenders
+            self.profiles,
+            self.state,
+            generator,
+            self.admission,
+            self._binding,
+            failing,
+            self._outbox,
+            report,
+            extenders,
         )
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
 
@@ -126,6 +136,24 @@ class Scheduler:
     def reject(self, uid: str, plugin: str, message: str, now: float) -> list[Action]:
         """A plugin that made the pod wait refuses it after all."""
         return self._outbox.numbered(self._binding.reject(uid, plugin, message, now), now)
+
+    def adopt(
+        self,
+        profiles: Mapping[str, Profile],
+        now: float,
+        *,
+        extenders: Sequence[Extender] = (),
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+    ) -> None:
+        """Another configuration from now on. Pods on their way to a node finish it as they began; all others are
+        looked at anew, those of profiles that are gone let go, those of new ones taken in.
+        """
+        self.profiles.clear()
+        self.profiles.update(profiles)
+        self._binding.extenders = extenders
+        self.deciding.adopt(extenders)
+        self.admission.adopt(now, initial_backoff=initial_backoff, max_backoff=max_backoff)
 
     # -- pods
 
