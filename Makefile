@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick oracle clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick oracle controlplane clean help
 
 help:                ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -49,6 +49,9 @@ bench-quick: setup   ## the same in a minute, for a first look
 
 oracle: setup        ## build the recorder of the real kube-scheduler's decisions (needs Go)
 	$(BIN)/python -m tests.oracle --build-only
+
+controlplane: setup  ## a real control plane with kwok's nodes, until Ctrl-C (needs Go once); ARGS='--nodes 100 --kube-scheduler'
+	$(BIN)/python -m tests.controlplane $(ARGS)
 
 clean:               ## remove .venv and build results
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

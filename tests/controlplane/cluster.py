@@ -1,0 +1,117 @@
+"""A cluster as its users have it: kubeconfig files, kubectl, plain HTTP, and a namespace and nodes for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane import credentials, manifests
+from tests.controlplane.api import Api
+from tests.controlplane.process import until
+
+
+class KubectlError(RuntimeError):
+    """kubectl refused; the text has its arguments and what it said."""
+
+
+class Cluster:
+    """An API server at `server`, whose certificate `ca` vouches for and which knows the users of `tokens`.
+
+    `folder` is for files that may go with the cluster. `has_accounts` says that somebody gives each namespace its
+    `default` service account, `has_kubelets` that somebody sets nodes ready.
+    """
+
+    def __init__(
+        self, server: str, ca: Path, tokens: Mapping[str, str], kubectl: Path, folder: Path,
+        *, has_accounts: bool = True, has_kubelets: bool = True,
+    ) -> None:  # fmt: skip
+        self.server = server
+        self.ca = ca
+        self.folder = folder
+        self.tokens = tokens
+        self.has_accounts = has_accounts
+        self.has_kubelets = has_kubelets
+        self._kubectl = kubectl
+        self._numbers = itertools.count(1)
+
+    def api(self, user: str = "admin") -> Api:
+        """Plain HTTP as one of `credentials.USERS`."""
+        return Api(self.server, token=self.tokens[user], ca=self.ca)
+
+    def kubeconfig(self, user: str = "admin") -> Path:
+        """A kubeconfig file for one of `credentials.USERS`."""
+        file = self.folder / f"{user}.kubeconfig"
+        if not file.exists():  # a program may be reading it just now
+            credentials.write_kubeconfig(file, self.server, self.ca, self.tokens[user])
+        return file
+
+    def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
+        """A kubeconfig file for a service account that exists, with a token that the server issues now."""
+        token = self.kubectl("create", "token", name, "--namespace", namespace).strip()
+        file = self.folder / f"{namespace}-{name}.kubeconfig"
+        return credentials.write_kubeconfig(file, self.server, self.ca, token)
+
+    def kubectl(self, *args: str, input: str | None = None, kubeconfig: Path | None = None) -> str:  # noqa: A002
+        """What kubectl prints; KubectlError if it fails. As admin, unless another kubeconfig is given."""
+        environment = os.environ | {
+            "KUBECONFIG": str(kubeconfig or self.kubeconfig()),
+            "KUBECACHEDIR": str(self.folder / "kubectl-cache"),
+            "KUBERC": "off",  # nobody's own preferences
+        }
+        command = [str(self._kubectl), *args]
+        done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise KubectlError(f"kubectl {' '.join(args)} ended with {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    @contextlib.contextmanager
+    def namespace(self, prefix: str = "test") -> Iterator[str]:
+        """A fresh namespace, ready for pods. Afterwards its pods are gone at once, the rest of it soon."""
+        name = f"{prefix}-{next(self._numbers)}"
+        api = self.api()
+        api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        if self.has_accounts:
+            until(f"{name} has its service account", lambda: self.has_default_account(name))
+        try:
+            yield name
+        finally:
+            # In this order: nobody can create a pod in a namespace that is being deleted. Without the second step pods
+            # would stay for seconds, as work for the scheduler of the next test.
+            api.must("DELETE", f"/api/v1/namespaces/{name}")
+            api.must("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+
+    def has_default_account(self, namespace: str) -> bool:
+        return self.api().answers(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+
+    @contextlib.contextmanager
+    def nodes(
+        self, count: int, *, prefix: str = "node", labels: Mapping[str, str] | None = None,
+        capacity: Mapping[str, str] | None = None,
+    ) -> Iterator[list[str]]:  # fmt: skip
+        """Nodes `prefix`-0, -1, …, ready and without taints, spread over three zones; gone afterwards."""
+        names = [f"{prefix}-{number}" for number in range(count)]
+        try:
+            for number, name in enumerate(names):
+                node = manifests.node(name, number, labels or {}, capacity or {}, ready=not self.has_kubelets)
+                self.api().must("POST", "/api/v1/nodes", node)
+            until(f"{count} nodes are ready", lambda: self._ready_nodes() >= {*names}, 60)
+            yield names
+        finally:
+            for name in names:
+                self.api().ask("DELETE", f"/api/v1/nodes/{name}")
+
+    def _ready_nodes(self) -> set[str]:
+        return {node["metadata"]["name"] for node in self.api().must("GET", "/api/v1/nodes")["items"] if is_ready(node)}
+
+
+def is_ready(node: Any) -> bool:
+    """Ready, and rid of the taint that admission gives each new node and the controller-manager takes away."""
+    conditions = node["status"].get("conditions", [])
+    taints = node["spec"].get("taints", [])
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and all(taint["key"] != manifests.NOT_READY for taint in taints)

@@ -1,0 +1,95 @@
+"""Control planes that live as long as the test session, and a line in the summary that says what ran against them.
+
+Without Go and without ready-made programs these tests are skipped, and the summary says so. With Go there is no way
+around them: what is missing is built, and a build that fails is a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane import build
+from tests.controlplane.plane import ControlPlane
+
+STARTED = pytest.StashKey[list[str]]()
+MARKED = pytest.StashKey[set[str]]()
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """The version that we are true to."""
+    yield from running(build.MAIN, request.config)
+
+
+@pytest.fixture(scope="session")
+def plane_137(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """The one after."""
+    yield from running(build.NEXT, request.config)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("plane", id="on Kubernetes 1.36"),
+        pytest.param("plane_137", id="on Kubernetes 1.37", marks=pytest.mark.full),  # built only for `make test-full`
+    ]
+)
+def each_plane(request: pytest.FixtureRequest) -> ControlPlane:
+    """One after the other."""
+    found: ControlPlane = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def namespace(plane: ControlPlane) -> Iterator[str]:
+    """A fresh namespace of `plane`; for another plane use its method of this name."""
+    plane.check()
+    with plane.namespace() as name:
+        yield name
+
+
+def running(version: str, config: pytest.Config) -> Iterator[ControlPlane]:
+    try:
+        build.programs(version, teller(config))
+    except build.CannotBuildError as reason:
+        pytest.skip(f"no control plane of Kubernetes {version}: {reason}")
+    with ControlPlane(version) as plane:
+        config.stash.setdefault(STARTED, []).append(version)
+        yield plane
+
+
+def teller(config: pytest.Config) -> build.Tell:
+    """Shows a line at once: a build takes minutes, and pytest keeps back what tests print."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            terminal.ensure_newline()
+            terminal.write_line(line)
+
+    return tell
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    marked = {item.nodeid for item in session.items if item.get_closest_marker("controlplane")}
+    session.config.stash[MARKED] = marked
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reports = [
+        report
+        for outcome in ("passed", "failed", "error", "skipped")
+        for report in terminalreporter.getreports(outcome)
+        if report.nodeid in config.stash[MARKED]
+    ]
+    skipped = [report for report in reports if report.skipped]
+    if reports:
+        started = config.stash.get(STARTED, [])
+        versions = " and ".join(started) or "none"
+        ran = sum(report.when == "call" and not report.skipped for report in reports)
+        terminalreporter.write_line(f"control plane: {ran} tests run (Kubernetes started: {versions})")
+    if skipped:
+        reason = str(skipped[0].longrepr[2]).removeprefix("Skipped: ")  # of path, line and reason
+        terminalreporter.write_line(f"control plane: {len(skipped)} tests SKIPPED: {reason}", yellow=True, bold=True)
