@@ -1,0 +1,191 @@
+"""Where the API server is and how we show it who we are.
+
+`load` looks where kubectl and kube-scheduler look: the file it is given, the files in $KUBECONFIG, the service
+account that a pod has, ~/.kube/config. Tokens are looked at again before they grow old and whenever a server no
+longer takes them (`Access.headers(refused=…)`): a token file each minute, an exec plugin when its credentials
+expire.
+
+No library does this part. kubernetes_asyncio 36 comes closest, but importing it costs 38 MB of the 100 that an
+idle process may have, and it reads a tokenFile once. lightkube 1.0 (5 MB) merges no files and knows neither
+proxy-url, tls-server-name, exec v1 nor expiry. kr8s 0.20 (20 MB) knows neither tokenFile nor expiry, and leaves
+private keys in temporary files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from stowplan.kube import exec_plugin, kubeconfig, proxy, tls
+from stowplan.kube.answers import UnreachableError
+from stowplan.kube.kubeconfig import Chosen, Cluster, User
+from stowplan.objects.errors import ConfigError
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+READ_AGAIN_AFTER = 60.0  # seconds; a kubelet writes a new token long before the old one expires
+EXPIRY_MARGIN = 10.0  # seconds before its expiry that a credential is no longer used
+NEVER = float("inf")
+
+Headers = tuple[tuple[str, str], ...]
+# An Authorization header's value, and until when (wall clock) it may be used without asking again.
+Authorization = tuple[str, float]
+
+
+class Access:
+    """A server, and how to be let in. One for each event loop: refreshing waits for a lock."""
+
+    def __init__(
+        self, chosen: Chosen, *, environ: Mapping[str, str] | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        cluster, self._user = chosen.cluster, chosen.user
+        self._chosen, self._environ, self._now = chosen, os.environ if environ is None else environ, now
+        self.server = cluster.server.rstrip("/")
+        self.namespace = chosen.namespace
+        self.server_name = cluster.tls_server_name or urlsplit(cluster.server).hostname or ""
+        self.proxy = (
+            proxy.parse(cluster.proxy_url, cluster.file)
+            if cluster.proxy_url
+            else proxy.from_environment(cluster.server, self._environ)
+        )
+        self.ssl: ssl.SSLContext | None = _ssl(cluster) if self.server.startswith("https:") else None
+        self._load_certificate()
+        self._source = self._choose_source()
+        self._lock = asyncio.Lock()
+        self._headers: Headers = ()
+        self._good_until = -NEVER
+
+    async def headers(self, refused: Headers | None = None) -> Headers:
+        """What goes into each request; the same value as before while nothing has changed.
+
+        `refused`: what the server just answered 401 to. Of many requests that were refused at once the first one
+        asks again, and the others take what it got.
+        """
+        if refused is not None or self._now() >= self._good_until:
+            async with self._lock:
+                if refused is self._headers or self._now() >= self._good_until:
+                    await self._refresh(forced=refused is not None)
+        return self._headers
+
+    async def _refresh(self, *, forced: bool) -> None:
+        if forced:
+            self._load_certificate()  # its files may have been renewed, too
+        authorization, self._good_until = await self._source()
+        pairs = (("Authorization", authorization), *_impersonation(self._user))
+        fresh = tuple((name, value.strip()) for name, value in pairs if value)
+        if any("\n" in value or "\r" in value for _, value in fresh):
+            raise UnreachableError("credentials with a line break in them cannot be sent", unsent=True)
+        if forced or fresh != self._headers:
+            self._headers = fresh
+
+    # -- where the Authorization header comes from
+
+    def _choose_source(self) -> Callable[[], Awaitable[Authorization]]:
+        user = self._user
+        if user.exec is not None:
+            return self._from_plugin
+        if user.token_file:
+            return self._from_file
+        pair = f"{user.username}:{user.password}"
+        basic = "Basic " + base64.b64encode(pair.encode()).decode() if user.username else ""
+        fixed = f"Bearer {user.token}" if user.token else basic
+
+        async def from_kubeconfig() -> Authorization:
+            return fixed, NEVER
+
+        return from_kubeconfig
+
+    async def _from_file(self) -> Authorization:
+        try:
+            token = Path(self._user.token_file).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreachableError(f"{self._user.token_file}: cannot be read: {error}", unsent=True) from None
+        return f"Bearer {token}", self._now() + READ_AGAIN_AFTER
+
+    async def _from_plugin(self) -> Authorization:
+        assert self._user.exec is not None
+        found = await exec_plugin.run(self._chosen, self._user.exec, self._environ)
+        if found.client_certificate_data and self.ssl is not None:
+            chain, key = found.client_certificate_data.encode(), found.client_key_data.encode()
+            tls.load_certificate(self.ssl, certificate=chain, key=key)
+        expiry = found.expiration_timestamp
+        until = NEVER if expiry is None else expiry.timestamp() - EXPIRY_MARGIN
+        return f"Bearer {found.token}" if found.token else "", until
+
+    # -- what else the kubeconfig says of the user
+
+    def _load_certificate(self) -> None:
+        user = self._user
+        if self.ssl is None or not (user.client_certificate or user.client_certificate_data):
+            return
+        tls.load_certificate(
+            self.ssl,
+            certificate_file=user.client_certificate,
+            certificate=user.client_certificate_data,
+            key_file=user.client_key,
+            key=user.client_key_data,
+        )
+
+
+def _impersonation(user: User) -> Headers:
+    extra = ((f"Impersonate-Extra-{key}", each) for key, values in user.as_user_extra.items() for each in values)
+    groups = (("Impersonate-Group", group) for group in user.as_groups)
+    return (("Impersonate-User", user.as_), ("Impersonate-Uid", user.as_uid), *groups, *extra)
+
+
+def load(
+    kubeconfig_file: str | None = None,
+    context: str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+    now: Callable[[], float] = time.time,
+) -> Access:
+    """Access to the cluster that the file, the environment or the pod we run in names."""
+    environ = os.environ if environ is None else environ
+    chosen = _choose(kubeconfig_file, context, environ, service_account)
+    if chosen.user.auth_provider is not None:
+        remedy = "Kubernetes took these out in 1.26; name an exec plugin instead"
+        raise ConfigError("found an auth-provider", path="user.auth-provider", file=chosen.user.file, remedy=remedy)
+    exec_plugin.check(chosen)
+    return Access(chosen, environ=environ, now=now)
+
+
+def _choose(file: str | None, context: str | None, environ: Mapping[str, str], account: Path) -> Chosen:
+    if file:
+        return kubeconfig.choose([Path(file).expanduser()], context)
+    if listed := environ.get("KUBECONFIG"):
+        return kubeconfig.choose([Path(each).expanduser() for each in listed.split(os.pathsep) if each], context)
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    if host and port and (account / "token").exists():
+        return in_cluster(host, port, account)
+    home = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
+    if not home.exists():
+        remedy = f"name a file (--kubeconfig), set KUBECONFIG, write {home}, or run in a pod with a service account"
+        raise ConfigError("no cluster to connect to", remedy=remedy)
+    return kubeconfig.choose([home], context)
+
+
+def in_cluster(host: str, port: str, account: Path) -> Chosen:
+    """What a pod is given: the address in its environment, token and CA in files that are renewed under it."""
+    address = f"[{host}]" if ":" in host else host
+    ca, namespace = account / "ca.crt", account / "namespace"
+    if not ca.exists():
+        raise ConfigError("no such file", file=str(ca), remedy="expected the cluster's CA beside the token")
+    cluster = Cluster(file=str(account), server=f"https://{address}:{port}", certificate_authority=str(ca))
+    user = User(file=str(account), token_file=str(account / "token"))
+    own = namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "default"
+    return Chosen("in-cluster", cluster, user, own)
+
+
+def _ssl(cluster: Cluster) -> ssl.SSLContext:
+    return tls.context(
+        ca_file=cluster.certificate_authority,
+        ca_data=cluster.certificate_authority_data,
+        insecure=cluster.insecure_skip_tls_verify,
+    )

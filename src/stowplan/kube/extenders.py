@@ -1,0 +1,136 @@
+"""HTTP extenders: a question from the engine becomes a POST, the answer's JSON becomes the result's body.
+
+The words on the wire are Go's field names, since the extender API has no others. An extender that keeps nodes
+itself (nodeCacheCapable) is sent names; any other one gets the documents as the API server sent them. Only 200 is
+an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from stowplan.framework.settings import Extender, ExtenderTLS
+from stowplan.kube.answers import UnreachableError
+from stowplan.kube.credentials import Access
+from stowplan.kube.kubeconfig import Chosen, Cluster, User
+from stowplan.kube.transport import Transport
+from stowplan.objects.actions import Ask, PodRef, Victims
+from stowplan.objects.changes import Result
+from stowplan.objects.errors import ConfigError, StowplanError
+
+DEFAULT_TIMEOUT = 5.0
+# A kind and a key to the JSON of the object, None if it is not known (`Reflector.known.documents`).
+Documents = Callable[[str, str], bytes | None]
+
+
+class UnknownObjectError(StowplanError):
+    """An object that the question is about is not known any more."""
+
+
+class Extenders:
+    """All of a configuration's, each with connections of its own; `Ask.extender` is the place in `configured`."""
+
+    def __init__(self, configured: Sequence[Extender], documents: Documents, *, connections: int = 16) -> None:
+        self._configured, self._documents = tuple(configured), documents
+        self._transports = [
+            Transport(_access(each, f"extenders[{number}]"), connections=connections)
+            for number, each in enumerate(configured)
+        ]
+
+    async def ask(self, question: Ask) -> Result:
+        """What the extender answered, or why there is no answer."""
+        extender = self._configured[question.extender]
+        transport = self._transports[question.extender]
+        path = f"{urlsplit(extender.url_prefix).path.rstrip('/')}/{_verb(extender, question)}"
+        try:
+            body = msgspec.json.encode(self._arguments(extender, question))
+            timeout = float(extender.http_timeout) or DEFAULT_TIMEOUT
+            answer = await transport.request("POST", path, body=body, timeout=timeout)
+        except (UnknownObjectError, UnreachableError) as error:
+            return Result(question.id, 0, f"{extender.url_prefix}: {error}")
+        if answer.status != 200:
+            problem = f"failed {question.verb} with extender at URL {extender.url_prefix}, code {answer.status}"
+            return Result(question.id, answer.status if answer.status >= 300 else 0, problem)
+        try:
+            return Result(question.id, 200, body=msgspec.json.decode(answer.body))
+        except msgspec.DecodeError as error:
+            return Result(question.id, 0, f"{extender.url_prefix}: the answer is not JSON: {error}")
+
+    async def close(self) -> None:
+        for transport in self._transports:
+            await transport.close()
+
+    # -- what is sent
+
+    def _arguments(self, extender: Extender, question: Ask) -> dict[str, Any]:
+        pod = question.pod
+        if question.verb == "bind":
+            node = question.nodes[0]
+            return {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
+        asked: dict[str, Any] = {"Pod": self._document("Pod", _key(pod))}
+        if question.verb == "preempt":
+            word, victims = "NodeNameToVictims", self._victims
+            if extender.node_cache_capable:
+                word, victims = "NodeNameToMetaVictims", _named_victims
+            return {**asked, word: {node: victims(each) for node, each in question.victims.items()}}
+        if extender.node_cache_capable:
+            return {**asked, "Nodes": None, "NodeNames": question.nodes}
+        items = [self._document("Node", name) for name in question.nodes]
+        return {**asked, "Nodes": {"kind": "NodeList", "apiVersion": "v1", "items": items}, "NodeNames": None}
+
+    def _victims(self, victims: Victims) -> dict[str, Any]:
+        pods = [self._document("Pod", _key(pod)) for pod in victims.pods]
+        return {"Pods": pods, "NumPDBViolations": victims.violations}
+
+    def _document(self, kind: str, key: str) -> msgspec.Raw:
+        found = self._documents(kind, key)
+        if found is None:
+            raise UnknownObjectError(f"{kind} {key} is not known any more")
+        return msgspec.Raw(found)
+
+
+def _named_victims(victims: Victims) -> dict[str, Any]:
+    return {"Pods": [{"UID": pod.uid} for pod in victims.pods], "NumPDBViolations": victims.violations}
+
+
+def _verb(extender: Extender, question: Ask) -> str:
+    verbs = {
+        "filter": extender.filter_verb,
+        "prioritize": extender.prioritize_verb,
+        "preempt": extender.preempt_verb,
+        "bind": extender.bind_verb,
+    }
+    return verbs[question.verb]
+
+
+def _key(pod: PodRef) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _access(extender: Extender, path: str) -> Access:
+    """The extender as a server that asks for no token; without a CA HTTPS is not checked, as in kube-scheduler."""
+    given = extender.tls_config or ExtenderTLS()
+    parts = urlsplit(extender.url_prefix)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        problem = f'found "{extender.url_prefix}", expected an address such as http://extender.example:8888/scheduler'
+        raise ConfigError(problem, path=f"{path}.urlPrefix")
+    cluster = Cluster(
+        file=path,
+        server=f"{parts.scheme}://{parts.netloc}",
+        certificate_authority=given.ca_file,
+        certificate_authority_data=given.ca_data,
+        tls_server_name=given.server_name,
+        insecure_skip_tls_verify=given.insecure or (extender.enable_https and not (given.ca_file or given.ca_data)),
+    )
+    user = User(
+        file=path,
+        client_certificate=given.cert_file,
+        client_certificate_data=given.cert_data,
+        client_key=given.key_file,
+        client_key_data=given.key_data,
+    )
+    return Access(Chosen("extender", cluster, user, ""))

@@ -1,0 +1,143 @@
+"""kubeconfig files: read, merged as kubectl merges them, and one context chosen.
+
+The first file that sets a name or the current context wins. A relative path inside a file is relative to that
+file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from stowplan.objects.errors import ConfigError
+
+
+class _Entry(msgspec.Struct, frozen=True, rename="kebab"):
+    file: str = ""  # where the entry stands; put there by `_read`
+
+
+class Cluster(_Entry, frozen=True, rename="kebab"):
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: bytes = b""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    extensions: tuple[dict[str, Any], ...] = ()
+
+
+class Variable(msgspec.Struct, frozen=True):
+    name: str
+    value: str
+
+
+class Exec(msgspec.Struct, frozen=True, rename="camel"):
+    """A program that prints credentials."""
+
+    api_version: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[Variable, ...] = ()
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+
+class User(_Entry, frozen=True, rename="kebab"):
+    client_certificate: str = ""
+    client_certificate_data: bytes = b""
+    client_key: str = ""
+    client_key_data: bytes = b""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    as_: str = msgspec.field(default="", name="as")
+    as_uid: str = ""
+    as_groups: tuple[str, ...] = ()
+    as_user_extra: dict[str, tuple[str, ...]] = {}
+    exec: Exec | None = None
+    auth_provider: dict[str, Any] | None = None
+
+
+class Context(_Entry, frozen=True, rename="kebab"):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """One context with all that belongs to it."""
+
+    context: str
+    cluster: Cluster
+    user: User
+    namespace: str
+
+
+PATHS = ("certificate_authority", "client_certificate", "client_key", "token_file")
+E = TypeVar("E", bound=_Entry)
+
+
+def choose(files: Sequence[Path], context: str | None = None) -> Chosen:
+    """The named context, or the current one, of the files' union; files that are not there are passed over."""
+    documents = [(file, _load(file)) for file in files if file.exists()]
+    shown = ":".join(map(str, files))
+    if not documents:
+        raise ConfigError("no such file", file=shown, remedy="expected a kubeconfig file")
+    name = context or next((document["current-context"] for _, document in documents if _current(document)), "")
+    if not name:
+        raise ConfigError("found nothing", path="current-context", file=shown, remedy="name a context")
+    found = _named(documents, "context", name, Context, shown)
+    cluster = _named(documents, "cluster", found.cluster, Cluster, shown)
+    user = _named(documents, "user", found.user, User, shown) if found.user else User(file=found.file)
+    if not cluster.server.startswith(("https://", "http://")):
+        problem = f'found "{cluster.server}", expected an address such as https://10.0.0.1:6443'
+        raise ConfigError(problem, path=f"clusters[{found.cluster}].server", file=cluster.file)
+    return Chosen(name, cluster, user, found.namespace or "default")
+
+
+def _current(document: Mapping[str, Any]) -> bool:
+    return bool(document.get("current-context"))
+
+
+def _load(file: Path) -> Mapping[str, Any]:
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", file=str(file)) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(" ".join(f"not YAML: {error}".split()), file=str(file)) from None
+    if document is None:
+        return {}
+    if not isinstance(document, Mapping):
+        raise ConfigError("expected a kubeconfig: a mapping with clusters, users and contexts", file=str(file))
+    return document
+
+
+def _named(documents: Sequence[tuple[Path, Mapping[str, Any]]], what: str, name: str, kind: type[E], shown: str) -> E:
+    """The first file's entry of that name, out of `clusters: [{name, cluster}]` and its two sisters."""
+    known = []
+    for file, document in documents:
+        for entry in document.get(f"{what}s") or ():
+            if isinstance(entry, Mapping) and entry.get("name") == name:
+                return _read(entry.get(what) or {}, kind, file, f"{what}s[{name}]")
+            known.append(str(entry.get("name")) if isinstance(entry, Mapping) else str(entry))
+    remedy = f"there is {', '.join(sorted(known))}" if known else f"there is no {what} at all"
+    raise ConfigError(f'no {what} is called "{name}"', file=shown, remedy=remedy)
+
+
+def _read(data: Mapping[str, Any], kind: type[E], file: Path, path: str) -> E:
+    given = {key: value for key, value in data.items() if value is not None and key != "file"}
+    try:
+        entry = msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        problem, _, inside = str(error).partition(" - at `$")
+        raise ConfigError(problem[:1].lower() + problem[1:], path=path + inside.rstrip("`"), file=str(file)) from None
+    folder = file.absolute().parent
+    paths = {name: str(folder / value) for name in PATHS if (value := getattr(entry, name, ""))}
+    return msgspec.structs.replace(entry, file=str(file), **paths)

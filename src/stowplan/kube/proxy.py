@@ -1,0 +1,74 @@
+"""The HTTP proxy between us and a server, if there is one: named by the kubeconfig, or else by the environment.
+
+HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to kubectl: NO_PROXY lists hosts, domains (with all below
+them), addresses and networks; nothing on loopback is ever asked through a proxy that only the environment names.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from stowplan.objects.errors import ConfigError
+
+
+class Proxy(msgspec.Struct, frozen=True):
+    host: str
+    port: int
+    tls: bool
+    authorization: str = ""  # the value of Proxy-Authorization
+
+
+def parse(url: str, file: str) -> Proxy:
+    """The proxy at an address such as http://user:password@proxy.example:3128, which stands in `file`."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        problem = f'found the proxy "{url}", expected an address such as http://proxy.example:3128'
+        raise ConfigError(problem, file=file)
+    tls = parts.scheme == "https"
+    authorization = ""
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = "Basic " + base64.b64encode(pair.encode()).decode()
+    return Proxy(parts.hostname, parts.port or (443 if tls else 80), tls, authorization)
+
+
+def from_environment(server: str, environ: Mapping[str, str]) -> Proxy | None:
+    parts = urlsplit(server)
+    host, name = parts.hostname or "", f"{parts.scheme.upper()}_PROXY"
+    url = environ.get(name) or environ.get(name.lower())
+    if not url or _direct(host, environ.get("NO_PROXY") or environ.get("no_proxy") or ""):
+        return None
+    return parse(url, name)
+
+
+def _direct(host: str, exceptions: str) -> bool:
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    return any(
+        _covers(entry.strip().lower(), host.lower(), address) for entry in exceptions.split(",") if entry.strip()
+    )
+
+
+def _covers(entry: str, host: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bool:
+    if entry == "*":
+        return True
+    if address is not None:
+        try:
+            return address in ipaddress.ip_network(entry.rpartition(":")[0] if entry.count(":") == 1 else entry, False)
+        except ValueError:
+            return False
+    domain = entry.partition(":")[0].removeprefix("*").removeprefix(".")
+    return host.endswith(f".{domain}") or (host == domain and not entry.startswith((".", "*")))
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

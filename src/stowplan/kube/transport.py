@@ -1,0 +1,177 @@
+"""Requests to one server: signed, paced, tried again where that is right.
+
+The one seam of the wire: `request` for a whole answer, `stream` for one that goes on. An answer that says "not
+you" (401) has the credentials looked at again, once. "Not now" (429, 500, 502, 503, 504) and no answer at all are
+tried again until the caller's deadline, after the server's Retry-After and a jittered wait that doubles. Nothing
+is sent after its deadline, however long it waited for its turn, and nothing that writes once `may_write` says no.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from stowplan.kube.answers import Response, StoppedError, UnreachableError
+from stowplan.kube.connection import Stream
+from stowplan.kube.credentials import Access, Headers
+from stowplan.kube.pace import Backoff, TokenBucket
+from stowplan.kube.pool import Pool
+
+JSON = "application/json"
+AGAIN = frozenset((429, 500, 502, 503, 504))
+TIMEOUT = 30.0
+
+
+class _Request(msgspec.Struct):
+    method: str
+    target: str
+    body: bytes = b""
+    content_type: str = JSON
+    timeout: float = TIMEOUT
+    until: float | None = None
+
+
+class Transport:
+    """Belongs to the event loop it is first used in. `qps` 0 or less means no limit of our own."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        connections: int = 32,
+        qps: float = 0.0,
+        burst: int = 100,
+        may_write: Callable[[], bool] = lambda: True,
+        generator: random.Random | None = None,
+        user_agent: str = "stowplan",
+    ) -> None:
+        self.access = access
+        self.generator = generator or random.Random()
+        self._may_write = may_write
+        self._pool = Pool(access, connections)
+        self._bucket = TokenBucket(qps, burst) if qps > 0 else None
+        parts = urlsplit(access.server)
+        # Without TLS a proxy is told the whole address; a prefix in the server's address opens every path.
+        whole = access.proxy is not None and access.ssl is None
+        self._prefix = access.server if whole else parts.path.rstrip("/")
+        permit = access.proxy.authorization if access.proxy is not None and whole else ""
+        self._fixed = f"Host: {parts.netloc.rpartition('@')[2]}\r\nUser-Agent: {user_agent}\r\n"
+        self._fixed += f"Proxy-Authorization: {permit}\r\n" if permit else ""
+        self._signed: tuple[Headers, str] | None = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        content_type: str = JSON,
+        timeout: float = TIMEOUT,
+        until: float | None = None,
+    ) -> Response:
+        """The answer; `path` is encoded already. Tried once, or again `until` that time of the loop's clock.
+
+        What is left when that time has come is the last answer, or `UnreachableError`.
+        """
+        request = _Request(method, _target(path, params), body, content_type, timeout, until)
+        return await (self._once(request) if until is None else self._persist(request, until))
+
+    async def _persist(self, request: _Request, until: float) -> Response:
+        clock, backoff, doubtful = asyncio.get_running_loop().time, Backoff(self.generator), False
+        last: Response | UnreachableError | None = None
+        while True:
+            try:
+                response = await self._once(request)
+                response.doubtful = doubtful
+                if response.status not in AGAIN:
+                    return response
+                last, pause = response, backoff.wait(response.retry_after)
+                doubtful = doubtful or response.status != 429
+            except UnreachableError as error:
+                last, pause = (last if last and error.unsent else error), backoff.wait()
+                doubtful = doubtful or not error.unsent
+            if clock() + pause >= until:
+                if isinstance(last, UnreachableError):
+                    raise last
+                return last
+            await asyncio.sleep(pause)
+
+    async def _once(self, request: _Request) -> Response:
+        if self._bucket is not None:
+            await self._bucket.take()
+        headers = await self.access.headers()
+        response = await self._exchange(request, headers)
+        if response.status != 401:
+            return response
+        return await self._exchange(request, await self._fresh(headers))
+
+    async def _exchange(self, request: _Request, headers: Headers) -> Response:
+        connection = await self._pool.take()
+        try:
+            return await connection.exchange(self._written(request, headers), self._time_for(request))
+        finally:
+            self._pool.give_back(connection)
+
+    def _time_for(self, request: _Request) -> float:
+        """Seconds that the answer may take; asked when a connection is at hand and nothing stands in the way."""
+        if request.method != "GET" and not self._may_write():
+            raise StoppedError(f"{request.method} {request.target}: not sent, since we may no longer write")
+        if request.until is None:
+            return request.timeout
+        left = request.until - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise UnreachableError("no time was left to ask", unsent=True)
+        return min(request.timeout, left)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str] | None = None, *, timeout: float = TIMEOUT
+    ) -> AsyncIterator[Stream]:
+        """An answer read while it comes, on a connection of its own; raises `RefusedError` if it is not 200."""
+        request, refused = _Request("GET", _target(path, params)), None
+        for _ in range(2):
+            headers = await self.access.headers() if refused is None else await self._fresh(refused)
+            connection = await self._pool.open()
+            try:
+                response, stream = await connection.stream(self._written(request, headers), timeout)
+                if stream is not None:
+                    yield stream
+                    return
+                refused = headers
+            finally:
+                connection.close()
+            if response.status != 401:
+                break
+        response.checked(f"GET {path}")
+        raise UnreachableError(f"GET {path}: answered {response.status}, which is no stream")
+
+    async def _fresh(self, refused: Headers) -> Headers:
+        self._pool.drop_idle()  # a client certificate is shown once for each connection
+        return await self.access.headers(refused)
+
+    def _written(self, request: _Request, headers: Headers) -> bytes:
+        """The request as it goes over the wire."""
+        if self._signed is None or self._signed[0] is not headers:
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+            self._signed = headers, f"HTTP/1.1\r\n{self._fixed}{lines}Accept: {JSON}\r\n"
+        method, body = request.method, request.body
+        opening = f"{method} {self._prefix}{request.target} {self._signed[1]}"
+        if not body:
+            # A POST or PATCH that says nothing must say that it says nothing.
+            return f"{opening}\r\n".encode() if method == "GET" else f"{opening}Content-Length: 0\r\n\r\n".encode()
+        about = f"Content-Type: {request.content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return (opening + about).encode() + body
+
+    async def close(self) -> None:
+        """Close all connections; requests under way end as unreachable."""
+        await self._pool.close()
+
+
+def _target(path: str, params: Mapping[str, str] | None) -> str:
+    return f"{path}?{urlencode(params)}" if params else path

@@ -1,0 +1,50 @@
+"""Coroutines as tests, each in an event loop of its own, on asyncio's loop; none may take longer than a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane import build
+from tests.controlplane.conftest import STARTED, teller
+from tests.controlplane.plane import ControlPlane
+from tests.kube.certificates import Authority
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    test = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+    asyncio.run(asyncio.wait_for(test, 60))
+    return True
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def plane(authority: Authority, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A real API server that takes certificates of `authority`, too; nobody else works on its objects."""
+    try:
+        build.programs(build.MAIN, teller(request.config))
+    except build.CannotBuildError as reason:
+        pytest.skip(f"no control plane of Kubernetes {build.MAIN}: {reason}")
+    flags = [f"--client-ca-file={authority.ca}"]
+    with ControlPlane(controller_manager=False, kwok=False, pod_groups=True, apiserver_flags=flags) as plane:
+        request.config.stash.setdefault(STARTED, []).append(build.MAIN)
+        yield plane
+
+
+@pytest.fixture
+def namespace(plane: ControlPlane) -> Iterator[str]:
+    """A fresh namespace, in which pods may be made."""
+    with plane.namespace() as name:
+        plane.api().must("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+        yield name

@@ -1,0 +1,282 @@
+"""A kind is told to a sink exactly: nothing lost, nothing twice, whatever breaks in between."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from stowplan.kube.pace import Backoff
+from stowplan.kube.reflector import Reflector
+from stowplan.kube.resources import RESOURCES, Resource
+from stowplan.objects.changes import Change, Gone, Put
+from stowplan.objects.meta import Object, ObjectMeta
+from stowplan.objects.nodes import Node
+from tests.kube.fakes import Fake, a_client, refused, serving, until
+from tests.kube.store import Store
+
+
+class Told:
+    """A sink that keeps what it is told, and what follows from it."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Change]] = []
+        self.there: dict[str, Object] = {}  # by uid: an object that came back is another one
+
+    def __call__(self, changes: list[Change]) -> None:
+        self.batches.append(changes)
+        for change in changes:
+            if isinstance(change, Put):
+                known = self.there.get(change.object.uid)
+                assert known is None or known.metadata.resource_version != change.object.metadata.resource_version
+                self.there[change.object.uid] = change.object
+            else:
+                assert self.there.pop(change.object.uid, None), "gone twice"
+
+    @property
+    def changes(self) -> list[str]:
+        words = {Put: "+", Gone: "-"}
+        return [words[type(change)] + change.object.name for batch in self.batches for change in batch]
+
+    def agrees(self, store: Store) -> bool:
+        mine = {uid: found.metadata.resource_version for uid, found in self.there.items()}
+        return mine == {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in store.objects.values()}
+
+
+class Running:
+    def __init__(self, fake: Fake, reflector: Reflector, told: Told, problems: list[str]) -> None:
+        self.fake, self.reflector, self.told, self.problems = fake, reflector, told, problems
+
+    @property
+    def watches(self) -> int:
+        return sum("watch=1" in path for _, path, _ in self.fake.asked)
+
+
+@asynccontextmanager
+async def reflecting(store: Store, resource: Resource = RESOURCES["Node"], **options: Any) -> AsyncIterator[Running]:
+    told, problems = Told(), list[str]()
+    async with serving(store) as fake, a_client(fake) as client:
+        quick = Backoff(random.Random(1), first=0.005, longest=0.02)
+        reflector = Reflector(client, resource, told, on_problem=problems.append, backoff=quick, **options)
+        task = asyncio.create_task(reflector.run())
+        await asyncio.wait_for(reflector.synced.wait(), 20)
+        yield Running(fake, reflector, told, problems)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_first_all_there_is_in_pages_then_all_that_happens() -> None:
+    store = Store()
+    for number in range(7):
+        await store.put(f"n{number}")
+    async with reflecting(store, page_size=3) as running:
+        assert [len(batch) for batch in running.told.batches] == [3, 3, 1]
+        await store.put("n1", a="b")
+        await store.delete("n2")
+        await store.put("n2")
+        await until(lambda: running.told.agrees(store))
+        assert running.told.changes[7:] == ["+n1", "-n2", "+n2"]
+        assert running.reflector.known.objects["n1"].labels == {"a": "b"}
+
+
+async def test_a_broken_watch_goes_on_where_it_stopped() -> None:
+    store = Store()
+    async with reflecting(store) as running:
+        for turn in range(3):
+            await store.put(f"n{turn}")
+            await until(lambda: running.told.agrees(store))
+            before = running.watches
+            await store.cut()
+            await store.put(f"later{turn}")
+            await until(lambda before=before: running.watches > before and running.told.agrees(store))
+        assert running.told.changes == ["+n0", "+later0", "+n1", "+later1", "+n2", "+later2"]
+        assert sum("watch=1" not in path for _, path, _ in running.fake.asked) == 1, "one list was enough"
+
+
+async def test_after_a_410_the_list_is_compared_with_what_was_told() -> None:
+    store = Store()
+    for name in ("same", "changed", "vanished", "replaced"):
+        await store.put(name)
+    async with reflecting(store) as running:
+        await until(lambda: running.watches == 1)
+        store.hiccups = [refused(503), refused(503)]  # time for things to happen unseen
+        await store.cut()
+        await store.put("changed", a="b")
+        await store.delete("vanished")
+        await store.delete("replaced")
+        await store.put("replaced")
+        await store.put("new")
+        store.forget()
+        await until(lambda: running.told.agrees(store))
+        assert sorted(running.told.changes[4:]) == ["+changed", "+new", "+replaced", "-replaced", "-vanished"]
+        assert running.told.changes.index("-replaced") < len(running.told.changes) - 1
+        await store.put("after")
+        await until(lambda: running.told.agrees(store))
+
+
+@pytest.mark.parametrize("code", [410, 500], ids=["forgotten", "something else"])
+async def test_an_error_event_ends_the_watch_but_not_the_telling(code: int) -> None:
+    store = Store()
+    await store.put("a")
+    async with reflecting(store) as running:
+        await until(lambda: running.watches == 1)
+        store.forget()
+        await store.say("ERROR", {"kind": "Status", "code": code, "message": "too old", "metadata": {}})
+        await until(lambda: running.watches == 2)
+        await store.put("b")
+        await until(lambda: running.told.agrees(store))
+        assert running.told.changes == ["+a", "+b"]
+
+
+async def test_bookmarks_move_the_place_to_go_on_from() -> None:
+    store = Store()
+    await store.put("a")
+    async with reflecting(store) as running:
+        store.version = 50
+        await store.say("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
+        await until(lambda: running.reflector.known.resource_version == "50")
+        store.forget()
+        await store.cut()
+        await until(lambda: running.watches == 2)
+        assert "resourceVersion=50" in running.fake.asked[-1][1]
+        assert "allowWatchBookmarks=true" in running.fake.asked[-1][1]
+        assert running.told.changes == ["+a"]
+
+
+@pytest.mark.parametrize("expired", [1, 2], ids=["once", "twice"])
+async def test_pages_that_expire_are_read_again(expired: int) -> None:
+    store = Store()
+    store.expire_pages = expired
+    for number in range(5):
+        await store.put(f"n{number}")
+    async with reflecting(store, page_size=2) as running:
+        assert running.told.agrees(store)
+        assert running.told.changes == [f"+n{number}" for number in range(5)]
+
+
+async def test_a_document_that_cannot_be_read_is_passed_over() -> None:
+    store = Store()
+    await store.put("good")
+    store.objects["bad"] = {"metadata": {"name": "bad", "resourceVersion": "2"}, "spec": {"taints": 5}}
+    async with reflecting(store) as running:
+        assert running.told.changes == ["+good"]
+        store.version = 30
+        await store.say("ADDED", {"metadata": {"name": "worse", "resourceVersion": "30"}, "spec": []})
+        await store.put("better")
+        await until(lambda: "+better" in running.told.changes)
+        assert running.reflector.known.resource_version == "31"
+        passed_over = [problem for problem in running.problems if "passed over" in problem]
+        assert len(passed_over) == 2
+        assert "Node bad: spec.taints" in passed_over[0]
+
+
+async def test_an_object_that_turned_unreadable_stays_as_it_was_known() -> None:
+    store = Store()
+    await store.put("a")
+    async with reflecting(store) as running:
+        await until(lambda: running.watches == 1)
+        store.objects["a"] = {**store.objects["a"], "spec": 5}
+        store.version += 1
+        store.forget()
+        await store.cut()
+        await until(lambda: running.watches == 3)
+        assert (running.told.changes, list(running.reflector.known.objects)) == (["+a"], ["a"])
+
+
+async def test_a_kind_that_is_not_served_is_waited_for_and_may_go_again() -> None:
+    store = Store()
+    store.served = False
+    async with reflecting(store, look_again_after=0.02) as running:
+        assert not running.reflector.served
+        await store.put("a")
+        store.served = True
+        await until(lambda: running.told.agrees(store))
+        assert running.reflector.served
+        await until(lambda: running.watches == 1)
+        store.served = False
+        await store.cut()
+        await until(lambda: running.told.changes == ["+a", "-a"])
+
+
+async def test_a_watch_that_ends_at_once_is_not_begun_again_at_once() -> None:
+    store = Store()
+    async with reflecting(store) as running:
+        store.hiccups = [refused(200), refused(200)]
+        await store.cut()
+        await until(lambda: not store.hiccups)
+        await until(lambda: sum("as soon as it had begun" in problem for problem in running.problems) == 2)
+        await store.put("a")
+        await until(lambda: running.told.agrees(store))
+
+
+async def test_documents_are_kept_as_they_came_for_those_who_need_them() -> None:
+    store = Store()
+    await store.put("a", x="y")
+    async with reflecting(store, keep_raw=True) as running:
+        assert b'"labels": {"x": "y"}' in running.reflector.known.documents["a"]
+        await store.delete("a")
+        await until(lambda: running.told.agrees(store))
+        assert running.reflector.known.documents == {}
+
+
+def a_node(version: int, uid: str = "uid-1") -> Node:
+    return Node(metadata=ObjectMeta(name="a", uid=uid, resource_version=str(version)))
+
+
+async def test_what_a_read_found_out_is_not_turned_back_by_the_watch() -> None:
+    """Read at 20, then the watch tells of 2 to 20: neither again nor backwards."""
+    store = Store()
+    await store.put("a")
+    async with reflecting(store) as running:
+        await until(lambda: running.watches == 1)
+        running.reflector.learn(Put(a_node(20)))
+        running.reflector.learn(Put(a_node(20)))
+        for _ in range(18):
+            await store.put("a", step=str(store.version))
+        await store.put("a", last="")
+        await until(lambda: running.told.agrees(store))
+        assert running.told.changes == ["+a"] * 3  # as listed, as read, and at 21
+        assert store.version == 21
+
+
+async def test_what_a_read_found_gone_stays_gone() -> None:
+    store = Store()
+    await store.put("a")
+    async with reflecting(store) as running:
+        await until(lambda: running.watches == 1)
+        running.reflector.learn(Gone(a_node(2)))
+        running.reflector.learn(Gone(a_node(2)))
+        await store.put("a", late="news")
+        await store.delete("a")
+        await store.put("a")
+        await until(lambda: running.told.agrees(store))
+        assert running.told.changes == ["+a", "-a", "+a"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_any_history_with_any_faults_is_told_exactly(seed: int) -> None:
+    """`Told` itself checks that nothing is told twice."""
+    draw, store = random.Random(seed), Store()
+    async with reflecting(store, page_size=2) as running:
+        for _ in range(40):
+            name = f"n{draw.randrange(6)}"
+            step = draw.random()
+            if step < 0.5:
+                await store.put(name, step=str(store.version))
+            elif step < 0.75 and name in store.objects:
+                await store.delete(name)
+            elif step < 0.85:
+                await store.cut()
+            elif step < 0.92:
+                store.forget()
+            elif step < 0.97:
+                store.hiccups.append(refused(draw.choice([429, 500, 503, 410])))
+            else:
+                store.expire_pages += 1
+            for _ in range(draw.randrange(4)):
+                await asyncio.sleep(0)
+        await until(lambda: running.told.agrees(store))
