@@ -127,12 +127,10 @@ def test_kwok_plays_the_kubelets(plane: ControlPlane, namespace: str) -> None:
         plane.kubectl("delete", "node", "bare")
 
 
-@pytest.mark.parametrize("version", [pytest.param(version, id=f"in {version}") for version in build.VERSIONS])
-def test_pod_groups_are_served_if_asked_for(plane: ControlPlane, plane_137: ControlPlane, version: str) -> None:
-    path = f"/apis/{flags.POD_GROUP_APIS[version]}"
-    usual = plane if version == build.MAIN else plane_137
-    assert usual.api().get(path).status == 404
-    with ControlPlane(version, controller_manager=False, kwok=False, pod_groups=True) as asked:
+def test_pod_groups_are_served_if_asked_for(each_plane: ControlPlane) -> None:
+    path = f"/apis/{flags.POD_GROUP_APIS[each_plane.version]}"
+    assert each_plane.api().get(path).status == 404
+    with ControlPlane(each_plane.version, controller_manager=False, kwok=False, pod_groups=True) as asked:
         served = {resource["kind"] for resource in asked.api().must("GET", path)["resources"]}
     assert served >= {"PodGroup", "Workload"}
 
