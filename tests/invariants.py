@@ -11,6 +11,7 @@ from stowplan.engine.unit import Stage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.builders import a_pod
 from tests.columns.model import asked, contents, differences
 
@@ -25,6 +26,7 @@ def check(world: World) -> None:
     check_nothing_bound_twice(world)
     check_reserved(world)
     check_columns(world)
+    check_assumed(world)
     check_nothing_left_behind(world)
 
 
@@ -69,6 +71,24 @@ def check_columns(world: World) -> None:
     assert list(differences(mine, fresh)) == []
 
 
+def check_assumed(world: World) -> None:
+    """Beneath what is assumed of claims and volumes is what the server has, and only pods on their way assume."""
+    state = world.scheduler.state
+    assert state.assumed.holders() <= set(world.scheduler.placings), "assumed for a pod that is not on its way"
+    for kind in (PersistentVolume, PersistentVolumeClaim):
+        there = {key: each for (name, key), each in world.objects.items() if name == kind.__name__}
+        assert set(state.store.every(kind)) == set(there)
+        for key, each in there.items():
+            seen = state.store.get(kind, key)
+            assert state.assumed.real(kind, key) == each
+            assert seen is not None and (state.assumed.pending(each) or seen == each), f"{key} is not as it is"
+    waiting = world.scheduler._binding.awaiting
+    assert set(waiting._waits) <= set(world.scheduler.placings), "somebody waits who is not on the way"
+    assert set().union(*waiting._filed.values()) <= set(waiting._waits)
+    for uid in waiting._waits:
+        assert world.scheduler.placings[uid].step is Step.PRE_BINDING
+
+
 def check_nothing_left_behind(world: World) -> None:
     """Nothing is remembered of pods that are gone, and of events that nobody missed."""
     scheduler = world.scheduler
@@ -81,7 +101,7 @@ def check_nothing_left_behind(world: World) -> None:
     waiting = any(placing.step is Step.WAITING for placing in scheduler.placings.values())
     assert flying <= set(scheduler.deciding.asking) or scheduler.deciding.ready, "in flight, and nobody at it"
     if not flying and not waiting:
-        assert not scheduler.queue._flying and not scheduler.queue._happened
+        assert not len(scheduler.queue.flights) and not scheduler.queue.flights.remembered
 
 
 def check_node(world: World, name: str) -> None:

@@ -25,12 +25,12 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
 from stowplan.objects import kinds
-from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, Record, SetCondition
+from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Patch, Read, Record, SetCondition
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Condition, Pod
-from tests import invariants
+from tests import invariants, patching
 from tests.builders import a_node, a_profile
 
 Answer = Callable[[Action], Result | None]
@@ -62,6 +62,9 @@ class World:
         self._profiles = dict(profiles or {"default-scheduler": a_profile()})
         self._seed, self._options = seed, options
         self._inbox: deque[Put | Gone | Result] = deque()
+        self._late: deque[Put | Gone] = deque()
+        self._lags = False
+        self._version = 0
         self.checks, self.graceful = checks, graceful
         self.placed: Callable[[set[str]], None] = lambda _: None  # told of pods that a step gave a node
         self.journal: list[bytes] = []  # all that went into the scheduler, one JSON line each
@@ -78,8 +81,7 @@ class World:
                 self.crowded.add(each.node_name)
             elif isinstance(each, Node):
                 self.crowded.add(each.name)
-            self.objects[type(each).__name__, each.key] = each
-            self._inbox.append(Put(each))
+            self.submit_later(each)
         self._deliver()
 
     def open(self, *names: str) -> None:
@@ -90,7 +92,7 @@ class World:
         for each in objects:
             found = self.objects.pop((type(each).__name__, each.key), None)
             if found is not None:
-                self._inbox.append(Gone(found))
+                self._tell(Gone(found))
         self._deliver()
 
     def run(self, limit: int = 20_000) -> None:
@@ -119,8 +121,31 @@ class World:
         self.now = end
         self.run()
 
+    @staticmethod
+    def fine(action: Action) -> Result:
+        return Result(action.id)
+
+    def lag(self) -> None:
+        """From now on the watch is late: what the server changes is told only by `catch_up`, answers come at once."""
+        self._lags = True
+
+    def catch_up(self, most: int | None = None) -> None:
+        """The watch tells what it has not told yet, or the first so many of it."""
+        for _ in range(len(self._late) if most is None else min(most, len(self._late))):
+            self._inbox.append(self._late.popleft())
+        self._lags = self._lags and most is not None
+        self._deliver()
+
+    def submit_at_once(self, each: Object) -> None:
+        """An old version of an object that the watch tells now, whatever the server has by this time."""
+        self.objects.setdefault((type(each).__name__, each.key), each)
+        self._inbox.append(Put(each))
+        self._deliver()
+
     def restart(self) -> None:
         """The scheduler is killed and started anew: all it knows comes from the server's objects."""
+        self.journal.append(msgspec.json.encode({"now": self.now, "restart": True}))
+        self._late.clear()
         self.scheduler = Scheduler(self._profiles, np.random.default_rng(self._seed), **self._options)
         self._inbox.clear()
         for each in self.objects.values():
@@ -200,6 +225,8 @@ class World:
             return Result(action.id)
         if isinstance(action, Ask) and (action.verb != "bind" or not self.extender(action).fine):
             return self.extender(action)
+        if isinstance(action, Patch) and (action.kind, action.key) in self.objects:
+            return self._patch(action)
         if not hasattr(action, "pod"):
             return Result(action.id)
         pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
@@ -220,7 +247,7 @@ class World:
                 self.submit_later(_terminating(pod))
             case Evict():
                 self.objects.pop(("Pod", pod.key))
-                self._inbox.append(Gone(pod))
+                self._tell(Gone(pod))
             case SetCondition():
                 condition = Condition("PodScheduled", action.status, action.reason, action.message)
                 nominated = pod.nominated_node if action.nominated_node is None else action.nominated_node
@@ -231,9 +258,22 @@ class World:
                 self._inbox.append(Put(pod))
         return Result(action.id)
 
+    def _patch(self, action: Patch) -> Result:
+        found = patching.patched(self.objects[action.kind, action.key], action.body)
+        if found is None:
+            return Result(action.id, 409, "the object has been modified")
+        self.submit_later(found)
+        return Result(action.id)
+
     def submit_later(self, each: Object) -> None:
+        """Claims and volumes get a version of their own each time; what is written to other kinds has none to meet."""
+        self._version += 1
+        each = patching.versioned(each, self._version)
         self.objects[type(each).__name__, each.key] = each
-        self._inbox.append(Put(each))
+        self._tell(Put(each))
+
+    def _tell(self, news: Put | Gone) -> None:
+        (self._late if self._lags else self._inbox).append(news)
 
     def check(self) -> None:
         """All that must hold at any time."""
@@ -253,9 +293,11 @@ def recorded(now: float, change: Put | Gone | Result | None) -> bytes:
 
 def replayed(journal: Iterable[bytes], profiles: Mapping[str, Profile], seed: int = 0, **options: Any) -> list[Action]:
     """What a new scheduler does, given the same changes and steps at the same times."""
-    scheduler = Scheduler(profiles, np.random.default_rng(seed), **options)
     actions: list[Action] = []
     for line in map(msgspec.json.decode, journal):
+        if "restart" in line:
+            scheduler = Scheduler(profiles, np.random.default_rng(seed), **options)
+            continue
         if "result" in line:
             actions += scheduler.handle(msgspec.convert(line["result"], Result), line["now"])
         elif "kind" in line:

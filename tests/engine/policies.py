@@ -35,6 +35,20 @@ class Patience:
         return float(pod.labels["patience"]) if "patience" in pod.labels else None
 
 
+class Ledger:
+    """Who reserved and did not give back; a pod may do so once, and give back as often as it likes."""
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+
+    def reserve(self, pod: Pod, *_: Any) -> None:
+        assert pod.uid not in self.held, f"{pod.name} reserved twice"
+        self.held.add(pod.uid)
+
+    def unreserve(self, pod: Pod, *_: Any) -> None:
+        self.held.discard(pod.uid)
+
+
 class Notes:
     """Writes down what it is asked, and answers what a test wants."""
 

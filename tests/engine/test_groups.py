@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from stowplan.engine.placing import assumed
 from stowplan.engine.unit import Stage
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import Refuse
-from stowplan.objects.actions import Action, Ask, Bind
+from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
@@ -77,25 +80,154 @@ def test_a_member_that_cannot_be_bound_is_told_who_got_through() -> None:
     world.run()
     assert set(world.bindings) == {"g0", "g2"}
     (said,) = world.said("g1", "FailedScheduling")
-    assert said == (
-        "binding rejected: disk full. Pod group default/g: 2 of its pods are bound or about to be (g0, g2),"
-        " 1 are not (g1)"
-    )
+    assert said == ("binding rejected: disk full. Pod group default/g: 2 bound or about to be (g0, g2), 1 not (g1)")
     world.answers = lambda action: Result(action.id)
     world.advance(2)
     assert set(world.bindings) == {"g0", "g1", "g2"}
 
 
-def test_members_not_sent_to_be_bound_are_released_when_one_fails() -> None:
+def a_patient_member(name: str, seconds: int = 60) -> Pod:
+    return a_pod(name, cpu=1, labels={"gang": "g", "min": "3", "patience": str(seconds)})
+
+
+def test_nobody_is_bound_before_all_may_be() -> None:
     world = a_gang_world(nodes=3)
-    waits = {"gang": "g", "min": "3", "patience": "60"}
-    world.answers = lambda action: Result(action.id, 500 * is_bind_of(action, "g0") or 200, "disk full")
-    world.submit(*members(2, needed=3), a_pod("g2", cpu=1, labels=waits))
+    world.submit(*members(2, needed=3), a_patient_member("g2"))
     world.run()
-    assert set(world.bindings) == {"g1"} and not world.scheduler.placings
+    assert not world.bindings and len(world.scheduler.placings) == 3
+    world.allow(world.pod("g2").uid, "Patience")
+    assert set(world.bindings) == {"g0", "g1", "g2"}
+
+
+@pytest.mark.parametrize("ends", ["it is refused", "its time is up", "it is deleted", "somebody else binds it"])
+def test_all_are_released_when_one_of_them_cannot_go_on(ends: str) -> None:
+    world = a_gang_world(nodes=3)
+    world.submit(*members(2, needed=3), last := a_patient_member("g2"))
+    world.run()
+    if ends == "it is refused":
+        world.reject(last.uid, "Patience", "no")
+    elif ends == "its time is up":
+        world.advance(60)
+    elif ends == "it is deleted":
+        world.delete(last)
+    else:
+        world.submit(assumed(last, "n2"), a_node("n2", cpu=0))
+        world.delete(assumed(last, "n2"))
+    world.check()
+    assert not world.bindings
+    world.run()
+    assert not world.bindings
+
+
+def test_members_left_are_bound_when_one_goes_that_is_not_needed() -> None:
+    world = a_gang_world(nodes=4)
+    world.submit(*members(3, needed=3), last := a_patient_member("g3"))
+    world.run()
+    assert not world.bindings
+    world.delete(last)
+    assert set(world.bindings) == {"g0", "g1", "g2"}
+
+
+def test_a_late_member_waits_for_those_that_wait() -> None:
+    world = a_gang_world(nodes=4)
+    world.submit(*members(2, needed=3), a_patient_member("g2", 30))
+    world.run()
+    world.submit(a_pod("g3", cpu=1, labels={"gang": "g", "min": "3"}))
+    world.run()
+    assert not world.bindings, "three are placed, none may be bound yet"
+    world.allow(world.pod("g2").uid, "Patience")
+    assert len(world.bindings) == 4
+
+
+def test_a_bind_plugin_that_raises_for_one_member_lets_none_be_bound() -> None:
+    class Picky:
+        def bind(self, pod: Pod, node_name: str) -> Bind | None:
+            if pod.name == "g2":
+                raise KeyError("oops")
+            return None
+
+    named = [a_node(f"n{number}", cpu=1) for number in range(3)]
+    world = World(nodes=named, profiles=profiles(postBind=[Gangs()], bind=[Picky()]))
+    world.submit(*members(3, needed=3))
+    world.run()
+    assert not world.bindings and not any(isinstance(action, Bind) for action in world.actions)
+
+
+def test_a_group_that_falls_below_its_minimum_goes_back_behind_its_gate() -> None:
+    world = a_gang_world(nodes=1)
+    world.submit(*(gang := members(3, needed=3)))
+    world.run()
+    assert {stage for _, stage in world.scheduler.queue.stages()} == {Stage.UNSCHEDULABLE}
+    world.delete(gang[0])
+    assert {stage for _, stage in world.scheduler.queue.stages()} == {Stage.GATED}
+
+
+def test_a_gated_group_is_let_in_when_somebody_else_binds_its_missing_member() -> None:
+    world = a_gang_world(nodes=3)
+    first, second, third = members(3, needed=3)
+    world.submit(first, second)
+    world.run()
+    world.submit(assumed(third, "n2"))
+    world.run()
+    assert set(world.bindings) == {"g0", "g1", "g2"}
+
+
+def test_what_is_left_of_a_group_does_not_run_alone_when_the_others_are_gone() -> None:
+    world = a_gang_world(nodes=2)
+    world.submit(*(gang := members(3, needed=2)))
+    world.run()
+    assert len(world.bindings) == 2
+    world.delete(*(pod for pod in world.pods() if pod.node_name))
+    world.advance(400)
+    assert not world.bindings and len(gang) == 3
+
+
+def test_a_pod_moves_from_one_group_to_another() -> None:
+    world = a_gang_world(nodes=4)
+    world.submit(*members(1, needed=2, name="a"), *members(1, needed=2, name="b"))
+    world.run()
+    assert not world.bindings
+    world.submit(a_pod("a0", cpu=1, labels={"gang": "b", "min": "2"}))
+    world.run()
+    assert set(world.bindings) == {"a0", "b0"}
+
+
+@pytest.mark.parametrize(
+    ("left", "needed"), [pytest.param(1, 2, id="one of two"), pytest.param(2, 3, id="two of three")]
+)
+def test_members_gone_while_extenders_are_asked(left: int, needed: int) -> None:
+    extender = Extender(url_prefix="http://one", filter_verb="f", node_cache_capable=True)
+    named = [a_node(f"n{number}", cpu=1) for number in range(4)]
+    world = World(nodes=named, profiles=profiles(postBind=[Gangs()]), extenders=(extender,))
+    world.answers = lambda action: None if isinstance(action, Ask) else Result(action.id)
+    world.submit(*(gang := members(needed, needed=needed)))
+    world.run()
+    world.delete(*gang[left:])
+    for ask in [action for action in world.actions if isinstance(action, Ask)]:
+        world.answer(Result(ask.id, body={"NodeNames": list(ask.nodes)}))
+    world.run()
+    assert not world.bindings
+    assert {stage for _, stage in world.scheduler.queue.stages()} == {Stage.GATED}
+
+
+def test_a_whole_waiting_gang_is_preempted_without_a_deletion() -> None:
+    world = a_gang_world(nodes=1, cpu=2)
+    world.submit(*(a_pod(f"g{n}", cpu=1, labels={"gang": "g", "min": "2", "patience": "60"}) for n in range(2)))
+    world.run()
+    world.submit(a_pod("big", cpu=2, priority=9))
+    world.run()
+    assert world.bindings == {"big": "n0"} and len(world.pods()) == 3
+    assert not any(isinstance(action, Evict) for action in world.actions)
+
+
+def test_many_refused_bindings_tell_each_pod_once() -> None:
+    world = a_gang_world(nodes=1, cpu=100)
+    world.answers = lambda action: Result(action.id, 503 if isinstance(action, Bind) else 200, "no")
+    world.submit(*members(50, needed=50))
+    world.run()
+    assert len(world.said("g0")) == 1 and sum(len(world.said(f"g{n}")) for n in range(50)) == 50
     (unit,) = world.scheduler.queue.units.values()
-    assert {pod.name for pod in unit.pods.values()} == {"g0", "g2"} and unit.needed == 2
-    assert "1 of its pods are bound or about to be (g1), 2 are not (g0, g2)" in world.said("g2")[-1]
+    assert unit.errors == 1 and all(len(note) < 400 for note in world.said("g7"))
 
 
 def is_bind_of(action: Action, name: str) -> bool:

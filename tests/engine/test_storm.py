@@ -14,16 +14,18 @@ from stowplan.engine.placing import assumed
 from stowplan.engine.unit import Unit
 from stowplan.framework.search import Search
 from stowplan.framework.settings import Extender
-from stowplan.objects.actions import Action, Ask, Bind, Evict
+from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.policies import Gangs, Patience, profiles
+from tests.engine.policies import Gangs, Ledger, Patience, profiles
 from tests.world import World
 
 NODES = ("a", "b", "c")
-NAMES = tuple(f"p{number}" for number in range(8))
+NAMES = tuple(f"p{number}" for number in range(6))
 GANGS = {"g": 2, "h": 3}
+MEMBERS = tuple(f"{gang}{number}" for gang, least in GANGS.items() for number in range(least + 1))
+EVERYBODY = (*NAMES, *MEMBERS)
 
 
 class Storm(RuleBasedStateMachine):
@@ -32,10 +34,11 @@ class Storm(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         nodes = [a_node("a", cpu=2), a_node("b", cpu=2)]
-        named = profiles(postBind=[Gangs()], permit=[Patience()])
+        self.ledger = Ledger()
+        named = profiles(postBind=[Gangs()], permit=[Patience()], reserve=[self.ledger])
         self.world = World(nodes=nodes, profiles=named, answer_within=5, graceful=True, extenders=self.extenders)
         self.world.placed = self.groups_are_never_half_committed
-        self.born = 0
+        self.born = self.groups_placed = 0
 
     @initialize(cpus=st.lists(st.sampled_from(["100m", "1", "2"]), min_size=2, max_size=6))
     def some_pods(self, cpus: list[str]) -> None:
@@ -76,16 +79,21 @@ class Storm(RuleBasedStateMachine):
         )
         self.world.submit(pod)
 
-    @rule(gang=st.sampled_from(list(GANGS)), cpu=st.sampled_from(["100m", "1"]))
-    def whole_gang(self, gang: str, cpu: str) -> None:
-        for name in NAMES[: GANGS[gang]]:
-            self.pod(name, cpu, 1, (), "", True, gang, "")
+    @rule(
+        gang=st.sampled_from(list(GANGS)),
+        cpu=st.sampled_from(["100m", "100m", "1"]),
+        more=st.integers(0, 1),
+        patience=st.sampled_from(["", "", "", "3"]),
+    )
+    def whole_gang(self, gang: str, cpu: str, more: int, patience: str) -> None:
+        for number in range(GANGS[gang] + more):
+            self.pod(f"{gang}{number}", cpu, 1, (), "", True, gang, patience if number == 0 else "")
 
     def _some(self, name: str) -> Pod | None:
         found = self.world.objects.get(("Pod", f"default/{name}"))
         return found if isinstance(found, Pod) else None
 
-    @rule(name=st.sampled_from(NAMES))
+    @rule(name=st.sampled_from(EVERYBODY))
     def pod_goes(self, name: str) -> None:
         pod = self._some(name)
         if pod is not None:
@@ -101,20 +109,37 @@ class Storm(RuleBasedStateMachine):
     def those_on_their_way_out_are_gone(self) -> None:
         self.world.delete(*(pod for pod in self.world.pods() if pod.terminating))
 
-    @rule(name=st.sampled_from(NAMES), node=st.sampled_from(NODES))
+    @rule(name=st.sampled_from(EVERYBODY), node=st.sampled_from(NODES))
     def somebody_else_binds(self, name: str, node: str) -> None:
         pod = self._some(name)
         if pod is not None and not pod.node_name:
             self.world.submit(assumed(pod, node))
 
-    @rule(status=st.sampled_from([200, None, 409, 429, 500]), kind=st.sampled_from([Bind, Bind, Evict]))
-    def server(self, status: int | None, kind: type[Action]) -> None:
-        def answer(action: Action) -> Result | None:
-            if not isinstance(action, kind) or status == 200:
+    @rule(
+        status=st.sampled_from([200, 200, None, 404, 409, 410, 429, 500, 503]),
+        kinds=st.sampled_from([(Bind,), (Bind, Read), (Evict,), (SetCondition, Nominate)]),
+        name=st.sampled_from(["", "", *MEMBERS]),
+    )
+    def server(self, status: int | None, kinds: tuple[type[Action], ...], name: str) -> None:
+        """Answers some actions so from now on, all of them or those about one pod."""
+
+        def answer(action: Any) -> Result | None:
+            spared = isinstance(action, Read) and status in (404, 410)  # a server does not deny what it has
+            if status == 200 or spared or not isinstance(action, kinds) or (name and action.pod.name != name):
                 return Result(action.id)
             return None if status is None else Result(action.id, status, "no")
 
         self.world.answers = answer
+
+    @rule(steps=st.integers(1, 3))
+    def news_are_late(self, steps: int) -> None:
+        """Answers come before the watch tells of what they did."""
+        self.world.lag()
+        self.world.checks = False
+        for _ in range(steps):
+            self.world.run(limit=10_000)
+        self.world.checks = True
+        self.world.catch_up()
 
     @rule(allowed=st.booleans())
     def somebody_decides_about_waiting_pods(self, allowed: bool) -> None:
@@ -130,18 +155,25 @@ class Storm(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.world.advance(seconds)
 
-    @rule()
-    def restart(self) -> None:
-        self.world.restart()
+    @rule(really=st.sampled_from([False, False, False, True]))
+    def restart(self, really: bool) -> None:
+        if really:
+            self.ledger.held.clear()
+            self.world.restart()
 
     @invariant()
     def holds(self) -> None:
         self.world.check()
+        on_the_way = set(self.world.scheduler.placings)
+        assert on_the_way <= self.ledger.held, "on its way without a reservation"
+        there = {*self.world.bound, *(pod.uid for pod in self.world.pods() if pod.node_name)}
+        assert self.ledger.held - on_the_way <= there, "reserved, and nobody is on the way"
 
     def groups_are_never_half_committed(self, uids: set[str]) -> None:
         """A step that gave nodes to members of a group gave them to enough, with those that had one before."""
         state = self.world.scheduler.state
         gangs = {state.pods[uid].pod.labels.get("gang", "") for uid in uids} - {""}
+        self.groups_placed += len(gangs)
         having = Counter(placed.pod.labels.get("gang", "") for placed in state.pods.values())
         for each in gangs:
             assert having[each] >= GANGS[each], f"only {having[each]} of group {each}"
@@ -155,7 +187,7 @@ class Storm(RuleBasedStateMachine):
         self.those_on_their_way_out_are_gone()
         self.world.advance(self.settles_in)
         self.world.check()
-        waiting = [placing.pod.labels.get("patience") for placing in self.world.scheduler.placings.values()]
+        waiting = [each.permits or each.party for each in self.world.scheduler.placings.values()]
         assert all(waiting), "still under way, and not because of a permit"
         for unit in self.world.scheduler.queue.units.values():
             complete = unit.gate is None or len(unit.pods) >= unit.needed
@@ -164,7 +196,9 @@ class Storm(RuleBasedStateMachine):
 
     def nobody_starves(self, unit: Unit) -> None:
         scheduler, dice = self.world.scheduler, np.random.default_rng(0)
-        impatient = any("patience" in pod.labels for pod in unit.pods.values())
+        gangs = {pod.labels.get("gang", "") for pod in unit.pods.values()} - {""}
+        of_them = (pod for pod in self.world.pods() if pod.labels.get("gang", "") in gangs or pod.uid in unit.pods)
+        impatient = any("patience" in pod.labels for pod in of_them)
         outcome = gang.place(unit, scheduler.state, scheduler.profiles[unit.profile], dice, Search(), {})
         for placing in outcome.placings if outcome.whole else ():
             placing.release()
@@ -182,15 +216,15 @@ class StormWithExtender(Storm):
 
     def __init__(self) -> None:
         super().__init__()
-        self.status = 200
+        self.status, self.only = 200, ""
         self.world.extender = self.extender
 
-    @rule(status=st.sampled_from([200, 200, 200, 500]))
-    def extender_fails_or_works(self, status: int) -> None:
-        self.status = status
+    @rule(status=st.sampled_from([200, 200, 200, 500]), only=st.sampled_from(["", "bind", "preempt"]))
+    def extender_fails_or_works(self, status: int, only: str) -> None:
+        self.status, self.only = status, only
 
     def extender(self, ask: Ask) -> Result:
-        if self.status != 200:
+        if self.status != 200 and (self.only == "" or ask.verb == self.only):
             return Result(ask.id, self.status)
         match ask.verb:
             case "filter":

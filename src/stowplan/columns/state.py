@@ -3,6 +3,7 @@
     apply(change)           what the API says: nodes, pods and other objects come, change and go
     add_pod, remove_pod     a pod is (assumed to be) on a node, or not
     hold, release           room on a node is reserved under a name
+    assumed                 objects taken for other than the API says, on behalf of pods (`assumed.py`)
     trial()                 all of these as a what-if, undone exactly (`trial.py`)
 
 Every change costs what it changes. Finished pods take no room; pods without a node are known only if nominated to one.
@@ -14,6 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
+from stowplan.columns.assumed import Assumed
 from stowplan.columns.counting import Counting, LabelSet
 from stowplan.columns.index import SelectorIndex
 from stowplan.columns.kept import Kept
@@ -61,6 +63,7 @@ class ClusterState:
         self._queries: dict[Term, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
+        self.assumed = Assumed(self.store, self.put, self._journaled)
 
     # -- changes
 
@@ -72,8 +75,9 @@ class ClusterState:
             case Node():
                 self._apply_node(found, gone=isinstance(change, Gone))
             case _ if isinstance(change, Put):
-                self.put(found)
+                self.put(self.assumed.hear(found))
             case _:
+                self.assumed.drop(found)
                 self.discard(found)
 
     def _apply_pod(self, pod: Pod, gone: bool) -> None:

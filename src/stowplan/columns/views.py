@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
+from stowplan.columns.assumed import Assumed
 from stowplan.columns.one_node import OneNode
 from stowplan.columns.readings import Free, Interned, Labels, NameColumn, Resources
 from stowplan.columns.state import ClusterState, Placed
@@ -211,6 +212,11 @@ class Cluster:
 
     def every(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
         return self._state.store.every(kind)
+
+    @property
+    def assumed(self) -> Assumed:
+        """What is assumed of objects, and what the API server says of them; for reading only."""
+        return self._state.assumed
 
     def services_of(self, pod: Pod) -> list[Service]:
         return self._state.store.services_of(pod)

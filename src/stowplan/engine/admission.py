@@ -11,13 +11,13 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
-from stowplan.engine.happenings import UNSCHEDULED, Happening
+from stowplan.engine.happenings import ASSIGNED, UNSCHEDULED, Happening, concerns
 from stowplan.engine.queue import Queue
 from stowplan.engine.unit import Stage, Unit
-from stowplan.framework.asking import ask
+from stowplan.framework.asking import ask, ask_list, expect
 from stowplan.framework.interfaces import Group, Wake
-from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import UNRESOLVABLE, Verdict
+from stowplan.framework.profile import Bound, Profile
+from stowplan.framework.verdict import UNRESOLVABLE, Refuse, Verdict
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -40,6 +40,7 @@ class Admission:
             self._helps,
             self._wakes,
             self._gate,
+            self._matters,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             longest_wait=longest_wait,
@@ -47,10 +48,12 @@ class Admission:
         self.known: dict[str, Pod] = {}  # every pod the API told us of, by uid
         self.unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
+        self._mattering: dict[tuple[str, str], bool] = {}
 
     def adopt(self, now: float, *, initial_backoff: float, max_backoff: float) -> None:
         """The profiles are others now: every unit is made anew."""
         self._registered.clear()
+        self._mattering.clear()
         for unit in list(self.queue.units.values()):
             self.queue.remove(unit.key)
         self.unit_of.clear()
@@ -60,38 +63,37 @@ class Admission:
             if not pod.node_name and pod.uid not in self.unit_of and pod.uid not in self.state.pods:
                 self.submit(pod, now)
 
+    # -- pods come, change and go
+
     def submit(self, pod: Pod, now: float) -> None:
         """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or pod.terminating:
-            self.withdraw(pod.uid, now)
+            self.withdraw(pod.uid)
             return
-        group = self.group_of(pod, profile)
-        unit = self.queue.units.get(self.unit_of.get(pod.uid) or (group.name if group else pod.uid))
-        if unit is None:
-            unit = Unit([pod], profile.scheduler_name, now, group.name if group else "")
-        elif pod.uid in unit.pods and (unit.gate is None or unit.gate.plugin != GROUP):
-            unit.pods[pod.uid] = pod  # whether that helps it, its plugins are asked
-            return
+        name, broken = self._group_name(pod, profile)
+        unit = self.queue.units.get(self.unit_of.get(pod.uid, name or pod.uid))
+        if unit is not None and pod.uid in unit.pods:
+            if (unit.group, unit.profile) == (name, profile.scheduler_name):
+                self._changed(unit, pod, now)
+                return
+            self.withdraw(pod.uid)  # it went over to another group
+            unit = self.queue.units.get(name or pod.uid)
+        if unit is None or unit.profile != profile.scheduler_name:
+            unit = Unit([pod], profile.scheduler_name, now, name)
         unit.pods[pod.uid] = pod
-        self.measure(unit)
+        unit.broken = broken
         self.unit_of[pod.uid] = unit.key
         if unit.stage is not Stage.IN_FLIGHT:
             self.queue.enter(unit, now)
 
-    def measure(self, unit: Unit) -> None:
-        """How many of its pods must get a node? Those of a group that have one already count for it."""
-        group = self.group_of(unit.lead, self.profiles[unit.profile]) if unit.group else None
-        unit.needed = 1 if group is None else max(group.missing, 1)
+    def _changed(self, unit: Unit, pod: Pod, now: float) -> None:
+        """Whether that helps it, its plugins are asked; only a group that waits for members is looked at at once."""
+        unit.pods[pod.uid] = pod
+        if unit.gate is not None and unit.gate.plugin == GROUP:
+            self.queue.enter(unit, now)
 
-    def group_of(self, pod: Pod, profile: Profile) -> Group | None:
-        for plugin in profile.groups:
-            group: Group | None = plugin.group_of(pod, Cluster(self.state))
-            if group is not None:
-                return group
-        return None
-
-    def withdraw(self, uid: str, now: float) -> None:
+    def withdraw(self, uid: str) -> None:
         """A pod is no longer to be placed; the rest of its group, if there is any, may be too few now."""
         unit = self.queue.units.get(self.unit_of.pop(uid, None))
         if unit is None:
@@ -99,10 +101,62 @@ class Admission:
         unit.pods.pop(uid, None)
         if not unit.pods:
             self.queue.remove(unit.key)
-        elif unit.stage is not Stage.IN_FLIGHT and len(unit.pods) < unit.needed:
-            self.queue.enter(unit, now)
+        elif unit.group and unit.stage is not Stage.IN_FLIGHT:
+            self.queue.check(unit)
+
+    # -- groups
+
+    def mend(self, unit: Unit, now: float) -> str:
+        """A plugin raised before the unit was tried: what is wrong still, nothing if it could be taken in anew."""
+        wrong, unit.broken = unit.broken, ""
+        name, unit.broken = self._group_name(unit.lead, self.profiles[unit.profile])
+        if unit.broken or name == unit.group:
+            return unit.broken or wrong
+        self.queue.remove(unit.key)
+        for pod in unit.pods.values():
+            self.unit_of.pop(pod.uid, None)
+            self.submit(pod, now)
+        return ""
+
+    def measure(self, unit: Unit) -> None:
+        """How many of its pods must get a node? Those of a group that have one already count for it."""
+        if not unit.group or not unit.pods:
+            return
+        try:
+            group = self.group_of(unit.lead, self.profiles[unit.profile])
+        except PluginError as error:
+            unit.broken = str(error)
+            return
+        unit.needed = 1 if group is None else max(group.missing, 1)
+
+    def lacks(self, pod: Pod) -> bool:
+        """Is the pod's group short of pods on nodes?"""
+        profile = self.profiles.get(pod.scheduler_name)
+        try:
+            group = None if profile is None else self.group_of(pod, profile)
+        except PluginError:
+            return False
+        return group is not None and group.missing > 0
+
+    def _group_name(self, pod: Pod, profile: Profile) -> tuple[str, str]:
+        """The pod's group and what went wrong in finding it; both may be nothing."""
+        try:
+            group = self.group_of(pod, profile)
+        except PluginError as error:
+            return "", str(error)
+        return ("" if group is None else group.name), ""
+
+    def group_of(self, pod: Pod, profile: Profile) -> Group | None:
+        for bound in profile.groups:
+            group = expect(bound, "group_of", Group, ask(bound, "group_of", pod, Cluster(self.state)))
+            if group is not None:
+                return group
+        return None
+
+    # -- the gate
 
     def _gate(self, unit: Unit) -> Verdict | None:
+        self.measure(unit)
         if len(unit.pods) < unit.needed:
             reason = f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
             return Verdict(GROUP, UNRESOLVABLE, (reason,))
@@ -110,12 +164,15 @@ class Admission:
         for bound in self.profiles[unit.profile].at("preEnqueue"):
             for pod in unit.pods.values():
                 try:
-                    refused = ask(bound, "pre_enqueue", pod, cluster)
-                except PluginError:
-                    continue  # what raises at the gate raises again, and is reported, when the pod is tried
+                    refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", pod, cluster))
+                except PluginError as error:
+                    unit.broken = str(error)  # it is let in, to be told so when it is tried
+                    return None
                 if refused is not None:
                     return Verdict(bound.name, refused.code, refused.reasons)
         return None
+
+    # -- what happens
 
     def happened(
         self,
@@ -130,6 +187,8 @@ class Admission:
             if happening.resource == UNSCHEDULED:
                 self.happened_to(happening.new.uid, happening, now)
                 continue
+            if happening.resource == ASSIGNED:
+                self._ask_its_group(happening, now)
             for unit in self.queue.happen(happening, now, most_important=most_important, besides=besides):
                 self.queue.enter(unit, now)
 
@@ -139,6 +198,18 @@ class Admission:
         if unit is not None:
             self.queue.happen_to(unit, happening, now)
 
+    def _ask_its_group(self, happening: Happening, now: float) -> None:
+        """A pod that comes to a node or leaves one changes what its group lacks."""
+        pod = happening.new or happening.old
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None or not profile.groups or happening.action not in ("Add", "Delete"):
+            return
+        unit = self.queue.units.get(self._group_name(pod, profile)[0])
+        if unit is not None and unit.gate is not None and unit.gate.plugin == GROUP:
+            self.queue.enter(unit, now)
+        elif unit is not None and unit.stage is not Stage.IN_FLIGHT:
+            self.queue.check(unit)
+
     def try_soon(self, uids: Iterable[str]) -> None:
         """Activate these pods, where they are waiting."""
         for uid in uids:
@@ -146,17 +217,43 @@ class Admission:
             if unit is not None:
                 self.queue.activate(unit)
 
+    def _matters(self, happening: Happening) -> bool:
+        """Did any plugin of any profile register for such a thing?"""
+        kind = (happening.resource, happening.action)
+        if kind not in self._mattering:
+            every = ((name, bound.name) for name, profile in self.profiles.items() for bound in profile.all)
+            wakes = (self._wakes(*each) for each in every)
+            self._mattering[kind] = any(w is None or any(concerns(each, happening) for each in w) for w in wakes)
+        return self._mattering[kind]
+
     def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
-        if plugin == GROUP:
-            return ()  # a new member opens the gate, nothing else does
+        """What a plugin registered for, None if for everything. A group waits for what its plugins registered for."""
         key = (profile, plugin)
         if key not in self._registered:
-            wakes_on = getattr(self.profiles[profile].plugin(plugin), "wakes_on", None)
-            self._registered[key] = None if wakes_on is None else _with_taints(tuple(wakes_on()))
+            found = self.profiles[profile]
+            bounds = found.groups if plugin == GROUP else [each for each in found.all if each.name == plugin]
+            self._registered[key] = self._registered_by(bounds, plugin)
         return self._registered[key]
+
+    @staticmethod
+    def _registered_by(bounds: Iterable[Bound], plugin: str) -> tuple[Wake, ...] | None:
+        wakes: tuple[Wake, ...] = ()
+        asked = False
+        for bound in bounds:
+            if hasattr(bound.plugin, "wakes_on"):
+                asked = True
+                try:
+                    wakes += tuple(ask_list(bound, "wakes_on", Wake))
+                except PluginError:
+                    return None
+        if plugin == GROUP:
+            return wakes  # a new member opens the gate in any case
+        return _with_taints(wakes) if asked else None
 
     def _helps(self, unit: Unit, plugin: str, wake: Wake, happening: Happening) -> bool:
         """Ask the plugin's hint; one that raises counts as yes."""
+        if plugin == GROUP:
+            return True
         asked = self.profiles[unit.profile].plugin(plugin)
         try:
             return any(wake.helps(asked, pod, happening.old, happening.new) for pod in unit.pods.values())

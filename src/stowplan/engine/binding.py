@@ -1,12 +1,12 @@
-"""From the decision to the binding: placings that wait, pre-bind, bind; and what becomes of those that fail.
+"""From the decision to the binding: placings that wait, pre-bind, bind, and are seen bound.
 
-Whatever goes wrong, what the placing took is given back, and with it what those of its group took that were not sent
-to be bound yet. A member whose binding is under way cannot be called back: the others are told who got through.
+No member of a group is sent to be bound before all who were placed with it may be (`Party`): up to there everything can
+be given back (`recall`). A pod is on its way until the server shows it bound: its answer may be there before the watch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,11 @@ import msgspec
 
 from stowplan.engine import messages
 from stowplan.engine.admission import Admission
+from stowplan.engine.awaiting import Awaiting
 from stowplan.engine.failing import Failing
-from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import Placing, Step
+from stowplan.engine.placing import Party, Placing, Step
+from stowplan.engine.recall import Recall
 from stowplan.engine.reports import Bound, Report, Waited
 from stowplan.framework import extending
 from stowplan.framework.settings import Extender
@@ -33,14 +34,17 @@ class Binding:
         admission: Admission,
         failing: Failing,
         outbox: Outbox,
-        vanished: Callable[[str, float], None],
+        vanished: Callable[[str, float], Iterator[Any]],
         report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
     ) -> None:
         """`vanished` is called with the uid of a pod that the server turns out not to have any more."""
-        self.placings: dict[str, Placing] = {}  # by the pod's uid
-        self._admission, self._failing, self._outbox = admission, failing, outbox
+        self._admission, self._outbox = admission, outbox
         self._vanished, self._report, self.extenders = vanished, report, extenders
+        self.recall = Recall(admission, failing, outbox)
+        self.placings, self.give_up = self.recall.placings, self.recall.give_up
+        self.awaiting = self.recall.awaiting = Awaiting(outbox, self._bind, self._announce, self.give_up)
+        self._parties: dict[str, Party] = {}  # by group
 
     # -- forward
 
@@ -48,6 +52,8 @@ class Binding:
         """Nodes were found for all of them, and all is reserved."""
         for placing in placings:
             self.placings[placing.pod.uid] = placing
+            if placing.unit.group:
+                self._parties.setdefault(placing.unit.group, Party()).join(placing)
         for placing in placings:
             self._activate_siblings(placing)
         for placing in placings:
@@ -59,12 +65,11 @@ class Binding:
                 yield from self._pre_bind(placing, now)
 
     def _activate_siblings(self, placing: Placing) -> None:
-        if not placing.profile.activators:
-            return
-        try:
-            self._admission.try_soon(list(placing.siblings()))
-        except PluginError:
-            return  # a wish that cannot be read does not stop the pod
+        if placing.profile.activators:
+            try:
+                self._admission.try_soon(placing.siblings())
+            except PluginError:
+                return  # a wish that cannot be read does not stop the pod
 
     def _wait(self, placing: Placing, now: float) -> Iterator[Any]:
         placing.step, placing.waits_since = Step.WAITING, now
@@ -102,86 +107,105 @@ class Binding:
 
     def _pre_bind(self, placing: Placing, now: float) -> Iterator[Any]:
         self._admission.queue.done(placing.unit)
-        self._stop_waiting_for_answers(placing)
+        self.recall.stop_waiting_for_answers(placing)
         placing.step = Step.PRE_BINDING
         try:
-            actions = [self._send(placing, action, now) for action in placing.pre_bind()]
+            actions = [self._send(placing, action, now, plugin) for plugin, action in placing.pre_bind()]
         except PluginError as error:
             yield from self.give_up(placing, str(error), now)
             return
         if not actions:
-            yield from self._bind(placing, now)
+            yield from self.awaiting.ask(placing, now)
             return
         yield from self._announce(placing)
         yield from actions
 
-    def _bind(self, placing: Placing, now: float, *, by_extender: bool = True) -> Iterator[Any]:
-        placing.step = Step.BINDING
-        try:
-            action = (self._by_extender(placing) if by_extender else None) or placing.bind()
-        except PluginError as error:
-            yield from self.give_up(placing, str(error), now)
-            return
-        if action is None:
-            yield from self.give_up(placing, "no plugin wants to bind the pod", now)
-        else:
+    def _bind(self, placing: Placing, now: float) -> Iterator[Any]:
+        """Ready to be bound: at once, or with the last of its group to be ready."""
+        if placing.party is None:
+            yield from self._bind_all([placing], now)
+        elif placing.party.is_ready(placing):
+            yield from self._party_is_ready(placing.unit.group, now)
+
+    def _party_is_ready(self, group: str, now: float) -> Iterator[Any]:
+        party = self._parties.pop(group)
+        yield from self._bind_all(party.disband(), now)
+
+    def _bind_all(self, placings: Sequence[Placing], now: float, *, by_extender: bool = True) -> Iterator[Any]:
+        """All the plugins' answers first, then what they want done: nobody is bound if one cannot be."""
+        wanted: list[tuple[Placing, Any]] = []
+        for placing in placings:
+            try:
+                action = (self._by_extender(placing) if by_extender else None) or placing.bind()
+            except PluginError as error:
+                yield from self.give_up(placing, str(error), now)
+                return
+            if action is None:
+                yield from self.give_up(placing, "no plugin wants to bind the pod", now)
+                return
+            wanted.append((placing, action))
+        for placing, action in wanted:
+            placing.step = Step.BINDING
             yield self._send(placing, action, now)
 
     def _by_extender(self, placing: Placing) -> Ask | None:
         found = extending.Consultation(self.extenders, placing.pod).binder() if self.extenders else None
         return None if found is None else msgspec.structs.replace(found[1], nodes=(placing.node_name,))
 
-    def _send(self, placing: Placing, action: Any, now: float) -> Any:
+    def _send(self, placing: Placing, action: Any, now: float, plugin: str = "") -> Any:
         extender = self.extenders[action.extender] if isinstance(action, Ask) else None
         within = None if extender is None else extender.http_timeout
-        sent = self._outbox.send(action, now, partial(self._answered, placing, extender), within=within)
+        sent = self._outbox.send(action, now, partial(self._answered, placing, extender, plugin), within=within)
         placing.awaited.add(sent.id)
         return sent
 
     # -- answers
 
-    def _answered(self, placing: Placing, extender: Extender | None, result: Result, now: float) -> Iterator[Any]:
-        """`extender`: the one that was asked to bind."""
+    def _answered(
+        self, placing: Placing, extender: Extender | None, plugin: str, result: Result, now: float
+    ) -> Iterator[Any]:
+        """`extender`: the one that was asked to bind; `plugin`: the one whose pre-binding this is."""
         placing.awaited.discard(result.id)
         if extender is not None:
             wrong = extending.problem(extender, extender.bind_verb, result)
             if wrong and extender.ignorable:
-                yield from self._bind(placing, now, by_extender=False)
+                yield from self._bind_all([placing], now, by_extender=False)
                 return
             result = Result(result.id, 500 if wrong and result.status else result.status, wrong)
         if not result.fine:
-            yield from self._refused(placing, result, now)
+            yield from self._refused(placing, result, now, plugin)
         elif placing.step is Step.BINDING:
-            yield from self._bound(placing, now)
+            yield from self._bound(placing)
         elif not placing.awaited:
-            yield from self._bind(placing, now)
+            yield from self.awaiting.ask(placing, now)
 
-    def _bound(self, placing: Placing, now: float) -> Iterator[Any]:
-        del self.placings[placing.pod.uid]
+    def _bound(self, placing: Placing) -> Iterator[Any]:
+        """The pod is bound; until the server's watch says so, too, what it says of the pod is old news."""
+        placing.step = Step.BOUND
+        if placing.seen_bound:
+            del self.placings[placing.pod.uid]
+        placing.state.assumed.settle(placing.pod.uid)
         unit = placing.unit
         unit.bound[placing.pod.uid] = placing.pod
         self._report(Bound(placing.pod.key, placing.node_name, unit.profile, unit.attempts, unit.since, unit.flushed))
-        self._admission.withdraw(placing.pod.uid, now)
+        self._admission.withdraw(placing.pod.uid)
         yield messages.scheduled(placing.pod, placing.node_name)
         self._activate_siblings(placing)
         try:
-            yield from list(placing.post_bind())
+            yield from placing.post_bind()
         except PluginError:
             return  # the pod is bound; what a plugin makes of that is its own affair
 
-    def _refused(self, placing: Placing, result: Result, now: float) -> Iterator[Any]:
-        """The server said no, or nothing. A pod it does not know is gone; one in doubt is read again."""
+    def _refused(self, placing: Placing, result: Result, now: float, plugin: str) -> Iterator[Any]:
+        """The server said no, or nothing. Where it is in doubt what became of the pod, it is read again."""
         if placing.seen_bound and not result.status:
-            yield from self._bound(placing, now)
+            yield from self._bound(placing)
         elif placing.seen_bound:
-            self.drop(placing)  # somebody else bound it, where we wanted to
-        elif result.status in (404, 410) and placing.step is Step.BINDING:
-            self.drop(placing)
-            self._admission.withdraw(placing.pod.uid, now)
-            yield self._read(placing.pod, now)
+            self.recall.drop(placing)  # somebody else bound it, where we wanted to
         else:
-            at = "binding" if placing.step is Step.BINDING else "pre-binding"
-            yield from self.give_up(placing, f"{at} rejected: {result.message}", now)
+            rejected = f"binding rejected: {result.message}"
+            message = rejected if placing.step is Step.BINDING else messages.at_pre_bind(plugin, result.message)
+            yield from self.give_up(placing, message, now)
             if result.status in (0, 404, 409, 410):
                 yield self._read(placing.pod, now)
 
@@ -191,55 +215,31 @@ class Binding:
         return read
 
     def _was_read(self, uid: str, result: Result, now: float) -> Iterator[Any]:
-        if result.status in (404, 410):
-            self._vanished(uid, now)
-        return iter(())
+        return self._vanished(uid, now) if result.status in (404, 410) else iter(())
 
-    # -- back
+    # -- what the server says about a pod on its way
 
-    def give_up(self, placing: Placing, message: str, now: float, *, plugins: Iterable[str] = ()) -> Iterator[Any]:
-        """The pod and those of its group that were not sent to be bound yet go back into the queue."""
-        unit = self._admission.queue.units.get(placing.unit.key, placing.unit)
-        together = self._together(placing)
-        announced = any(each.announced for each in together)
-        for each in together:
-            self.drop(each)
-            unit.pods[each.pod.uid] = each.pod
-            self._admission.unit_of[each.pod.uid] = unit.key
-        if unit.group:
-            message = f"{message}. {messages.half_bound(unit.group, self._through(placing), unit.pods.values())}"
-        yield from self._failing.back(unit, message, now, plugins=plugins, announced=announced)
-        left = [Happening(ASSIGNED, "Delete", each.assumed, None) for each in together]
-        self._admission.happened(left, now, besides=unit)
-
-    def _together(self, placing: Placing) -> list[Placing]:
-        return [placing, *(each for each in self._others(placing) if each.step is not Step.BINDING)]
-
-    def _through(self, placing: Placing) -> list[Pod]:
-        """The members of its group that are bound, or being bound."""
-        return [*placing.unit.bound.values(), *(each.pod for each in self._others(placing))]
-
-    def _others(self, placing: Placing) -> list[Placing]:
-        if not placing.unit.group:
-            return []
-        return [each for each in self.placings.values() if each.unit is placing.unit and each is not placing]
-
-    def abandon(self, placing: Placing) -> None:
-        """Others settled what becomes of the pod: it does not come back, and misses nothing."""
-        self.drop(placing)
-        if not any(each.step is Step.WAITING for each in self._others(placing)):
-            self._admission.queue.done(placing.unit)
-
-    def drop(self, placing: Placing) -> None:
-        """Forget a placing and give back all it took."""
-        self.placings.pop(placing.pod.uid, None)
-        self._stop_waiting_for_answers(placing)
-        try:
-            placing.release()
-        except PluginError:
+    def heard(self, pod: Pod, out: bool, now: float) -> Iterator[Any]:
+        """It may settle where the pod goes; and what becomes of its group, if too few of it are left."""
+        placing = self.placings.get(pod.uid)
+        if placing is None:
             return
+        there = pod.node_name == placing.node_name
+        if there and not out and not pod.terminating and placing.step is Step.BINDING:
+            placing.seen_bound = True
+        elif there and not out and placing.step is Step.BOUND:
+            del self.placings[pod.uid]
+        elif out or pod.node_name or (pod.terminating and placing.step is not Step.BOUND):
+            yield from self._lost(placing, now, leaves=not there or out)
 
-    def _stop_waiting_for_answers(self, placing: Placing) -> None:
-        if placing.awaited:
-            self._outbox.forget(placing.awaited)
-            placing.awaited.clear()
+    def _lost(self, placing: Placing, now: float, *, leaves: bool) -> Iterator[Any]:
+        party, others = placing.party, self.recall.others(placing)
+        self.recall.abandon(placing, now)
+        if leaves:
+            self._admission.happened([placing.leaving], now)
+        if party is None or not others:
+            return
+        if self._admission.lacks(placing.pod):
+            yield from self.give_up(others[0], f"pod {placing.pod.name} of its group is gone", now)
+        elif party.all_ready:
+            yield from self._party_is_ready(placing.unit.group, now)

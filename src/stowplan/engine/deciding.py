@@ -6,7 +6,7 @@ decision is made again with what they said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,16 +19,16 @@ from stowplan.engine.binding import Binding
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import Step, assumed
+from stowplan.engine.placing import assumed
 from stowplan.engine.reports import Preempted, Report
 from stowplan.engine.trails import Trails
-from stowplan.engine.unit import Unit
+from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import Search
 from stowplan.framework.settings import Extender
-from stowplan.framework.verdict import Decision, Verdict
-from stowplan.objects.actions import Ask, Nominate
+from stowplan.framework.verdict import PENDING, Decision, Verdict
+from stowplan.objects.actions import Ask, Nominate, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
@@ -37,12 +37,17 @@ from stowplan.objects.pods import Pod
 class Attempt:
     """A unit, what extenders said about its pods, and which of their answers are still to come."""
 
-    __slots__ = ("awaited", "consultations", "unit")
+    __slots__ = ("_number", "awaited", "consultations", "unit")
 
     def __init__(self, unit: Unit) -> None:
-        self.unit = unit
+        self.unit, self._number = unit, unit.attempts
         self.consultations: dict[str, Consultation] = {}
         self.awaited: set[int] = set()
+
+    @property
+    def goes_on(self) -> bool:
+        """Is the unit still in this very attempt?"""
+        return self.unit.stage is Stage.IN_FLIGHT and self.unit.attempts == self._number
 
     def consult(self, extenders: Sequence[Extender]) -> dict[str, Consultation]:
         """What is known of each of its pods, those that joined since the first try included."""
@@ -70,6 +75,7 @@ class Deciding:
         self._admission, self._binding, self._failing, self._outbox = admission, binding, failing, outbox
         self._search, self._report, self.extenders = Search(), report, extenders
         self._resumed: list[Attempt] = []
+        self._told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
 
     def adopt(self, extenders: Sequence[Extender]) -> None:
         """Other extenders from now on; attempts that wait for answers of the old ones are forgotten."""
@@ -83,7 +89,7 @@ class Deciding:
         """What to try now: an attempt that has its answers, else the first in the queue."""
         while self._resumed:
             attempt = self._resumed.pop(0)
-            if self._admission.queue.units.get(attempt.unit.key) is attempt.unit:
+            if self._admission.queue.units.get(attempt.unit.key) is attempt.unit and attempt.goes_on:
                 return attempt
         unit = self._admission.queue.pop(now)
         return None if unit is None else Attempt(unit)
@@ -92,22 +98,49 @@ class Deciding:
     def ready(self) -> bool:
         return bool(self._resumed)
 
+    def try_out(self, attempt: Attempt, now: float) -> Iterator[Any]:
+        """The last net: whatever goes wrong in an attempt ends that attempt, and nothing else."""
+        try:
+            yield from self.attempt(attempt, now)
+        except Exception as error:
+            unit = attempt.unit
+            for placing in [each for each in self._binding.placings.values() if each.unit is unit and each.recallable]:
+                self._binding.recall.drop(placing)
+                unit.pods[placing.pod.uid] = placing.pod
+                self._admission.unit_of[placing.pod.uid] = unit.key
+            yield from self._failing.back(unit, f"internal error: {type(error).__name__}: {error}", now)
+
     def attempt(self, attempt: Attempt, now: float) -> Iterator[Any]:
         """Place the unit's pods; all of them go on together, or all fail."""
         unit = attempt.unit
+        if unit.broken:
+            yield from self._broken(unit, now)
+            return
+        self._admission.measure(unit)
+        if len(unit.pods) < unit.needed:  # some left while it was asked about, or pods they counted on did
+            self._admission.queue.done(unit)
+            self._admission.queue.enter(unit, now)
+            return
         said = attempt.consult(self.extenders)
         outcome = gang.place(unit, self._state, self._profiles[unit.profile], self._generator, self._search, said)
         if outcome.asking:
             yield from self._ask(attempt, outcome, now)
             return
-        if outcome.whole:
-            yield from self._reserve(unit, outcome, now)
+        if outcome.refused is not None:
+            yield from self._refused(unit, outcome.refused, now)
+        elif outcome.whole:
+            yield from self._permit(unit, outcome, now)
         elif len(unit.pods) == 1:
             yield from self._no_node(unit, outcome.failed[-1], now)
         else:
             yield from self._no_room(unit, outcome, now)
         for decision in outcome.decisions:
             self.trails.keep(decision)
+
+    def _broken(self, unit: Unit, now: float) -> Iterator[Any]:
+        wrong = self._admission.mend(unit, now)
+        if wrong:
+            yield from self._failing.back(unit, wrong, now)
 
     # -- extenders
 
@@ -129,12 +162,12 @@ class Deciding:
 
     # -- a node for everybody
 
-    def _reserve(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
-        """Reserve and permit for all; if one is refused everything is given back, the last first."""
+    def _permit(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
+        """All is reserved, may they go on? If one is refused everything is given back, the last first."""
         for at, placing in enumerate(outcome.placings):
             refused: Verdict | str | None
             try:
-                refused = placing.reserve() or placing.ask_permits()
+                refused = placing.ask_permits()
             except PluginError as error:
                 placing.release()
                 refused = str(error)
@@ -173,7 +206,7 @@ class Deciding:
         told = {each.pod.uid: gang.blocked(unit, outcome, each) for each in outcome.decisions}
         rest = f"Pod group {unit.group} does not fit as a whole: {decision.full_message}"
         plugins = () if decision.error else rejectors(*outcome.failed)
-        yield from self._failing.back(unit, rest, now, plugins=plugins, told=told)
+        yield from self._failing.back(unit, rest, now, plugins=plugins, error=bool(decision.error), told=told)
 
     def _no_node(self, unit: Unit, decision: Decision, now: float) -> Iterator[Any]:
         if decision.error:
@@ -187,38 +220,50 @@ class Deciding:
             self._report(Preempted(decision.pod.key, nominated, len(made.candidate.victims)))
             yield from self._evict(unit, decision.pod, nominated, made.candidate.victims, now)
         message, plugins = decision.full_message, rejectors(decision)
-        yield from self._failing.back(unit, message, now, plugins=plugins, error=False, nominated=nominated)
+        waits = decision.refused is not None and decision.refused.code == PENDING
+        pending = (decision.refused.plugin,) if waits and decision.refused is not None else ()
+        yield from self._failing.back(
+            unit, message, now, plugins=plugins, pending=pending, error=False, nominated=nominated
+        )
 
     # -- making room
 
-    def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Iterable[Pod], now: float) -> Iterator[Any]:
+    def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Sequence[Pod], now: float) -> Iterator[Any]:
         """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
+        self._told = {uid: None for uid in self._told if uid in self._admission.known}
         for other in list(self._state.nominated.get(node_name, {}).values()):
             if other.priority < pod.priority:
                 self._state.drop_nomination(other.uid)
                 yield Nominate(pod=messages.ref(other), node_name="")
                 self._admission.happened_to(other.uid, Happening(ASSIGNED, "Delete", assumed(other, node_name)), now)
+        placings = {victim.uid: self._binding.placings.get(victim.uid) for victim in victims}
         for victim in victims:
-            placing = self._binding.placings.get(victim.uid)
-            if placing is not None and placing.step is not Step.BINDING:
+            placing = placings[victim.uid]
+            if placing is not None and placing.recallable:
                 yield messages.preempted(victim, pod, node_name, in_memory=True)
-                yield from self._binding.give_up(placing, "preempted", now)
-            elif not victim.terminating:
-                eviction = self._outbox.send(messages.eviction(victim, pod), now, partial(self._evicted, unit))
+                if self._binding.placings.get(victim.uid) is placing:  # it may have gone with another one of its group
+                    yield from self._binding.give_up(placing, "preempted", now)
+            elif not victim.terminating and victim.uid not in self._told:
+                event = messages.preempted(victim, pod, node_name)
+                eviction = self._outbox.send(messages.eviction(victim, pod), now, partial(self._evicted, unit, event))
+                self._told[victim.uid] = None
                 unit.evicting.add(eviction.id)
                 yield eviction
-                yield messages.preempted(victim, pod, node_name)
 
-    def _evicted(self, unit: Unit, result: Result, now: float) -> Iterator[Any]:
+    def _evicted(self, unit: Unit, event: Record, result: Result, now: float) -> Iterator[Any]:
         """The pod that needs the room waits until the last victim was told to go; if that fails it is tried again."""
         unit.evicting.discard(result.id)
+        told = result.fine or result.status in (404, 410)
+        if result.fine:
+            yield event
+        if not told:
+            self._told.pop(event.pod.uid, None)
         if self._admission.queue.units.get(unit.key) is not unit:
-            return iter(())
-        if not result.fine and result.status not in (404, 410):
+            return
+        if not told:
             self._admission.queue.retry(unit, now)
         elif not unit.evicting:
             self._admission.queue.evicted(unit, now)
-        return iter(())
 
 
 def rejectors(*decisions: Decision) -> frozenset[str]:

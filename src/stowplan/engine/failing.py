@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from stowplan.engine import messages
@@ -26,22 +26,28 @@ class Failing:
         nominated: str | None = "",
         announced: bool = False,
         told: Mapping[str, str] | None = None,
+        only: Collection[str] | None = None,
+        pending: Iterable[str] = (),
     ) -> Iterator[Any]:
         """Rejected by plugins, or (by none) failed: then it backs off as after an error, and is told that it was one
         unless `error` says otherwise.
 
         `nominated`: the node promised to the pod from now on, "" for none, None for no change; `announced`: another
-        one may stand in its status. `told` has words of its own for some of the pods.
+        one may stand in its status. `told` has words of its own for some of the pods; `only` these failed just now, the
+        others are in the unit already. `pending`: those plugins that only wait for somebody else to act.
         """
         self._only_those_left(unit)
         if not unit.pods:
-            self._admission.queue.remove(unit.key)
+            if self._admission.queue.units.get(unit.key) is unit:
+                self._admission.queue.remove(unit.key)
             self._admission.queue.done(unit)
             return
         plugins = frozenset(plugins)
         self._admission.measure(unit)
-        self._admission.queue.fail(unit, now, plugins)
+        self._admission.queue.fail(unit, now, plugins, pending)
         for uid, pod in unit.pods.items():
+            if only is not None and uid not in only:
+                continue
             self._promise(uid, nominated)
             text = (told or {}).get(uid, message)
             is_error = not plugins if error is None else error

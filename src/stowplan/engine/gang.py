@@ -18,16 +18,21 @@ from stowplan.framework.evaluate import schedule_one
 from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import Search
-from stowplan.framework.verdict import Decision
+from stowplan.framework.verdict import Decision, Verdict
+from stowplan.objects.errors import PluginError
 
 
 @dataclass
 class Outcome:
-    """Who got a node, and who did not; `whole` says whether those who did are enough."""
+    """Who got a node, and who did not; `whole` says whether those who did are enough.
+
+    `refused`: why one that got a node was refused what goes with it, by which plugin or because of what error.
+    """
 
     placings: list[Placing] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     failed: list[Decision] = field(default_factory=list)
+    refused: Verdict | str | None = None
     whole: bool = False
 
     @property
@@ -44,7 +49,7 @@ def place(
     search: Search,
     consultations: Mapping[str, Consultation],
 ) -> Outcome:
-    """Find nodes for a unit's pods. If they are enough, their room is taken; if not, nothing is left of the attempt."""
+    """Find nodes for a unit's pods. If they are enough, all is reserved; if not, nothing is left of the attempt."""
     if len(unit.pods) == 1:
         return _place_one(unit, state, profile, generator, search, consultations)
     members = sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid))
@@ -62,12 +67,26 @@ def place(
                     break
             else:
                 placing = Placing(pod, decision.node, unit, profile, state)
-                placing.take_room()
+                outcome.refused = placing.take_room()
+                if outcome.refused is not None:
+                    break
                 outcome.placings.append(placing)
-        outcome.whole = len(outcome.failed) <= can_fail and bool(outcome.placings) and not outcome.asking
+        enough = len(outcome.failed) <= can_fail and bool(outcome.placings)
+        outcome.whole = enough and outcome.refused is None and not outcome.asking
         if outcome.whole:
             trial.keep()
+        else:
+            _release(outcome)
     return outcome
+
+
+def _release(outcome: Outcome) -> None:
+    """What plugins hold besides the state is not undone with the what-if; the state is, even if one of them raises."""
+    for placing in reversed(outcome.placings):
+        try:
+            placing.release()
+        except PluginError:
+            continue
 
 
 def _place_one(
@@ -81,16 +100,24 @@ def _place_one(
     """One pod alone is decided and then placed: there is nothing to undo, so no journal is kept."""
     ((uid, pod),) = unit.pods.items()
     decision = schedule_one(
-        pod, state, profile, generator, gate=False, search=search, consultation=consultations.get(uid)
+        pod,
+        state,
+        profile,
+        generator,
+        gate=False,
+        make_room=not unit.group,  # nobody is evicted for a part of a group
+        search=search,
+        consultation=consultations.get(uid),
     )
     outcome = Outcome(decisions=[decision])
     if decision.node is None:
         outcome.failed.append(decision)
     elif not decision.asks:
         placing = Placing(pod, decision.node, unit, profile, state)
-        placing.take_room()
-        outcome.placings.append(placing)
-        outcome.whole = True
+        outcome.refused = placing.take_room()
+        if outcome.refused is None:
+            outcome.placings.append(placing)
+            outcome.whole = True
     return outcome
 
 

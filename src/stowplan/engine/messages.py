@@ -10,6 +10,7 @@ from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
 
 LONGEST_NOTE = 1024
+MOST_NAMES = 5
 PREEMPTED = "preempting to accommodate a higher priority pod"
 
 
@@ -63,6 +64,10 @@ def refused(reasons: Iterable[str]) -> str:
     return f"0/1 nodes are available{counted(Counter(reasons))}"
 
 
+def at_pre_bind(plugin: str, problem: str) -> str:
+    return f'running PreBind plugin "{plugin}": {problem}'
+
+
 def waited(seconds: float, plugin: str) -> str:
     return f"rejected due to timeout after waiting {duration(seconds)} at plugin {plugin}"
 
@@ -81,10 +86,12 @@ def half_bound(group: str, bound: Iterable[Pod], missing: Iterable[Pod]) -> str:
     there, others = sorted(pod.name for pod in bound), sorted(pod.name for pod in missing)
     if not there:
         return f"Pod group {group}: none of its pods is bound"
-    return (
-        f"Pod group {group}: {len(there)} of its pods are bound or about to be ({', '.join(there)}),"
-        f" {len(others)} are not ({', '.join(others)})"
-    )
+    return f"Pod group {group}: {len(there)} bound or about to be ({_some(there)}), {len(others)} not ({_some(others)})"
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _event(pod: Pod, kind: str, reason: str, action: str, note: str) -> Record:

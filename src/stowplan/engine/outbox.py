@@ -21,7 +21,7 @@ Then: TypeAlias = Callable[[Result, float], Iterator[Any]]  # what to do with a 
 class Outbox:
     def __init__(self, answer_within: float) -> None:
         self._answer_within = answer_within
-        self._last = 0
+        self._last = self._reminders = 0
         self._then: dict[int, Then] = {}
         self._due: list[tuple[float, int]] = []
 
@@ -38,9 +38,10 @@ class Outbox:
         return [action if action.id else self.send(action, now) for action in actions]
 
     def remind(self, at: float, then: Then) -> int:
-        self._last += 1
-        self._expect(self._last, at, then)
-        return self._last
+        """A number below zero, which no result can carry."""
+        self._reminders -= 1
+        self._expect(self._reminders, at, then)
+        return self._reminders
 
     def _expect(self, number: int, at: float, then: Then) -> None:
         self._then[number] = then
@@ -52,6 +53,9 @@ class Outbox:
 
     def answered(self, result: Result, now: float) -> Iterator[Any]:
         """Tell whoever waits; a result that nobody waits for, or that comes twice, is nothing."""
+        return iter(()) if result.id < 0 else self._tell(result, now)
+
+    def _tell(self, result: Result, now: float) -> Iterator[Any]:
         then = self._then.pop(result.id, None)
         return iter(()) if then is None else then(result, now)
 
@@ -59,7 +63,7 @@ class Outbox:
         """Settle what was due by now."""
         while (at := self.next_deadline()) is not None and at <= now:
             _, number = heapq.heappop(self._due)
-            yield from self.answered(Result(number, 0, "no answer in time"), now)
+            yield from self._tell(Result(number, 0, "no answer in time"), now)
 
     def next_deadline(self) -> float | None:
         """The first deadline that still means something; void ones are thrown away."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 from typing import Any
 
+from stowplan.engine.flights import Flights
 from stowplan.engine.happenings import EVERYTHING, Happening, concerns
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.interfaces import Wake
@@ -36,27 +37,27 @@ class Queue:
         helps: Helps,
         wakes: Callable[[str, str], tuple[Wake, ...] | None],
         gate: Callable[[Unit], Verdict | None],
+        matters: Callable[[Happening], bool] = lambda _: True,
         *,
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         longest_wait: float = 300.0,
     ) -> None:
         """`wakes(profile, plugin)` says what a plugin registered for, None if for everything; `gate`, who holds a unit
-        back, is asked whenever one is about to become active or to back off.
+        back, is asked whenever one is about to become active or to back off. `matters`: did anybody register for it?
         """
         self.units: dict[Hashable, Unit] = {}
         self._sort_key, self._helps, self._wakes, self._gate = sort_key, helps, wakes, gate
         self._initial, self._max, self._longest = initial_backoff, max_backoff, longest_wait
-        self._active: list[tuple[Any, int, int, Unit]] = []
+        self._active: list[tuple[tuple[int, Any], int, int, Unit]] = []
         self._backoff: list[tuple[int, Any, int, int, Unit]] = []  # within one second the important ones go first
         self._errors: list[tuple[float, int, int, Unit]] = []
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
         self._order = count()
+        self._sample: Any = None  # a sort key that others must be comparable with
         self.incoming: Counter[tuple[str, str]] = Counter()  # how often units entered each stage, and because of what
-        self._happened: deque[tuple[int, Hashable, Happening]] = deque()  # numbered, and to which unit, None for all
-        self._number = 0
-        self._flying: dict[Hashable, Unit] = {}
+        self.flights = Flights(matters)
 
     def __len__(self) -> int:
         return len(self.units)
@@ -81,11 +82,16 @@ class Queue:
         self._waiting.setdefault((unit.profile, unit.gate.plugin), {})[unit.key] = unit
         return True
 
+    def check(self, unit: Unit) -> None:
+        """What the gate asks for may no longer be there: a unit that waits goes back to it, if so."""
+        if unit.stage is not Stage.GATED:
+            self._held(unit)
+
     def remove(self, key: Hashable) -> Unit | None:
         unit = self.units.pop(key, None)
         if unit is not None:
             self._leave(unit)
-            self._land(unit)
+            self.flights.land(unit)
         return unit
 
     def pop(self, now: float) -> Unit | None:
@@ -97,31 +103,31 @@ class Queue:
         self._leave(unit)
         unit.stage = Stage.IN_FLIGHT
         unit.attempts += 1
-        unit.happened = self._number
         unit.activated = False
-        self._flying[unit.key] = unit
+        self.flights.begin(unit)
         return unit
 
     def forget(self, unit: Unit) -> None:
         """The unit is on its way; it may come back by `fail`, and what happens until `done` is remembered for it."""
         if self.units.get(unit.key) is unit:
             del self.units[unit.key]
+        self._leave(unit)
 
     def done(self, unit: Unit) -> None:
         """The unit was decided and needs no watch over what happens any more."""
-        self._land(unit)
+        self.flights.land(unit)
 
     def fail(self, unit: Unit, now: float, rejectors: Iterable[str] = (), pending: Iterable[str] = ()) -> None:
         """The unit was rejected by these plugins, or (by none) something went wrong."""
-        missed = [each for number, to, each in self._happened if number > unit.happened and to in (None, unit.key)]
-        flying = unit.key in self._flying
-        self._land(unit)
+        missed = self.flights.missed(unit)
+        again = unit.stage is Stage.BACKOFF  # another pod of a group, in the wake of the first
+        self.flights.land(unit)
         self._leave(unit)
         self.units[unit.key] = unit
         unit.timestamp = now
         unit.rejectors, unit.pending = frozenset(rejectors), frozenset(pending)
         if not unit.rejectors:
-            unit.errors += 1
+            unit.errors += not (again and unit.errors)
             if not self._held(unit):
                 self._back_off(unit, now, "ScheduleAttemptFailure", error=True)
             return
@@ -135,7 +141,7 @@ class Queue:
             self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
         if unit.activated:
             self._move_on(unit, now, "ForceActivate")
-        for happening in missed if flying else ():
+        for happening in missed:
             if unit.stage is Stage.UNSCHEDULABLE:
                 self._look(unit, happening, now)
 
@@ -148,9 +154,7 @@ class Queue:
 
         It is nothing to units of a higher priority than `most_important`, and to the unit `besides`.
         """
-        self._number += 1
-        if self._flying:
-            self._happened.append((self._number, None, happening))
+        self.flights.note(happening)
         gated: list[Unit] = []
         for unit in self._candidates(happening):
             if unit is besides or (most_important is not None and unit.lead.priority > most_important):
@@ -163,9 +167,7 @@ class Queue:
 
     def happen_to(self, unit: Unit, happening: Happening, now: float) -> None:
         """Something that is nobody else's business."""
-        self._number += 1
-        if unit.key in self._flying:
-            self._happened.append((self._number, unit.key, happening))
+        self.flights.note(happening, unit)
         if unit.stage is Stage.GATED and any(self._helped(unit, plugin, happening) for plugin in unit.rejectors):
             self.enter(unit, now)
         elif unit.stage is Stage.UNSCHEDULABLE:
@@ -266,7 +268,7 @@ class Queue:
         self.incoming["active", cause] += 1
         unit.stage = Stage.ACTIVE
         unit.ticket = next(self._order)
-        heapq.heappush(self._active, (self._sort_key(unit.lead, unit.timestamp), unit.ticket, unit.ticket, unit))
+        heapq.heappush(self._active, (self._place(unit), unit.ticket, unit.ticket, unit))
 
     def _back_off(self, unit: Unit, now: float, cause: str, *, error: bool) -> None:
         self._leave(unit)
@@ -280,8 +282,18 @@ class Queue:
         if error:
             heapq.heappush(self._errors, (unit.ready_at, unit.ticket, unit.ticket, unit))
         else:
+            heapq.heappush(self._backoff, (int(unit.ready_at), self._place(unit), unit.ticket, unit.ticket, unit))
+
+    def _place(self, unit: Unit) -> tuple[int, Any]:
+        """Where in the order; a unit for which the sort plugin has no usable answer comes after all others."""
+        try:
             key = self._sort_key(unit.lead, unit.timestamp)
-            heapq.heappush(self._backoff, (int(unit.ready_at), key, unit.ticket, unit.ticket, unit))
+            if self._sample is None:
+                self._sample = key
+            bool(key < self._sample), bool(self._sample < key)
+        except Exception:
+            return 1, unit.timestamp
+        return 0, key
 
     def _leave(self, unit: Unit) -> None:
         """Out of whatever it is in; entries in heaps become void."""
@@ -293,18 +305,10 @@ class Queue:
                 if not units:
                     del self._waiting[unit.profile, plugin]
 
-    def _land(self, unit: Unit) -> None:
-        self._flying.pop(unit.key, None)
-        if not self._flying:
-            self._happened.clear()
-            return
-        first = min((each.happened for each in self._flying.values()), default=self._number)
-        while self._happened and self._happened[0][0] <= first:
-            self._happened.popleft()
-
     def adopt(self, sort_key: SortKey, *, initial_backoff: float, max_backoff: float) -> None:
         """Another order and other backoffs, for units that enter from now on."""
         self._sort_key, self._initial, self._max = sort_key, initial_backoff, max_backoff
+        self._sample = None
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
         """How many units each plugin of each profile holds back."""

@@ -18,7 +18,9 @@
                │      │   └── preempted ────────────────► │
                ▼      ▼ allowed                           │
           pre-binding ── raises, or an action fails ────► │
-               ▼                                          │
+               │  │ └── others must finish it ─► awaiting │
+               │  └◄─── it is there ───────────────┤      │
+               ▼             refused, or late      └────► │
             binding ── refused, or never answered ──────► ┘  (the pod is read again where its fate is in doubt)
                ▼
              bound          deleted, finished, or bound by somebody else: out, from everywhere, all given back
@@ -43,7 +45,7 @@ from stowplan.engine.deciding import Deciding
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import Step, assumed
+from stowplan.engine.placing import assumed
 from stowplan.engine.reports import Report
 from stowplan.framework.profile import Profile
 from stowplan.framework.settings import Extender
@@ -59,6 +61,8 @@ ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
 
 
 class Scheduler:
+    """`now` is the caller's clock, in seconds; it must not run backwards."""
+
     def __init__(
         self,
         profiles: Mapping[str, Profile],
@@ -95,6 +99,7 @@ class Scheduler:
             report,
             extenders,
         )
+        self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
 
     # -- what comes in
@@ -105,26 +110,27 @@ class Scheduler:
             return self._outbox.numbered(self._outbox.answered(change, now), now)
         found, gone = change.object, isinstance(change, Gone)
         if isinstance(found, Pod):
-            self._pod_changed(self._with_priority(found), gone, now)
-            return []
+            return self._outbox.numbered(self._pod_came(self._with_priority(found), gone, now), now)
         old = self._old(found)
         self.state.apply(change)
+        self._binding.awaiting.changed(found)
         self.admission.happened(happenings.of(old, None if gone else found), now)
         return []
 
     def step(self, now: float) -> list[Action]:
-        """Settle what ran out of time, then decide one unit."""
+        """Ask those again who wait for what changed, settle what ran out of time, then decide one unit."""
         return self._outbox.numbered(self._step(now), now)
 
     def _step(self, now: float) -> Iterator[Any]:
+        yield from self._binding.awaiting.ask_again(now)
         yield from self._outbox.expire(now)
         attempt = self.deciding.next(now)
         if attempt is not None:
-            yield from self.deciding.attempt(attempt, now)
+            yield from self.deciding.try_out(attempt, now)
 
     def next_deadline(self) -> float | None:
         """When time alone makes a step worth taking; minus infinity if one is already."""
-        if self.deciding.ready:
+        if self.deciding.ready or self._binding.awaiting.ready:
             return float("-inf")
         moments = (self._outbox.next_deadline(), self.queue.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
@@ -157,15 +163,25 @@ class Scheduler:
 
     # -- pods
 
-    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> None:
+    def _pod_came(self, pod: Pod, gone: bool, now: float) -> Iterator[Any]:
+        """A pod of the same name that nobody said had gone is gone: a list may skip what happened in between."""
+        before = self._uids.get(pod.key, pod.uid)
+        if before != pod.uid and not gone:
+            yield from self._vanished(before, now)
+        yield from self._pod_changed(pod, gone, now)
+
+    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> Iterator[Any]:
         known, out = self.admission.known, gone or pod.finished
         old = known.pop(pod.uid, None)
         if not out:
             known[pod.uid] = pod
-        self._settle_placing(pod, out, now)
+            self._uids[pod.key] = pod.uid
+        elif self._uids.get(pod.key) == pod.uid:
+            del self._uids[pod.key]
+        yield from self._binding.heard(pod, out, now)
         if out or pod.node_name:
             self.state.drop_nomination(pod.uid)
-            self.admission.withdraw(pod.uid, now)
+            self.admission.withdraw(pod.uid)
             self.state.apply(Gone(pod) if out else Put(pod))
         elif pod.uid not in self.placings:
             self._keep_promise(old, pod)
@@ -181,19 +197,6 @@ class Scheduler:
         if promised and not pod.terminating:
             self.state.nominate(pod, promised)
 
-    def _settle_placing(self, pod: Pod, out: bool, now: float) -> None:
-        """What the server says about a pod on its way to a node may settle where it goes."""
-        placing = self.placings.get(pod.uid)
-        if placing is None:
-            return
-        elsewhere = pod.node_name not in ("", placing.node_name)
-        if out or elsewhere or pod.terminating or (pod.node_name and placing.step is not Step.BINDING):
-            self._binding.abandon(placing)
-            if out or pod.node_name != placing.node_name:
-                self.admission.happened([Happening(ASSIGNED, "Delete", placing.assumed, None)], now)
-        elif pod.node_name:
-            placing.seen_bound = True
-
     def _promise_changed(self, old: Pod | None, new: Pod | None, now: float) -> None:
         """A node that is no longer kept for a pod is, for others no more important, as if that pod had left it."""
         if old is None or not old.nominated_node or old.node_name:
@@ -203,10 +206,9 @@ class Scheduler:
             own = self.queue.units.get(self.admission.unit_of.get(old.uid))
             self.admission.happened([left], now, most_important=old.priority, besides=own)
 
-    def _vanished(self, uid: str, now: float) -> None:
+    def _vanished(self, uid: str, now: float) -> Iterator[Any]:
         pod = self.admission.known.get(uid)
-        if pod is not None:
-            self._pod_changed(pod, True, now)
+        return iter(()) if pod is None else self._pod_changed(pod, True, now)
 
     def _with_priority(self, pod: Pod) -> Pod:
         """Where no admission plugin did it: the priority of the pod's class."""
@@ -216,6 +218,6 @@ class Scheduler:
 
     def _old(self, found: Object) -> Object | None:
         if not isinstance(found, Node):
-            return self.state.store.get(type(found), found.key)
+            return self.state.assumed.real(type(found), found.key)
         row = self.state.table.row_of.get(found.name)
         return None if row is None else self.state.table.nodes[row]

@@ -16,6 +16,7 @@ from stowplan.framework.verdict import FEASIBLE, Decision, Trail
 
 DEFAULT_BYTES = 32 * 1024 * 1024
 NOTHING = np.zeros(0, np.int64)
+PER_NAME = 8
 PER_DECISION = 1024  # what a decision takes besides its arrays, roughly
 
 
@@ -23,6 +24,7 @@ class Trails:
     def __init__(self, limit: int = DEFAULT_BYTES) -> None:
         self._limit = limit
         self._bytes = 0
+        self._names: Any = ()
         self._decisions: OrderedDict[str, Packed] = OrderedDict()
 
     def __len__(self) -> int:
@@ -35,6 +37,9 @@ class Trails:
     def keep(self, decision: Decision) -> None:
         """Remember this decision as the pod's latest."""
         packed = Packed(decision)
+        if decision.trail.names is not self._names:  # the nodes are others than last time: their list is kept, too
+            self._names = decision.trail.names
+            packed.nbytes += PER_NAME * len(self._names)
         self._forget(decision.pod.uid)
         self._decisions[decision.pod.uid] = packed
         self._bytes += packed.nbytes
@@ -76,7 +81,8 @@ class Packed:
         verdict_of = packed.verdict_of.astype(np.int32)
         if not len(verdict_of):
             verdict_of = np.full(len(packed.names), FEASIBLE, np.int32)
-        feasible = (verdict_of == FEASIBLE).nonzero()[0]
+        looked = self._decision.refused is None and self._decision.gated is None
+        feasible = (verdict_of == FEASIBLE).nonzero()[0] if looked else NOTHING
         scores = {name: (weight, wide(score)) for name, (weight, score) in packed.scores.items()}
         totals = np.zeros(len(feasible), np.int64)
         for weight, score in scores.values():

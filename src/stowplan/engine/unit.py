@@ -21,9 +21,9 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "activated", "attempts", "bound", "errors", "evicting", "failures", "flushed", "gate", "group", "happened",
-        "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since", "stage", "ticket", "timestamp",
-        "woken",
+        "activated", "attempts", "bound", "broken", "errors", "evicting", "failures", "flushed", "gate", "group",
+        "happened", "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since", "stage", "ticket",
+        "timestamp", "woken",
     )  # fmt: skip
 
     def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
@@ -33,6 +33,7 @@ class Unit:
         self.needed = needed  # how many of its pods must get a node for any to get one
         self.key: Hashable = group or next(iter(self.pods))
         self.stage = Stage.ACTIVE
+        self.broken = ""  # what a plugin raised before the unit was even tried
         self.gate: Verdict | None = None
         self.attempts = 0
         self.failures = 0  # times rejected

@@ -34,6 +34,24 @@ def expect(bound: Bound, point: str, kind: type[Answer], answer: Any) -> Answer 
     return answer
 
 
+def ask_list(bound: Bound, method: str, kind: type[Answer], *arguments: Any) -> list[Answer]:
+    """All answers of a plugin that gives several, or None; a generator does its work, and raises, in here."""
+    try:
+        answers = list(getattr(bound.plugin, method)(*arguments) or ())
+    except PluginError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
+    for answer in answers:
+        if not isinstance(answer, kind):
+            raise PluginError(bound.name, method, f"answered {answer!r}; only {named(kind)} is right")
+    return answers
+
+
+def named(kind: Any) -> str:
+    return " or ".join(each.__name__ for each in getattr(kind, "__args__", (kind,)))
+
+
 def ask_filter(bound: Bound, pod: Pod, nodes: Nodes) -> list[Reject]:
     try:
         return list(bound.plugin.filter(pod, nodes))

@@ -161,8 +161,10 @@ class Evaluation:
 
     def sift_nominated(self) -> bool:
         """The node that was promised to the pod, looked at alone: if it will do, no other is."""
-        name = self.pod.nominated_node
-        at = self.nodes.position(name) if name and self.search is not None else None
+        if self.search is None:
+            return False
+        name = self.pod.nominated_node or self.state.nomination(self.pod.uid)
+        at = self.nodes.position(name) if name else None
         if at is None or self.verdicts(self.nodes.rows[at : at + 1]) != [None]:
             return False
         if self.consultation and self.consultation.refused([name]):

@@ -22,6 +22,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 EXTENDER = "Extender"  # who rejected a pod that an extender rejected, as kube-scheduler calls it
+LARGEST_SCORE = 2**31
 SCALE = 10  # extenders score 0..10, plugins 0..100
 NOT_ASKED = Verdict(EXTENDER, UNSCHEDULABLE, ("node(s) became feasible after the extender was asked",))
 NOT_KEPT = Verdict(EXTENDER, UNRESOLVABLE, ())  # left out of the answer without a word
@@ -194,6 +195,8 @@ def _read_scores(extender: Extender, question: Ask, body: Any) -> dict[str, int]
     for each in body if isinstance(body, list) else ():
         host, score = field(each, "Host"), field(each, "Score")
         if isinstance(host, str) and isinstance(score, int):
+            if abs(score) > LARGEST_SCORE:
+                raise ValueError(f'the score {score} of node "{host}" is out of range')
             scores[host] = score
     return scores
 

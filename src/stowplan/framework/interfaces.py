@@ -12,6 +12,8 @@ Class attributes that a plugin may have, all optional:
                       nodes at once
     filters_by_row    its filter's answer for a node depends on the pod's shape and that row alone, so it may be kept
     scores_by_row     the same for its score
+    awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
+    reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ import msgspec
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.verdict import Candidate, Decision, Only, PostFilterResult, Refuse, Reject, Skip, Verdict
+from stowplan.framework.verdict import (
+    Candidate,
+    Decision,
+    NotYet,
+    Only,
+    PostFilterResult,
+    Refuse,
+    Reject,
+    Skip,
+    Verdict,
+)
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 
@@ -126,6 +138,20 @@ class Permit(Protocol):
 class PreBind(Protocol):
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
         """Actions that must succeed before the pod is bound."""
+
+
+@runtime_checkable
+class PreBound(Protocol):
+    """A pre-bind plugin whose actions only begin something that others must finish; the pod waits for them.
+
+    It is asked once all actions of the pod's pre-binding have succeeded, and again in the step after a change: of one
+    of the objects that its `NotYet` names, or (False) of any object of the kinds in its `awaits`. Pods cannot be
+    waited for. After `pre_bind_timeout` seconds (an attribute; 600 without it) the attempt ends as an error that says
+    `pre_bind_late`. What it must know from one question to the next it has assumed at `reserve` (`state.assumed`).
+    """
+
+    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
+        """Is there what `pre_bind` asked for? Refusing ends the attempt as an error: it never will be."""
 
 
 @runtime_checkable

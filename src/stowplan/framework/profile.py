@@ -36,23 +36,33 @@ class Profile:
         return self.points.get(point, ())
 
     @cached_property
-    def groups(self) -> tuple[Any, ...]:
-        """The plugins that put pods into groups, each once."""
-        every = {bound.name: bound.plugin for bounds in self.points.values() for bound in bounds}
-        return tuple(plugin for plugin in every.values() if hasattr(plugin, "group_of"))
+    def all(self) -> tuple[Bound, ...]:
+        """Every plugin that runs anywhere, each once."""
+        return tuple({bound.name: bound for bounds in self.points.values() for bound in bounds}.values())
+
+    @cached_property
+    def groups(self) -> tuple[Bound, ...]:
+        """The plugins that put pods into groups."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "group_of"))
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The kinds that its plugins read."""
+        return frozenset(("Pod", "Node")).union(*(getattr(bound.plugin, "reads", ()) for bound in self.all))
+
+    @cached_property
+    def awaiting(self) -> tuple[Bound, ...]:
+        """The pre-bind plugins that may make a pod wait for what their actions began."""
+        return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bound"))
 
     @cached_property
     def activators(self) -> tuple[Bound, ...]:
-        """The plugins that name pods to be tried with another one, each once."""
-        every = {bound.name: bound for bounds in self.points.values() for bound in bounds}
-        return tuple(bound for bound in every.values() if hasattr(bound.plugin, "siblings"))
+        """The plugins that name pods to be tried with another one."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "siblings"))
 
     def plugin(self, name: str) -> Any | None:
         """The instance of a plugin that runs anywhere in this profile."""
-        for bound in (bound for bounds in self.points.values() for bound in bounds):
-            if bound.name == name:
-                return bound.plugin
-        return None
+        return next((bound.plugin for bound in self.all if bound.name == name), None)
 
 
 def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> Profile:

@@ -28,8 +28,15 @@ class Registry:
         """`folder` is where relative paths start from; `discover` looks for installed plugins too."""
         self._plugins = dict(plugins)
         self._folder = folder or Path()
+        self._closed = False
         if discover:
             self._discover()
+
+    def closed(self) -> Registry:
+        """The same plugins, those by path or module included that were used so far; no others are imported."""
+        registry = Registry(self._plugins, folder=self._folder)
+        registry._closed = True
+        return registry
 
     def names(self) -> list[str]:
         return sorted(self._plugins)
@@ -72,6 +79,8 @@ class Registry:
 
     def _load(self, name: str) -> type:
         """`package.module:Class` or `file.py:Class`."""
+        if self._closed:
+            raise ConfigError(f"the plugin {name} is not loaded", remedy="start anew: a reload imports no new code")
         source, _, attribute = name.rpartition(":")
         try:
             module = self._load_file(source) if source.endswith(".py") else importlib.import_module(source)

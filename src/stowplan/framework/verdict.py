@@ -4,6 +4,7 @@ Reject      some rows are refused, for one reason              (a plugin's filte
 Refuse      the pod as a whole is refused                      (a plugin's pre_filter, pre_enqueue, permit …)
 Only        look at these nodes alone                          (pre_filter)
 SKIP        this plugin has nothing to do for this pod         (pre_filter)
+NotYet      what was asked for is not there yet                (pre_bound)
 Trail       who was rejected by what, who scored what; kept as codes and rendered only when somebody looks
 Decision    the answer for one pod, with its trail
 """
@@ -25,6 +26,7 @@ from stowplan.objects.pods import Pod
 
 UNSCHEDULABLE = "Unschedulable"
 UNRESOLVABLE = "UnschedulableAndUnresolvable"
+PENDING = "Pending"
 
 
 class Skip(Enum):
@@ -50,16 +52,22 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The pod as a whole is refused. `resolvable`: could evicting pods help?"""
+    """The pod as a whole is refused. `resolvable`: could evicting pods help?
+
+    `waits`: all is well but for somebody else who has to act; once that happened the pod is tried without a backoff.
+    """
 
     reasons: tuple[str, ...]
     resolvable: bool = True
+    waits: bool = False
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)
 
     @property
     def code(self) -> str:
+        if self.waits:
+            return PENDING
         return UNSCHEDULABLE if self.resolvable else UNRESOLVABLE
 
 
@@ -72,6 +80,17 @@ class Only:
     def __post_init__(self) -> None:
         if not isinstance(self.names, frozenset):
             raise TypeError(f"names must be a frozenset of node names; found {self.names!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """What pre-binding asked for is not there yet; asking again makes sense once one of these (kind, key) changes."""
+
+    until: frozenset[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.until, frozenset) or not all(isinstance(each, tuple) for each in self.until):
+            raise TypeError(f"until must be a frozenset of (kind, key); found {self.until!r}")
 
 
 @dataclass(frozen=True, slots=True)

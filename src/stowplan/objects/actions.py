@@ -19,19 +19,21 @@ class PodRef(msgspec.Struct, frozen=True):
     uid: str
 
 
-class _Action(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="does"):
+class AnyAction(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="does"):
+    """What all of them have."""
+
     id: int = 0
     deadline: float | None = None
 
 
-class Bind(_Action, frozen=True):
+class Bind(AnyAction, frozen=True):
     """Bind the pod to a node."""
 
     pod: PodRef
     node_name: str
 
 
-class Evict(_Action, frozen=True):
+class Evict(AnyAction, frozen=True):
     """Mark the pod as disrupted (`condition` of type DisruptionTarget), then delete it."""
 
     pod: PodRef
@@ -39,7 +41,7 @@ class Evict(_Action, frozen=True):
     message: str
 
 
-class SetCondition(_Action, frozen=True):
+class SetCondition(AnyAction, frozen=True):
     """The pod's PodScheduled condition; with it, where given, its nominated node ("" clears it)."""
 
     pod: PodRef
@@ -49,14 +51,14 @@ class SetCondition(_Action, frozen=True):
     nominated_node: str | None = None
 
 
-class Nominate(_Action, frozen=True):
+class Nominate(AnyAction, frozen=True):
     """The pod's nominated node; "" clears it."""
 
     pod: PodRef
     node_name: str
 
 
-class Record(_Action, frozen=True):
+class Record(AnyAction, frozen=True):
     """An event about a pod, in the words of events.k8s.io."""
 
     pod: PodRef
@@ -68,7 +70,7 @@ class Record(_Action, frozen=True):
     related: PodRef | None = None
 
 
-class Patch(_Action, frozen=True):
+class Patch(AnyAction, frozen=True):
     """A merge patch of an object that a plugin writes to."""
 
     kind: str
@@ -76,7 +78,7 @@ class Patch(_Action, frozen=True):
     body: dict[str, Any]
 
 
-class Read(_Action, frozen=True):
+class Read(AnyAction, frozen=True):
     """Read the pod again: what became of it is not known. It comes as a Put besides the result, unless that is 404."""
 
     pod: PodRef
@@ -89,7 +91,7 @@ class Victims(msgspec.Struct, frozen=True):
     violations: int = 0
 
 
-class Ask(_Action, frozen=True):
+class Ask(AnyAction, frozen=True):
     """Ask an HTTP extender; its answer is the result's `body`."""
 
     extender: int  # its place in the configuration

@@ -37,6 +37,7 @@ Change: TypeAlias = Callable[[Trial, PodsByRow, int], None]
 
 
 class DefaultPreemption:
+    reads = ("PodDisruptionBudget",)
     configurable_at = ("preEnqueue",)
 
     def __init__(self, min_candidate_nodes_percentage: int = 10, min_candidate_nodes_absolute: int = 100) -> None:
@@ -68,9 +69,10 @@ class DefaultPreemption:
         """Why the pod may not preempt, or nothing."""
         if pod.spec.preemption_policy == "Never":
             return NEVER
-        if not pod.nominated_node or self._hopeless(pod.nominated_node, decision):
+        nominated = pod.nominated_node or state.nomination(pod.uid)  # it may be promised, and not written yet
+        if not nominated or self._hopeless(nominated, decision):
             return ""
-        there = Cluster(state).pods_on(pod.nominated_node) if _is_live(state, pod.nominated_node) else []
+        there = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []
         leaving = any(other.priority < pod.priority and _leaves_for_another(other) for other in there)
         return TERMINATING if leaving else ""
 

@@ -23,6 +23,7 @@ NOT_SUPPORTED = "not supported by this scheduler: pod needs dynamic resource cla
 
 
 class DynamicResources:
+    reads = ("DeviceClass",)
     configurable_at = ("reserve", "preBind")
     local = "node"
 

@@ -27,6 +27,7 @@ EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 class InterPodAffinity:
+    reads = ("Namespace",)
     configurable_at = ("preScore",)
 
     def __init__(

@@ -26,6 +26,7 @@ DEFAULT_RESOURCES = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 
 
 
 class NodeResourcesFit:
+    reads = ("DeviceClass",)
     configurable_at = ("preFilter", "preScore")
     local = "resources"
     filters_by_row = scores_by_row = True

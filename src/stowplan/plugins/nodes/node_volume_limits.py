@@ -23,6 +23,7 @@ REASON = "node(s) exceed max volume count"
 
 
 class NodeVolumeLimits:
+    reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment")
     local = "pods"
 
     def __init__(self) -> None:

@@ -53,6 +53,7 @@ class Constraint:
 
 
 class PodTopologySpread:
+    reads = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
     configurable_at = ("preScore",)
 
     def __init__(self, default_constraints: Sequence[Mapping[str, Any]] = (), defaulting_type: str = "System") -> None:

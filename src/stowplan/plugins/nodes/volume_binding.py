@@ -6,6 +6,9 @@
     all other claims    should have been bound by now: the pod has to wait
 
 No eviction makes a volume reachable, so none of the reasons is resolvable; several may hold for one node.
+
+Once the node is chosen the pod's unbound claims take what was planned for them there (reserve), that is written down
+(pre_bind), and the pod waits until the volume controller has bound them (pre_bound): `columns/promised.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.columns import promised
 from stowplan.columns.arrays import Bools
 from stowplan.columns.binding import Planner
 from stowplan.columns.claims import Derived, Drivers, within
+from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Refuse, Reject, Skip
+from stowplan.framework.verdict import SKIP, NotYet, Refuse, Reject, Skip
 from stowplan.objects import csi, quantity
+from stowplan.objects.actions import Patch
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import claim_of
 from stowplan.objects.storage import (
@@ -53,12 +59,14 @@ class Claims:
 
 
 class VolumeBinding:
-    configurable_at = ("preScore", "reserve", "preBind")
+    reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity")
+    configurable_at = ("preScore",)
     local = "node"
+    pre_bind_late = "binding volumes: context deadline exceeded"
 
     def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:
         """`bindTimeoutSeconds`: how long a pod waits for its volumes. `shape` is for a feature that is off."""
-        self.bind_timeout_seconds = bind_timeout_seconds
+        self.pre_bind_timeout = bind_timeout_seconds
         self.shape = shape
         self.planner = Planner()
         self._drivers = Derived(CSINode, Drivers)
@@ -108,6 +116,44 @@ class VolumeBinding:
         if isinstance(csi.moved_source(kind, volume.spec, volume.labels), str):
             return reachable & ~moved  # a disk that the driver has no name for; an error to kube-scheduler
         return np.where(moved, within(node_terms(csi.moved_affinity(kind, volume)), nodes), reachable)
+
+    # -- on the way to a node
+
+    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
+        """Take what the pod's claims get on the node; where it was promised before, all is as it was."""
+        if not pod.shape.claims:
+            return None
+        nodes = Cluster(state).nodes
+        here = nodes.where(nodes.name == node_name)
+        claims = sort_out(pod, here.cluster)
+        if isinstance(claims, str):
+            return Refuse((claims,), resolvable=False)
+        # A claim that is mounted twice needs one volume all the same.
+        plan = self.planner.plan(list({claim.key: claim for claim in claims.waiting}.values()), here)
+        if not plan.open.all():
+            return Refuse((NO_VOLUME,), resolvable=False)
+        promised.take(pod.uid, plan, 0, node_name, state)
+        return None
+
+    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
+        state.assumed.give_back(pod.uid)
+
+    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
+        return promised.writes(pod.uid, cluster)
+
+    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
+        if not cluster.assumed.by(pod.uid):
+            return True
+        here = cluster.nodes.where(cluster.nodes.name == node_name)
+        if not len(here):
+            gone = f'failed to get node "{node_name}": {not_found("node", node_name)}'
+            return Refuse((f"binding volumes: {gone}",))
+        until = promised.unfulfilled(
+            pod.uid, node_name, cluster, lambda volume: bool(self._within_reach(volume, here).all())
+        )
+        if isinstance(until, str):
+            return Refuse((f"binding volumes: {until}",))
+        return NotYet(frozenset(until)) if until else True
 
     # -- what helps
 

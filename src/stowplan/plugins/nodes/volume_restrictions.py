@@ -30,6 +30,8 @@ CLAIM_TAKEN = (
 
 
 class VolumeRestrictions:
+    reads = ("PersistentVolumeClaim",)
+
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         if not pod.shape.volumes:
             return SKIP

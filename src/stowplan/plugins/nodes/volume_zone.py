@@ -24,6 +24,7 @@ KEYS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 
 
 class VolumeZone:
+    reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     local = "node"
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:

@@ -1,0 +1,112 @@
+"""Claims, volumes and a pretend volume controller, for tests of pods that wait for their volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stowplan.framework.profile import Profile
+from stowplan.objects.actions import Patch
+from stowplan.objects.kinds import KINDS, convert
+from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.storage import BIND_COMPLETED, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
+from tests.builders import a_node, a_pod
+from tests.patching import with_patch
+from tests.world import World
+
+CLASSES = {"local": "kubernetes.io/no-provisioner", "made": "csi.example.com"}
+
+
+def named(kind: str, name: str, /, meta: Mapping[str, Any] = {}, **fields: Any) -> Any:
+    return convert(KINDS[kind], {"metadata": {"name": name, "uid": f"uid-of-{name}", **meta}, **fields})
+
+
+def a_claim(name: str = "data", storage_class: str = "local", *, uid: str = "", **annotations: str) -> Object:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    meta = {"namespace": "default", "uid": uid or f"uid-of-{name}", "annotations": annotations}
+    return named("PersistentVolumeClaim", name, meta, spec=spec, status={"phase": "Pending"})
+
+
+def a_volume(name: str = "disk", on: str = "", **spec: Any) -> Object:
+    term = {"matchExpressions": [{"key": "host", "operator": "In", "values": [on]}]}
+    reach = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if on else {}
+    filled = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+    return named("PersistentVolume", name, spec={**filled, **reach, **spec}, status={"phase": "Available"})
+
+
+def a_host(name: str, **fields: Any) -> Node:
+    return a_node(name, labels={"host": name}, **fields)
+
+
+def a_user(name: str, *claims: str, **fields: Any) -> Pod:
+    mounts = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    return a_pod(name, volumes=mounts, **fields)
+
+
+def a_world(*nodes: Node | str, profiles: Mapping[str, Profile] | None = None, **options: Any) -> World:
+    """With the classes `local` (volumes must exist) and `made` (they are made), both waiting for a pod."""
+    hosts = [a_host(each) if isinstance(each, str) else each for each in nodes or ("a", "b")]
+    world = World(nodes=hosts, profiles=profiles, **options)
+    for name, provisioner in CLASSES.items():
+        mode = {"volumeBindingMode": "WaitForFirstConsumer"}
+        world.submit(named("StorageClass", name, provisioner=provisioner, **mode))
+    return world
+
+
+# -- what the volume controller and the provisioner do
+
+
+def change(world: World, kind: str, key: str, body: Mapping[str, Any]) -> None:
+    """Somebody else writes to an object."""
+    found = world.objects[kind, key]
+    world.submit(with_patch(found, body))
+
+
+def bind(world: World, claim: str, volume: str) -> None:
+    """The volume controller binds a claim."""
+    status = {"phase": "Bound"}
+    change(world, "PersistentVolume", volume, {"status": status})
+    annotations = {"annotations": {BIND_COMPLETED: "yes"}}
+    body = {"metadata": annotations, "spec": {"volumeName": volume}, "status": status}
+    change(world, "PersistentVolumeClaim", f"default/{claim}", body)
+
+
+def provision(world: World, claim: str, on: str) -> None:
+    """A volume is made where the claim was sent, and the claim bound to it."""
+    meant = {"namespace": "default", "name": claim, "uid": f"uid-of-{claim}"}
+    world.submit(a_volume(f"made-for-{claim}", on, storageClassName="made", claimRef=meant))
+    bind(world, claim, f"made-for-{claim}")
+
+
+def control(world: World) -> None:
+    """Whatever was asked for by patches is done, and the scheduler goes on."""
+    for claim in [each for each in world.objects.values() if isinstance(each, PersistentVolumeClaim)]:
+        node = claim.annotations.get(SELECTED_NODE)
+        if not claim.bound and node:
+            provision(world, claim.name, node)
+        for volume in [each for each in world.objects.values() if isinstance(each, PersistentVolume)]:
+            if not claim.bound and volume.spec.claim_ref is not None and volume.spec.claim_ref.uid == claim.uid:
+                bind(world, claim.name, volume.name)
+    world.run()
+
+
+def patches(world: World) -> list[Patch]:
+    return [each for each in world.actions if isinstance(each, Patch)]
+
+
+def claim(world: World, name: str = "data") -> PersistentVolumeClaim:
+    found = world.objects["PersistentVolumeClaim", f"default/{name}"]
+    assert isinstance(found, PersistentVolumeClaim)
+    return found
+
+
+def volume(world: World, name: str = "disk") -> PersistentVolume:
+    found = world.objects["PersistentVolume", name]
+    assert isinstance(found, PersistentVolume)
+    return found
