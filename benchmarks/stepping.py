@@ -210,7 +210,7 @@ def _container(cpu: str = "100m") -> Template:
 def _some(
     number: int, spec: Template, labels: dict[str, str] | None = None, prefix: str = "some"
 ) -> Iterator[Pod]:  # fmt: skip
-    template = {"metadata": {"name": "pod", "labels": labels or {}}, "spec": spec}
+    template = {"metadata": {"generateName": f"{prefix}-", "labels": labels or {}}, "spec": spec}
     return iter(making.pods([template], number, "default", prefix))
 
 

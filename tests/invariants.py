@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine.placing import Step, assumed
+from stowplan.engine.placing import Step
 from stowplan.engine.unit import Stage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
@@ -62,12 +62,15 @@ def check_columns(world: World) -> None:
         rebuilt.apply(Put(each))
     for placing in world.scheduler.placings.values():
         if placing.pod.uid not in rebuilt.pods:
-            rebuilt.add_pod(assumed(placing.pod, placing.node_name), placing.node_name)
+            rebuilt.add_pod(placing.pod, placing.node_name)
     state = world.scheduler.state
     questions, keys = asked(state), ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):
         differing.pop("nominated", None)  # a promise may be made before the server knows, and be kept after
+        for uid in world.scheduler.placings:  # what the pod itself looks like may be known to one side only
+            _, node = differing["pods by uid"][uid]
+            differing["pods by uid"][uid] = differing["pods"][node][uid] = (uid, node)
     assert list(differences(mine, fresh)) == []
 
 

@@ -13,11 +13,11 @@ from stowplan.engine.unit import Stage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import Refuse, Reject
-from stowplan.objects.actions import Action, Ask, Bind, Patch, Read, SetCondition
+from stowplan.objects.actions import Action, Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.policies import Notes, Patience, profiles
+from tests.engine.policies import Gangs, Notes, Patience, profiles
 from tests.world import World
 
 UID = "uid-of-default-web"
@@ -380,6 +380,72 @@ def test_binding_to_bound_though_never_answered_when_the_server_shows_it() -> No
     assert not world.scheduler.placings and not of(world, SetCondition)
 
 
+def test_bound_to_out_when_the_watch_says_so_too() -> None:
+    world = World(nodes=["a"])
+    world.lag()
+    world.submit_at_once(a_pod("web"))
+    world.run()
+    assert step(world) is Step.BOUND and world.said("web")
+    world.catch_up()
+    assert not world.scheduler.placings and len(world.scheduler.state.pods) == 1
+
+
+# -- groups, and evictions that fail
+
+
+def a_gang(number: int, **wishes: Any) -> list[Pod]:
+    return [a_pod(f"g{each}", labels={"gang": "g", "min": "2"}, **wishes) for each in range(number)]
+
+
+@pytest.mark.parametrize("before", ["active", "backoff", "unschedulable", "deciding"])
+def test_a_group_with_too_few_members_to_gated(before: str) -> None:
+    extenders = (EXTENDER,) if before == "deciding" else ()
+    room = a_node("a", cpu=8 if before in ("active", "deciding") else 1)
+    world = World(nodes=[room], profiles=profiles(postBind=[Gangs()]), extenders=extenders)
+    world.answers = no_answer(Ask)
+    world.submit(*(gang := a_gang(2, cpu=2)))
+    if before != "active":
+        world.run()
+    if before == "backoff":
+        world.submit(a_node("b", cpu=8))
+    (unit,) = world.scheduler.queue.units.values()
+    assert unit.stage.value == {"deciding": "in flight"}.get(before, before)
+    world.delete(gang[0])
+    for ask in of(world, Ask):
+        world.answer(Result(ask.id, body={"NodeNames": ["a"]}))
+    world.run()
+    assert unit.stage is Stage.GATED and not world.bindings
+
+
+def test_unschedulable_to_error_backoff_when_an_eviction_fails() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("small", cpu=1, node="a"))
+    world.answers = refused(Evict, 500)
+    world.submit(a_pod("web", cpu=1, priority=9))
+    world.run()
+    assert stage(world) is Stage.BACKOFF and world.scheduler.next_deadline() == pytest.approx(1.0)
+    assert not world.said("small", "Preempted")
+    world.answers = fine
+    world.advance(3)
+    assert world.bindings == {"web": "a"}
+
+
+@pytest.mark.parametrize("before", [Step.WAITING, Step.PRE_BINDING])
+def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(before: Step) -> None:
+    waits = {"patience": "60"}
+    world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
+    first, second = a_gang(2)
+    both = before is Step.WAITING
+    patient = a_pod("g1", labels={**second.labels, **waits})
+    world.submit(a_pod("g0", labels={**first.labels, **(waits if both else {})}), patient)
+    world.run()
+    assert world.scheduler.placings[first.uid].step is before
+    world.reject(patient.uid, "Patience", "no")
+    assert not world.scheduler.placings and not world.scheduler.state.pods
+    (unit,) = world.scheduler.queue.units.values()
+    assert set(unit.pods) == {first.uid, second.uid} and unit.stage is Stage.UNSCHEDULABLE
+
+
 # -- out, from everywhere
 
 
@@ -438,7 +504,15 @@ def binding() -> World:
     return world
 
 
-EVERYWHERE = [gated, active, unschedulable, in_backoff, asking, waiting, pre_binding, binding]
+def in_error_backoff() -> World:
+    world = World(nodes=["a", "b"])
+    world.answers = refused(Bind, 500)
+    world.submit(a_pod("web", cpu=1))
+    world.run()
+    return world
+
+
+EVERYWHERE = [gated, active, unschedulable, in_backoff, in_error_backoff, asking, waiting, pre_binding, binding]
 
 
 def delete(world: World) -> None:

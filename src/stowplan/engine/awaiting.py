@@ -7,7 +7,7 @@ next step, however much happened by then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -68,15 +68,17 @@ class Awaiting:
 
     def ask(self, placing: Placing, now: float) -> Iterator[Any]:
         """Is all there that the placing's pre-binding asked for? Then it goes on; else it waits, or is given up."""
-        if not placing.profile.awaiting:
-            yield from self._go_on(placing, now)
-            return
-        wait = self._waits.setdefault(placing.pod.uid, Wait(placing))
         try:
-            refused, until = self._questions(wait, now)
+            answers = [(bound, placing.pre_bound(bound)) for bound in placing.profile.awaiting]
         except PluginError as error:
             yield from self._give_up(placing, str(error), now)
             return
+        wait = self._waits.get(placing.uid)
+        if wait is None and all(answer is True for _, answer in answers):
+            yield from self._go_on(placing, now)  # most pods wait for nothing
+            return
+        wait = self._waits.setdefault(placing.uid, Wait(placing))
+        refused, until = self._weighed(wait, answers, now)
         if refused:
             yield from self._give_up(placing, refused, now)
         elif wait.reminders:
@@ -86,11 +88,12 @@ class Awaiting:
             self.forget(placing)
             yield from self._go_on(placing, now)
 
-    def _questions(self, wait: Wait, now: float) -> tuple[str, set[Ref]]:
+    def _weighed(
+        self, wait: Wait, answers: Iterable[tuple[Bound, bool | NotYet | Refuse]], now: float
+    ) -> tuple[str, set[Ref]]:
         """Why the placing must be given up, if so; else what it waits for. Who is not content has a reminder."""
         until: set[Ref] = set()
-        for bound in wait.placing.profile.awaiting:
-            answer = wait.placing.pre_bound(bound)
+        for bound, answer in answers:
             if isinstance(answer, Refuse):
                 return messages.at_pre_bind(bound.name, ", ".join(answer.reasons)), until
             if answer is True:
@@ -107,7 +110,7 @@ class Awaiting:
         yield from self._give_up(wait.placing, late, now)
 
     def _file(self, wait: Wait, until: set[Ref]) -> None:
-        uid = wait.placing.pod.uid
+        uid = wait.placing.uid
         for gone in wait.until - until:
             self._filed[gone].pop(uid)
             if not self._filed[gone]:
@@ -118,11 +121,11 @@ class Awaiting:
 
     def forget(self, placing: Placing) -> None:
         """The placing does not wait any more, for whatever reason."""
-        wait = self._waits.pop(placing.pod.uid, None)
+        wait = self._waits.pop(placing.uid, None)
         if wait is not None:
             self._file(wait, set())
             self._outbox.forget(wait.reminders.values())
-            self._again.pop(placing.pod.uid, None)
+            self._again.pop(placing.uid, None)
 
 
 def _awaits(bound: Bound) -> tuple[str, ...]:

@@ -51,13 +51,13 @@ class Binding:
     def start(self, placings: Sequence[Placing], now: float) -> Iterator[Any]:
         """Nodes were found for all of them, and all is reserved."""
         for placing in placings:
-            self.placings[placing.pod.uid] = placing
+            self.placings[placing.uid] = placing
             if placing.unit.group:
                 self._parties.setdefault(placing.unit.group, Party()).join(placing)
+            if placing.profile.activators:
+                self._activate_siblings(placing)
         for placing in placings:
-            self._activate_siblings(placing)
-        for placing in placings:
-            if self.placings.get(placing.pod.uid) is not placing:
+            if self.placings.get(placing.uid) is not placing:
                 continue  # given up, because another one of its group failed
             if placing.permits:
                 yield from self._wait(placing, now)
@@ -65,11 +65,10 @@ class Binding:
                 yield from self._pre_bind(placing, now)
 
     def _activate_siblings(self, placing: Placing) -> None:
-        if placing.profile.activators:
-            try:
-                self._admission.try_soon(placing.siblings())
-            except PluginError:
-                return  # a wish that cannot be read does not stop the pod
+        try:
+            self._admission.try_soon(placing.siblings())
+        except PluginError:
+            return  # a wish that cannot be read does not stop the pod
 
     def _wait(self, placing: Placing, now: float) -> Iterator[Any]:
         placing.step, placing.waits_since = Step.WAITING, now
@@ -103,7 +102,7 @@ class Binding:
     def _waited(self, placing: Placing, plugin: str, seconds: float, result: Result, now: float) -> Iterator[Any]:
         placing.awaited.discard(result.id)
         if plugin in placing.permits:
-            yield from self.reject(placing.pod.uid, plugin, messages.waited(seconds, plugin), now)
+            yield from self.reject(placing.uid, plugin, messages.waited(seconds, plugin), now)
 
     def _pre_bind(self, placing: Placing, now: float) -> Iterator[Any]:
         self._admission.queue.done(placing.unit)
@@ -183,12 +182,12 @@ class Binding:
         """The pod is bound; until the server's watch says so, too, what it says of the pod is old news."""
         placing.step = Step.BOUND
         if placing.seen_bound:
-            del self.placings[placing.pod.uid]
-        placing.state.assumed.settle(placing.pod.uid)
+            del self.placings[placing.uid]
+        placing.state.assumed.settle(placing.uid)
         unit = placing.unit
-        unit.bound[placing.pod.uid] = placing.pod
+        unit.bound[placing.uid] = placing.pod
         self._report(Bound(placing.pod.key, placing.node_name, unit.profile, unit.attempts, unit.since, unit.flushed))
-        self._admission.withdraw(placing.pod.uid)
+        self._admission.withdraw(placing.uid)
         yield messages.scheduled(placing.pod, placing.node_name)
         self._activate_siblings(placing)
         try:

@@ -106,8 +106,8 @@ class Deciding:
             unit = attempt.unit
             for placing in [each for each in self._binding.placings.values() if each.unit is unit and each.recallable]:
                 self._binding.recall.drop(placing)
-                unit.pods[placing.pod.uid] = placing.pod
-                self._admission.unit_of[placing.pod.uid] = unit.key
+                unit.pods[placing.uid] = placing.pod
+                self._admission.unit_of[placing.uid] = unit.key
             yield from self._failing.back(unit, f"internal error: {type(error).__name__}: {error}", now)
 
     def attempt(self, attempt: Attempt, now: float) -> Iterator[Any]:
@@ -177,9 +177,9 @@ class Deciding:
                 yield from self._refused(unit, refused, now)
                 return
         for placing in outcome.placings:
-            del unit.pods[placing.pod.uid]
-            self._admission.unit_of.pop(placing.pod.uid, None)
-            self._state.drop_nomination(placing.pod.uid)
+            del unit.pods[placing.uid]
+            self._admission.unit_of.pop(placing.uid, None)
+            self._state.drop_nomination(placing.uid)
         if unit.pods:
             yield from self._left_over(unit, outcome, now)
         else:

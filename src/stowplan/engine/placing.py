@@ -46,17 +46,17 @@ class Party:
 
     def join(self, placing: Placing) -> None:
         placing.party = self
-        self._on_their_way[placing.pod.uid] = placing
+        self._on_their_way[placing.uid] = placing
 
     def leave(self, placing: Placing) -> None:
         placing.party = None
-        self._on_their_way.pop(placing.pod.uid, None)
-        self._ready.pop(placing.pod.uid, None)
+        self._on_their_way.pop(placing.uid, None)
+        self._ready.pop(placing.uid, None)
 
     def is_ready(self, placing: Placing) -> bool:
         """Note that this one is; whether all are now."""
-        self._on_their_way.pop(placing.pod.uid, None)
-        self._ready[placing.pod.uid] = placing
+        self._on_their_way.pop(placing.uid, None)
+        self._ready[placing.uid] = placing
         return self.all_ready
 
     @property
@@ -77,14 +77,14 @@ class Placing:
     """One pod, the node it was given, and how far it has come."""
 
     __slots__ = (
-        "announced", "assumed", "awaited", "node_name", "party", "permits", "pod", "profile", "seen_bound", "state",
-        "step", "unit", "waits_since",
+        "announced", "awaited", "node_name", "party", "permits", "pod", "profile", "seen_bound", "state",
+        "step", "uid", "unit", "waits_since",
     )  # fmt: skip
 
     def __init__(self, pod: Pod, node_name: str, unit: Unit, profile: Profile, state: ClusterState) -> None:
         self.pod, self.node_name, self.unit, self.profile, self.state = pod, node_name, unit, profile, state
         self.step = Step.RESERVED
-        self.assumed = assumed(pod, node_name)
+        self.uid = pod.uid
         self.permits: dict[str, float] = {}  # plugins that make it wait, and how long at the most
         self.awaited: set[int] = set()  # actions whose results it waits for, and reminders
         self.party: Party | None = None  # the members of its group that it is bound with
@@ -100,11 +100,11 @@ class Placing:
     @property
     def leaving(self) -> Happening:
         """What it means to others that the pod does not get the node after all."""
-        return Happening(ASSIGNED, "Delete", self.assumed, None)
+        return Happening(ASSIGNED, "Delete", assumed(self.pod, self.node_name), None)
 
     def take_room(self) -> Verdict | str | None:
         """The pod is taken for bound from now on, with all that goes with it; or nothing is taken, and this is why."""
-        self.state.add_pod(self.assumed, self.node_name)
+        self.state.add_pod(self.pod, self.node_name)
         try:
             return self.reserve()
         except PluginError as error:
@@ -150,7 +150,7 @@ class Placing:
                 continue
             for action in ask_list(bound, "pre_bind", AnyAction, self.pod, self.node_name, Cluster(self.state)):
                 if isinstance(action, Patch):
-                    self.state.assumed.written(action.kind, action.key, self.pod.uid)
+                    self.state.assumed.written(action.kind, action.key, self.uid)
                 yield bound.name, action
 
     def pre_bound(self, bound: Bound) -> bool | NotYet | Refuse:
@@ -183,14 +183,14 @@ class Placing:
         The answer: objects that were assumed to be otherwise, before and after.
         """
         book = self.state.assumed
-        held = [each for each in book.by(self.pod.uid) if book.pending(each)]
+        held = [each for each in book.by(self.uid) if book.pending(each)]
         for bound in reversed(self.profile.at("reserve")):
             if hasattr(bound.plugin, "unreserve"):
                 with suppress(PluginError):  # the others must have their turn, and the room must be given back
                     ask(bound, "unreserve", self.pod, self.node_name, self.state)
-        placed = self.state.pods.get(self.pod.uid)
-        if placed is not None and placed.pod is self.assumed:
-            self.state.remove_pod(self.pod.uid)
+        placed = self.state.pods.get(self.uid)
+        if placed is not None and placed.pod is self.pod:
+            self.state.remove_pod(self.uid)
         after = ((each, self.state.store.get(type(each), each.key)) for each in held)
         return [(each, now) for each, now in after if now is not None]
 

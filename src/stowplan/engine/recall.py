@@ -13,7 +13,7 @@ from stowplan.engine import happenings, messages
 from stowplan.engine.admission import Admission
 from stowplan.engine.awaiting import Awaiting
 from stowplan.engine.failing import Failing
-from stowplan.engine.happenings import ASSIGNED, Happening
+from stowplan.engine.happenings import Happening
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import Placing, Step
 from stowplan.objects.pods import Pod
@@ -34,13 +34,13 @@ class Recall:
         left: list[Happening] = []
         for each in together:
             left += self.drop(each)
-            unit.pods[each.pod.uid] = each.pod
-            self._admission.unit_of[each.pod.uid] = unit.key
+            unit.pods[each.uid] = each.pod
+            self._admission.unit_of[each.uid] = unit.key
         if unit.group:
             message = f"{message}. {messages.half_bound(unit.group, self._through(placing), unit.pods.values())}"
-        only = {each.pod.uid for each in together}
+        only = {each.uid for each in together}
         yield from self._failing.back(unit, message, now, plugins=plugins, announced=announced, only=only)
-        left += [Happening(ASSIGNED, "Delete", each.assumed, None) for each in together]
+        left += [each.leaving for each in together]
         self._admission.happened(left, now, besides=unit)
 
     def _through(self, placing: Placing) -> list[Pod]:
@@ -63,7 +63,7 @@ class Recall:
 
     def drop(self, placing: Placing) -> list[Happening]:
         """Forget a placing and give back all it took; what that means to others, besides the room it leaves."""
-        self.placings.pop(placing.pod.uid, None)
+        self.placings.pop(placing.uid, None)
         if placing.party is not None:
             placing.party.leave(placing)
         self.stop_waiting_for_answers(placing)

@@ -5,7 +5,7 @@
                ▼     ▼                         │
              active ◄── backoff ◄── woken ── unschedulable ◄──────┐
                │ step      ▲                                      │
-               ▼           └── error backoff ◄────────────┐       │ rejected
+               ▼           └── error backoff ◄────────────┤       │ rejected
     ┌────► deciding ── no node ───────────────────────────│──────►┤  (evictions, nomination, condition, event)
     │          │ │  └── a plugin raises ────────────────► │       │
     │ answered │ └── extenders must be asked ─► asking    │       │
@@ -21,13 +21,21 @@
                │  │ └── others must finish it ─► awaiting │
                │  └◄─── it is there ───────────────┤      │
                ▼             refused, or late      └────► │
+               │ all of its group are ready               │
+               ▼                                          │
             binding ── refused, or never answered ──────► ┘  (the pod is read again where its fate is in doubt)
                ▼
-             bound          deleted, finished, or bound by somebody else: out, from everywhere, all given back
+             bound ── the watch says so, too ─► out
+
+    from everywhere        deleted, finished, or bound by somebody else ─► out, all given back
+    active, backoff,       a group with too few members ─► gated
+      unschedulable, deciding
+    unschedulable          an eviction made for it failed ─► error backoff
+    waiting, pre-binding   another one of its group cannot go on ─► with it
 
 What is reserved is in the one state (`columns.ClusterState`) as an assumed pod, so nothing is counted twice. The
 queued part is `admission` and `queue`, the attempt `deciding` (with `gang`), what follows `binding` (with `placing`),
-the way back `failing`. Numbers, deadlines and who waits for which result are in `outbox`.
+the way back `recall` and `failing`. Numbers, deadlines and who waits for which result are in `outbox`.
 """
 
 from __future__ import annotations
