@@ -62,6 +62,11 @@ class Program:
     def running(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def code(self) -> int | None:
+        """The exit code, once it has ended."""
+        return self._process.poll()
+
     def wait_until(self, ready: Callable[[], bool], seconds: float = 60) -> None:
         """Until `ready` says so; an error if the program ends before that or the time is up."""
 

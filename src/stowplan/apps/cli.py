@@ -24,6 +24,14 @@ class Commands(click.Group):
             ctx.exit(2)
 
 
+class Level(click.types.IntParamType):
+    """A whole number; `-v=4`, as Go's programs are given it, reaches us as "=4"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        digits: Any = value.removeprefix("=") if isinstance(value, str) else value
+        return super().convert(digits, param, ctx)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @click.version_option(None, "-V", "--version", package_name="stowplan", message="%(prog)s %(version)s")
 def main() -> None:
@@ -47,6 +55,52 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     from stowplan.apps import parity as command
 
     sys.exit(command.run(files, show, out))
+
+
+@main.command(epilog="Exit codes: 0 told to stop, 1 the lease was lost or a part failed, 2 the input cannot be used.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration; looked at again on change."
+)
+@click.option("--kubeconfig", default="", help="How to reach the API server; wins over clientConnection.kubeconfig.")
+@click.option("--context", default="", help="The kubeconfig's context to use.")
+@click.option(
+    "--leader-elect",
+    type=click.BOOL,
+    default=None,
+    is_flag=False,
+    flag_value=True,  # the flag alone, as in many manifests
+    help="Overrides leaderElection.leaderElect.",
+)
+@click.option("--leader-elect-resource-name", "lease_name", default="", help="The lease's name.")
+@click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="The lease's namespace.")
+@click.option("--authentication-kubeconfig", default="", help="Where tokens are reviewed, if elsewhere.")
+@click.option("--authorization-kubeconfig", default="", help="Where access is reviewed, if elsewhere.")
+@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the secure port.")
+@click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0: none.")
+@click.option(
+    "--plain-port", type=click.IntRange(0, 65535), default=0, help="The same over HTTP, on the loopback only."
+)
+@click.option("--tls-cert-file", default="", help="The secure port's certificate; one is made if none is given.")
+@click.option("--tls-private-key-file", default="", help="Its key.")
+@click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help="How much to say: 2 each binding.")
+@click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--pod-max-in-unschedulable-pods-duration",
+    "longest_wait",
+    default="5m",
+    show_default=True,
+    help="A pod is tried again after this long, whatever happens or not.",
+)
+@click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
+def run(longest_wait: str, **options: Any) -> None:
+    """Schedule the pods of a cluster. Without --config: those whose schedulerName is "stowplan"."""
+    from stowplan.apps import scheduler
+    from stowplan.framework.document import duration
+
+    wait = duration(longest_wait)
+    if wait is None or wait <= 0:
+        raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint="longest wait")
+    sys.exit(scheduler.run(scheduler.Options(longest_wait=wait, **options)))
 
 
 @main.group()

@@ -169,7 +169,8 @@ class Elector:
         holder = (document.get("spec") or {}).get("holderIdentity") or ""
         if holder != self.leader:
             self.leader = holder
-            self._on_leader(holder)
+            if holder:
+                self._on_leader(holder)
 
     def _valid(self) -> bool:
         spec = (self._document or {}).get("spec") or {}

@@ -57,7 +57,7 @@ class Writer:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._client, self._learn, self._recorder, self._extenders = client, learn, recorder, extenders
+        self._client, self._learn, self._recorder, self.extenders = client, learn, recorder, extenders
         self._pod, self._resources, self._clock, self._now = pod, dict(resources), clock, now
         self._how: dict[type[Any], Callable[[Any, float], Awaitable[Result]]] = {
             actions.Bind: self._bind,
@@ -149,11 +149,11 @@ class Writer:
         return Result(action.id, 202)
 
     async def _ask(self, action: actions.Ask, until: float) -> Result:
-        if self._extenders is None:
+        if self.extenders is None:
             return Result(action.id, 0, "no extender is configured")
         left = until - asyncio.get_running_loop().time()
         try:
-            return await asyncio.wait_for(self._extenders.ask(action), max(left, 0.0))
+            return await asyncio.wait_for(self.extenders.ask(action), max(left, 0.0))
         except TimeoutError:
             return Result(action.id, 0, "no answer in time")
 

@@ -1,0 +1,111 @@
+"""The scheduler's pages: what each path shows, and at which doors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from aiohttp import web
+
+from stowplan.apps import certificates
+from stowplan.apps.guard import Guard
+from stowplan.apps.serving import Door, Pages
+from stowplan.framework.verdict import Decision
+
+if TYPE_CHECKING:
+    from stowplan.apps.scheduler import Options, Running
+    from stowplan.kube.client import Client
+
+STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
+LOOK_WITHIN = 5.0
+
+
+def doors(options: Options, client_of: Callable[[str], Client]) -> list[Door]:
+    found = []
+    if options.secure_port:
+        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
+
+        def guard() -> Guard:
+            return Guard(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
+
+        found.append(Door(options.bind_address, options.secure_port, context, guard))
+    if options.plain_port:
+        found.append(Door("127.0.0.1", options.plain_port))
+    return found
+
+
+def of(running: Running, loop: asyncio.AbstractEventLoop) -> Pages:
+    """`loop` is the engine's: whatever reads the engine does so there."""
+
+    def beating() -> str:
+        silent = 0.0 if running.live is None else time.monotonic() - running.live.beat
+        return f"no heartbeat for {silent:.0f} s" if silent > STUCK_AFTER else ""
+
+    async def metrics(request: web.Request) -> web.Response:
+        text, kind = running.metrics.text(request.headers.get("Accept", ""))
+        return web.Response(body=text, headers={"Content-Type": kind})
+
+    async def configz(_request: web.Request) -> web.Response:
+        body = {"kubescheduler.config.k8s.io": msgspec.to_builtins(running.loaded.configuration, enc_hook=str)}
+        return _json(body)
+
+    async def decision(request: web.Request) -> web.Response:
+        key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
+        future = asyncio.run_coroutine_threadsafe(_latest(running, key), loop)
+        try:
+            found = await asyncio.wait_for(asyncio.wrap_future(future), LOOK_WITHIN)
+        except TimeoutError:
+            return _json({"message": "the engine is busy"}, status=503)
+        if found is None:
+            return _json({"message": f"no decision about {key} is remembered"}, status=404)
+        return _json(found)
+
+    async def leading(_request: web.Request) -> web.Response:
+        return web.Response(text="leading\n" if running.leading else "following\n")
+
+    return Pages(
+        checks={"ping": lambda: "", "engine": beating},
+        ready={"informer-sync": lambda: "" if running.synced else "caches are not synced yet"},
+        others={
+            "/metrics": metrics,
+            "/configz": configz,
+            "/leader": leading,
+            "/debug/decisions/{namespace}/{pod}": decision,
+        },
+    )
+
+
+async def _latest(running: Running, key: str) -> dict[str, Any] | None:
+    if running.live is None:
+        return None
+    pod = running.reflectors["Pod"].known.objects.get(key)
+    found = None if pod is None else running.live.engine.trails.latest(pod.uid)
+    return None if found is None else shown(found)
+
+
+def shown(decision: Decision) -> dict[str, Any]:
+    """A decision and its trail, for people and programs."""
+    trail = decision.trail
+    weights = {name: weight for name, (weight, _) in trail.scores.items()}
+    return {
+        "apiVersion": "stowplan.io/v1alpha1",
+        "kind": "Decision",
+        "pod": decision.pod.key,
+        "uid": decision.pod.uid,
+        "node": decision.node,
+        "message": decision.full_message,
+        "rejected": {
+            name: {"plugin": verdict.plugin, "code": verdict.code, "reasons": verdict.reasons}
+            for name, verdict in trail.rejections()
+            if verdict is not None
+        },
+        "weights": weights,
+        "scores": {name: {"plugins": each, "total": total} for name, each, total in trail.scored()},
+    }
+
+
+def _json(body: Any, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body, enc_hook=str), status=status, content_type="application/json")

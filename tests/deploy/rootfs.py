@@ -1,0 +1,64 @@
+"""The image's root filesystem, and programs started in it as a container would start them:
+its own root, read-only, as a user without rights. To become such a user takes root.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "deploy" / "rootfs.sh"
+NONROOT = 65532
+
+
+@contextmanager
+def assembled(folder: Path) -> Iterator[Path]:
+    """The root filesystem in that folder, for a while: it is 200 MB."""
+    environment = os.environ | {"PYTHON": sys.executable}
+    done = subprocess.run([SCRIPT, folder], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def command(root: Path, words: Sequence[str], mounts: Mapping[str, Path] | None = None) -> list[str]:
+    """What becomes the program in its root. `mounts` are folders at places inside; all mounts go with the process."""
+    inside = [f"mount --bind {root} {root}"]
+    for target, source in (mounts or {}).items():
+        place = shlex.quote(f"{root}{target}")
+        inside += [f"mount --bind {shlex.quote(str(source))} {place}", f"mount -o remount,ro,bind {place}"]
+    inside += [f"mount -o remount,ro,bind {root}", f"mount -t proc proc {root}/proc"]
+    # Our own Python changes the root: a shell or a chroot that could do it is not in there.
+    become = (
+        "import os, sys; os.chroot(sys.argv[1]); os.chdir('/'); os.setgroups([]); "
+        f"os.setresgid({NONROOT}, {NONROOT}, {NONROOT}); os.setresuid({NONROOT}, {NONROOT}, {NONROOT}); "
+        "os.execve(sys.argv[2], sys.argv[2:], {'PATH': '/bin', 'HOME': '/home/nonroot'})"
+    )
+    inside.append(f"exec {shlex.join([sys.executable, '-ISc', become, str(root), *words])}")
+    return [shutil.which("unshare") or "unshare", "--mount", "sh", "-euc", "\n".join(inside)]
+
+
+@cache
+def why_not() -> str:
+    """Why this machine cannot do it; empty if it can."""
+    if sys.platform != "linux":
+        return "only Linux has namespaces"
+    if os.geteuid() != 0:
+        return "only root may change roots"
+    if not shutil.which("unshare"):
+        return "no unshare on the PATH"
+    done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else f"no mount namespace: {done.stderr.strip()}"
+
+
+def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(root, words), capture_output=True, text=True, check=False)

@@ -1,0 +1,112 @@
+"""The manifests against the code: rights for what is read and written and no others, settings that are understood."""
+
+from __future__ import annotations
+
+import shlex
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from stowplan.apps import cli, wiring
+from stowplan.kube.resources import RESOURCES
+
+VERSION = metadata.version("stowplan")
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+# What `kube/writer.py`, `kube/events.py` and a lost answer to a binding need.
+WRITTEN = {
+    ("", "pods"): {"get", "delete"},
+    ("", "pods/binding"): {"create"},
+    ("", "pods/status"): {"patch"},
+    ("", "persistentvolumes"): {"patch"},
+    ("", "persistentvolumeclaims"): {"patch"},
+    ("events.k8s.io", "events"): {"create", "patch"},
+}
+
+
+def documents(file: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / file).read_text()))
+
+
+def only(file: str, kind: str) -> Any:
+    (found,) = (each for each in documents(file) if each["kind"] == kind)
+    return found
+
+
+def granted() -> dict[tuple[str, str], set[str]]:
+    rights: dict[tuple[str, str], set[str]] = {}
+    for rule in only("rbac.yaml", "ClusterRole")["rules"]:
+        assert "resourceNames" not in rule
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                rights.setdefault((group, resource), set()).update(rule["verbs"])
+    return rights
+
+
+def test_the_cluster_role_is_what_the_default_profile_reads_and_what_is_written() -> None:
+    _, profiles = wiring.defaults()
+    needed: dict[tuple[str, str], set[str]] = {key: set(verbs) for key, verbs in WRITTEN.items()}
+    for kind in profiles["default-scheduler"].reads:
+        resource = RESOURCES[kind]
+        needed.setdefault((resource.group, resource.plural), set()).update(("list", "watch"))
+    assert granted() == needed
+
+
+def test_the_page_about_versions_names_every_right() -> None:
+    page = (ROOT / "docs" / "upgrades.md").read_text()
+    for (group, resource), verbs in granted().items():
+        rows = [line for line in page.splitlines() if line.startswith("|") and f"`{resource}`" in line]
+        assert any((group or "core") in row and all(verb in row for verb in verbs) for row in rows), (group, resource)
+
+
+def container() -> Any:
+    return only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]["containers"][0]
+
+
+def test_the_configuration_is_one_that_can_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(only("second-scheduler.yaml", "ConfigMap")["data"]["config.yaml"])
+    configuration, profiles = wiring.read_configuration(file)
+    assert list(profiles) == ["stowplan"]
+    assert configuration.leader_election.resource_name == "stowplan"
+    assert not configuration.notes
+
+
+def unit_command() -> list[str]:
+    text = (DEPLOY / "systemd" / "stowplan.service").read_text().replace("\\\n", " ")
+    (line,) = (line for line in text.splitlines() if line.startswith("ExecStart="))
+    return shlex.split(line.removeprefix("ExecStart="))[1:]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(lambda: [*container()["command"], *container()["args"]][1:], id="of the Deployment"),
+        pytest.param(unit_command, id="of the systemd unit"),
+        pytest.param(lambda: ["run", "-v=4", "--leader-elect"], id="as charts for kube-scheduler give them"),
+    ],
+)
+def test_the_command_line_is_one_that_the_program_takes(given: Any) -> None:
+    words = given()
+    assert words[0] == "run"
+    context = cli.run.make_context("run", words[1:])
+    assert isinstance(context, click.Context)
+
+
+def test_the_image_is_of_this_version() -> None:
+    assert container()["image"] == f"stowplan:{VERSION}"
+    (image,) = only("kustomization.yaml", "Kustomization")["images"]
+    assert (image["name"], image["newTag"]) == ("stowplan", VERSION)
+
+
+def test_time_to_stop_is_longer_than_stopping_takes() -> None:
+    from stowplan.apps.scheduler import DRAIN_WITHIN, FINISH_WITHIN
+
+    pod = only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > FINISH_WITHIN + DRAIN_WITHIN
+    assert "TimeoutStopSec=65" in (DEPLOY / "systemd" / "stowplan.service").read_text()

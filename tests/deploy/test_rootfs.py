@@ -1,0 +1,109 @@
+"""The image without a builder: assembled by deploy/rootfs.sh and started as a container would start it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import rootfs
+
+VERSION = metadata.version("stowplan")
+ASK = "import os, sys; print(os.getuid(), os.getgid(), os.listdir('/'), sys.prefix); open(sys.argv[1], 'w')"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    if reason := rootfs.why_not():
+        pytest.skip(reason)
+    with rootfs.assembled(tmp_path_factory.mktemp("image") / "root") as folder:
+        yield folder
+
+
+full = pytest.mark.full  # pip and compiling take half a minute
+
+
+@full
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["/bin/stowplan", "--version"], f"stowplan {VERSION}", id="its version"),
+        pytest.param(["/bin/stowplan", "--help"], "Usage: stowplan [OPTIONS] COMMAND", id="its help"),
+        pytest.param(["/bin/kube-scheduler", "--help"], "--secure-port", id="as kube-scheduler it is `run`"),
+        pytest.param(["/bin/kube-scheduler", "--version"], f"kube-scheduler {VERSION}", id="which has a version, too"),
+        pytest.param(["/bin/stowplan", "demo"], "pods placed", id="it decides: NumPy and all"),
+    ],
+)
+def test_it_starts(root: Path, words: list[str], expected: str) -> None:
+    done = rootfs.run(root, *words)
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout
+
+
+@full
+def test_what_the_scheduler_serves_with_is_there(root: Path) -> None:
+    """All of `run` is imported, and it gets as far as it can without a cluster."""
+    done = rootfs.run(root, "/bin/kube-scheduler", "-v=2", "--leader-elect")
+    assert done.returncode == 2
+    assert done.stderr.startswith("stowplan: no cluster to connect to")
+
+
+@full
+@pytest.mark.parametrize("place", ["/tmp/x", "/usr/lib/x", "/x"])
+def test_nobody_writes_and_nobody_is_root(root: Path, place: str) -> None:
+    done = rootfs.run(root, "/usr/bin/python3", "-c", ASK, place)
+    assert done.stdout.startswith("65532 65532 ")
+    assert "/usr" in done.stdout
+    assert "work" not in done.stdout, "only what was put there"
+    assert "Read-only file system" in done.stderr
+
+
+@full
+def test_the_tree_has_nothing_to_gain_rights_with(root: Path) -> None:
+    for folder, _, files in os.walk(root):
+        for file in files:
+            mode = (Path(folder) / file).lstat().st_mode
+            if stat.S_ISREG(mode):
+                assert not mode & (stat.S_ISUID | stat.S_ISGID | 0o022), f"{folder}/{file}"
+    assert not (root / "usr" / "bin" / "sh").exists()
+    assert not list(root.rglob("pip"))
+
+
+@full
+def test_compiled_files_are_there_since_none_can_be_written_later(root: Path) -> None:
+    package = root / "usr" / "lib" / "stowplan" / "stowplan"
+    sources = {file.relative_to(package) for file in package.rglob("*.py")}
+    compiled = {
+        file.relative_to(package).parent.parent / f"{file.name.split('.')[0]}.py" for file in package.rglob("*.pyc")
+    }
+    assert sources == compiled
+
+
+@pytest.mark.parametrize("arguments", [[], ["--app-only"], ["one", "two"]])
+def test_wrong_arguments_are_answered_with_how_to_use_it(arguments: list[str]) -> None:
+    done = subprocess.run([rootfs.SCRIPT, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ")
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").touch()
+    done = subprocess.run([rootfs.SCRIPT, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["precious"]
+
+
+def test_the_containerfile_copies_what_the_script_needs() -> None:
+    folder = rootfs.SCRIPT.parent
+    text = (folder / "Containerfile").read_text()
+    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "deploy/rootfs.sh", "deploy/launcher.py"):
+        assert name in text
+        assert (folder.parent / name).exists()
+    let_in = (folder.parent / ".containerignore").read_text().splitlines()
+    assert {"!pyproject.toml", "!constraints.txt", "!README.md", "!LICENSE", "!src", "!deploy"} <= {*let_in}

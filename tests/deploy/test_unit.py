@@ -1,0 +1,47 @@
+"""The systemd unit, as systemd itself judges it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "stowplan.service"
+EXPOSURE = 20  # tenths; systemd calls 2.0 and less "OK", what nobody hardened has 96
+
+pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on the PATH")
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    """With a program that is there: that it is there is checked, too."""
+    copy = tmp_path / UNIT.name
+    there = shutil.which("true")
+    assert there
+    copy.write_text(UNIT.read_text().replace("/opt/stowplan/bin/stowplan", there))
+    return copy
+
+
+def analyse(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_systemd_takes_the_unit_without_a_word(unit: Path) -> None:
+    done = analyse("verify", "--man=no", str(unit))
+    if "Failed to initialize manager" in done.stderr:
+        pytest.skip("systemd-analyze cannot work in this environment")
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+
+
+def test_an_unknown_setting_would_be_noticed(unit: Path) -> None:
+    unit.write_text(unit.read_text().replace("[Service]", "[Service]\nProtectEverything=yes"))
+    assert "ProtectEverything" in analyse("verify", "--man=no", str(unit)).stderr
+
+
+def test_the_unit_is_hardened(unit: Path) -> None:
+    done = analyse("security", "--offline=yes", "--no-pager", f"--threshold={EXPOSURE}", str(unit))
+    if "unrecognized option" in done.stderr:
+        pytest.skip("this systemd-analyze judges no files")
+    assert done.returncode == 0, done.stdout
