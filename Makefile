@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick oracle controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live oracle controlplane clean help
 
 help:                ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -46,6 +46,9 @@ bench: setup         ## figures of speed and memory, on screen and in build/benc
 
 bench-quick: setup   ## the same in a minute, for a first look
 	$(BIN)/python -m benchmarks --quick --json build/bench.json
+
+bench-live: setup    ## beside the real kube-scheduler at a real kube-apiserver, about an hour (needs Go once); ARGS='--quick'
+	$(BIN)/python -m benchmarks.live --json build/bench-live.json $(ARGS)
 
 oracle: setup        ## build the recorder of the real kube-scheduler's decisions (needs Go)
 	$(BIN)/python -m tests.oracle --build-only

@@ -1,4 +1,4 @@
-"""Typed objects from templates: as many as asked for, each decoded from JSON of its own, as if read from a server."""
+"""Objects from templates, as many as asked for: as JSON for a server, or decoded from that, as if read from one."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ AnyObject = TypeVar("AnyObject", bound=Object)
 
 
 def nodes(operation: CreateNodes, count: int) -> Iterator[Node]:
+    return each(Node, node_templates(operation), count)
+
+
+def node_templates(operation: CreateNodes) -> list[Template]:
+    """The nodes' template with its labels, once for each value that is given in turn."""
     prepared = operation.label_node_prepare_strategy or LabelStrategy("", [])
     unique = operation.unique_node_label_strategy
     values = prepared.label_values or [""]
@@ -24,7 +29,7 @@ def nodes(operation: CreateNodes, count: int) -> Iterator[Node]:
     if unique is not None:
         name = f"{operation.node_template['metadata']['generateName']}{{index}}"
         templates = [_labelled(template, {unique.label_key: name}) for template in templates]
-    return each(Node, templates, count)
+    return templates
 
 
 def pods(templates: Sequence[Template], count: int, namespace: str, batch: str) -> Iterator[Pod]:
@@ -34,9 +39,15 @@ def pods(templates: Sequence[Template], count: int, namespace: str, batch: str) 
 
 
 def each(kind: type[AnyObject], templates: Sequence[Template], count: int) -> Iterator[AnyObject]:
+    for document in documents(templates, range(count)):
+        yield kinds.decode(kind, document)
+
+
+def documents(templates: Sequence[Template], numbers: range) -> Iterator[bytes]:
+    """The objects with these numbers as JSON; they take the templates in turn."""
     texts = [msgspec.json.encode(_named(template)) for template in templates]
-    for index in range(count):
-        yield kinds.decode(kind, texts[index % len(texts)].replace(b"{index}", b"%d" % index))
+    for index in numbers:
+        yield texts[index % len(texts)].replace(b"{index}", b"%d" % index)
 
 
 def _named(template: Template) -> Template:

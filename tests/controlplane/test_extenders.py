@@ -1,0 +1,184 @@
+"""HTTP extenders, asked by a scheduler at a real control plane: filter, prioritize, preempt and bind."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, condition, stowplan, wait_until_bound
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import until
+
+pytestmark = pytest.mark.controlplane
+
+FAVOURITE = "extended-2"
+RESOURCE = "example.com/widget"
+
+
+class Extender(ThreadingHTTPServer):
+    """Keeps pods off the first node, likes the third best, binds by itself, and spares pods called "dear"."""
+
+    def __init__(self, plane: ControlPlane, *, capable: bool) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.plane, self.capable = plane, capable
+        self.asked: list[tuple[str, Any]] = []
+        self.fails = False
+
+    def filter(self, body: Any) -> Any:
+        names = body["NodeNames"] if self.capable else [each["metadata"]["name"] for each in body["Nodes"]["items"]]
+        kept = [name for name in names if name != "extended-0"]
+        refused = {name: "not this one" for name in names if name not in kept}
+        if self.capable:
+            return {"nodenames": kept, "failedNodes": refused}
+        return {"Nodes": {"items": [each for each in body["Nodes"]["items"] if each["metadata"]["name"] in kept]}}
+
+    def prioritize(self, body: Any) -> Any:
+        names = body["NodeNames"] if self.capable else [each["metadata"]["name"] for each in body["Nodes"]["items"]]
+        return [{"host": name, "score": 10 if name == FAVOURITE else 0} for name in names]
+
+    def preempt(self, body: Any) -> Any:
+        left = {}
+        for node, victims in (body.get("NodeNameToVictims") or body["NodeNameToMetaVictims"]).items():
+            pods = [{"UID": each.get("UID") or each["metadata"]["uid"]} for each in victims["Pods"]]
+            if node == FAVOURITE:
+                left[node] = {"Pods": pods, "NumPDBViolations": 0}
+        return {"NodeNameToMetaVictims": left}
+
+    def bind(self, body: Any) -> Any:
+        path = f"/api/v1/namespaces/{body['PodNamespace']}/pods/{body['PodName']}/binding"
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": body["PodName"], "uid": body["PodUID"]},
+            "target": {"kind": "Node", "name": body["Node"]},
+        }
+        answer = self.plane.api().ask("POST", path, binding)
+        return {"Error": "" if answer.status == 201 else answer.body.decode()}
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Extender
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        verb = self.path.rpartition("/")[2]
+        self.server.asked.append((verb, body))
+        answer = {} if self.server.fails else getattr(self.server, verb)(body)
+        text = json.dumps(answer).encode()
+        self.send_response(500 if self.server.fails else 200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+@contextmanager
+def extended(
+    plane: ControlPlane, folder: Path, *, capable: bool = True, **options: Any
+) -> Iterator[tuple[Extender, Stowplan]]:
+    server = Extender(plane, capable=capable)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    extender = {"urlPrefix": f"http://127.0.0.1:{server.server_port}/e/", "nodeCacheCapable": capable, **options}
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "profiles": [{"schedulerName": "stowplan"}],
+        "extenders": [extender],
+    }
+    file = folder / "extended.yaml"
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    try:
+        with stowplan(plane, f"extended-{server.server_port}", "--config", str(file)) as program:
+            yield server, program
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+@pytest.fixture
+def nodes(plane: ControlPlane) -> Iterator[list[str]]:
+    with plane.nodes(3, prefix="extended", capacity={"cpu": "4"}) as names:
+        yield names
+
+
+@pytest.mark.parametrize("capable", [pytest.param(True, id="names only"), pytest.param(False, id="whole nodes")])
+def test_filter_prioritize_and_bind(
+    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, capable: bool
+) -> None:
+    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
+    with extended(plane, tmp_path, capable=capable, **verbs) as (server, program):
+        apply(plane, namespace, *(a_live_pod(f"p{number}") for number in range(5)))
+        wait_until_bound(plane, namespace, 5, explain=program.explain)
+        assert set(bound(plane, namespace).values()) == {FAVOURITE}
+        by_verb = dict(server.asked)
+        assert set(by_verb) == {"filter", "prioritize", "bind"}
+        assert by_verb["filter"]["Pod"]["spec"]["containers"], "the pod comes whole"
+        if not capable:
+            assert all(each["status"]["capacity"] for each in by_verb["filter"]["Nodes"]["items"]), "nodes, too"
+
+
+@pytest.mark.parametrize(
+    ("ignorable", "outcome"),
+    [pytest.param(False, "SchedulerError", id="the pod waits"), pytest.param(True, "", id="it is done without")],
+)
+def test_an_extender_that_fails(
+    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, ignorable: bool, outcome: str
+) -> None:
+    with extended(plane, tmp_path, filterVerb="filter", ignorable=ignorable) as (server, program):
+        server.fails = True
+        apply(plane, namespace, a_live_pod("web"))
+        if ignorable:
+            wait_until_bound(plane, namespace, 1, explain=program.explain)
+            return
+        until(
+            "it says so",
+            lambda: condition(plane, namespace, "web").get("reason") == outcome,
+            30,
+            program.explain,
+        )
+        assert "code 500" in condition(plane, namespace, "web")["message"]
+        server.fails = False
+        wait_until_bound(plane, namespace, 1, explain=program.explain)
+
+
+def test_only_pods_with_its_resources_are_its_business(
+    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path
+) -> None:
+    managed = [{"name": RESOURCE, "ignoredByScheduler": True}]
+    with extended(plane, tmp_path, filterVerb="filter", managedResources=managed) as (server, program):
+        apply(plane, namespace, a_live_pod("plain"))
+        wait_until_bound(plane, namespace, 1, explain=program.explain)
+        assert not server.asked
+        special = a_live_pod("special")
+        limits = {"cpu": "100m", RESOURCE: "1"}
+        special["spec"]["containers"][0]["resources"] = {"requests": limits, "limits": {RESOURCE: "1"}}
+        apply(plane, namespace, special)
+        wait_until_bound(plane, namespace, 2, explain=program.explain)
+        assert [verb for verb, _ in server.asked] == ["filter"]
+        assert bound(plane, namespace)["special"] != "extended-0"
+
+
+@pytest.mark.parametrize("capable", [pytest.param(True, id="uids only"), pytest.param(False, id="whole pods")])
+def test_preempt(plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, capable: bool) -> None:
+    """Room could be made on any node; the extender lets it be made on its favourite only."""
+    with extended(plane, tmp_path, capable=capable, preemptVerb="preempt") as (server, program):
+        apply(plane, namespace, *(a_live_pod(f"low-{number}", cpu="3") for number in range(3)))
+        wait_until_bound(plane, namespace, 3, explain=program.explain)
+        victim = next(name for name, node in bound(plane, namespace).items() if node == FAVOURITE)
+        apply(plane, namespace, a_live_pod("high", cpu="3", priorityClassName="system-cluster-critical"))
+        until("it has its place", lambda: bound(plane, namespace).get("high"), 60, program.explain)
+        assert bound(plane, namespace)["high"] == FAVOURITE and victim not in bound(plane, namespace)
+        assert [verb for verb, _ in server.asked][:1] == ["preempt"]
