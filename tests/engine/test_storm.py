@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -250,3 +251,6 @@ class StormWithExtender(Storm):
 
 TestStorm = Storm.TestCase
 TestStormWithExtender = StormWithExtender.TestCase
+# A storm is fifty steps, with everything looked at after each of them: two hundred take minutes.
+for storm in (TestStorm, TestStormWithExtender):
+    storm.settings = settings(settings.default, max_examples=min(settings.default.max_examples, 200))
