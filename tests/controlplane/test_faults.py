@@ -55,6 +55,7 @@ def configuration(folder: Path, name: str, text: str = QUICK_LEASE) -> str:
 def settle(plane: ControlPlane, namespace: str, number: int, program: Stowplan) -> None:
     """All is well in the end."""
     wait_until_bound(plane, namespace, number, 180, program.explain)
+    until("nobody is too many", lambda: len(pods(plane, namespace)) == number, 60)  # a controller may have miscounted
     program.check()
     assert program.page("/healthz") == "ok"
     check_nothing_over_committed(plane)

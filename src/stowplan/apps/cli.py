@@ -94,13 +94,14 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
 def run(longest_wait: str, **options: Any) -> None:
     """Schedule the pods of a cluster. Without --config: those whose schedulerName is "stowplan"."""
+    from stowplan.apps import options as told
     from stowplan.apps import scheduler
     from stowplan.framework.document import duration
 
     wait = duration(longest_wait)
     if wait is None or wait <= 0:
         raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint="longest wait")
-    sys.exit(scheduler.run(scheduler.Options(longest_wait=wait, **options)))
+    sys.exit(scheduler.run(told.Options(longest_wait=wait, **options)))
 
 
 @main.group()

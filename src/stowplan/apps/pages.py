@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from stowplan.apps import certificates
 from stowplan.apps.guard import Guard
+from stowplan.apps.options import Options, Running
 from stowplan.apps.serving import Door, Pages
 from stowplan.framework.verdict import Decision
-
-if TYPE_CHECKING:
-    from stowplan.apps.scheduler import Options, Running
-    from stowplan.kube.client import Client
+from stowplan.kube.client import Client
 
 STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
 LOOK_WITHIN = 5.0

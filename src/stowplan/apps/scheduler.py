@@ -15,100 +15,35 @@ import os
 import signal
 import socket
 import time
-import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from stowplan.apps import pages, wiring
-from stowplan.apps.lease_check import somebody_schedules
+from stowplan.apps import pages
+from stowplan.apps.leading import Leading, somebody_schedules
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
-from stowplan.apps.metrics import Metrics
-from stowplan.apps.reload import ConfigFile, Loaded, follow
+from stowplan.apps.options import Options, Running, load
+from stowplan.apps.reload import Loaded, follow
 from stowplan.apps.serving import Serving
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
 from stowplan.kube.client import Client
 from stowplan.kube.events import EventRecorder
 from stowplan.kube.extenders import Extenders
-from stowplan.kube.lease import Elector
-from stowplan.kube.lease_thread import LeaseThread
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.resources import RESOURCES
 from stowplan.kube.transport import Transport
 from stowplan.kube.writer import Writer
 from stowplan.objects.errors import ConfigError, StowplanError
 
-OWN_NAME = "stowplan"
 EVENT_WRITERS = 8
 FINISH_WITHIN = 20.0  # seconds for bindings under way when told to stop
 DRAIN_WITHIN = 30.0  # seconds for events
-
-
-@dataclass(frozen=True)
-class Options:
-    """The command line."""
-
-    config: Path | None = None
-    kubeconfig: str = ""
-    context: str = ""
-    leader_elect: bool | None = None
-    lease_name: str = ""
-    lease_namespace: str = ""
-    authentication_kubeconfig: str = ""
-    authorization_kubeconfig: str = ""
-    bind_address: str = "0.0.0.0"  # as kube-scheduler; the pages ask who comes
-    secure_port: int = 10259
-    plain_port: int = 0
-    tls_cert_file: str = ""
-    tls_private_key_file: str = ""
-    v: int = 0
-    logging_format: str = "text"
-    longest_wait: float = 300.0
-    replace: bool = False
-    connections: int = 64
-
-
-@dataclass
-class Running:
-    """What a program made of its options; pages and tests look at it."""
-
-    options: Options
-    loaded: Loaded
-    log: Log
-    metrics: Metrics = field(default_factory=Metrics)
-    reflectors: dict[str, Reflector] = field(default_factory=dict)
-    live: Live | None = None
-    lease: LeaseThread | None = None
-    lost: bool = False
-
-    @property
-    def leading(self) -> bool:
-        return self.lease is None or self.lease.leading
-
-    @property
-    def synced(self) -> bool:
-        return bool(self.reflectors) and all(each.synced.is_set() for each in self.reflectors.values())
-
-
-def load(options: Options) -> tuple[Loaded, ConfigFile | None]:
-    """The configuration in force at the start; without a file a profile of our own beside kube-scheduler's."""
-    if options.config is not None:
-        file = ConfigFile(options.config)
-        return file.load(), file
-    configuration, profiles = wiring.defaults()
-    default = profiles["default-scheduler"]
-    own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)
-    spec = msgspec.structs.replace(configuration.profiles[0], scheduler_name=OWN_NAME)
-    return Loaded(msgspec.structs.replace(configuration, profiles=(spec,)), {OWN_NAME: own}), None
 
 
 class Program:
@@ -118,7 +53,6 @@ class Program:
         self.running = Running(options, loaded, log or Log(options.v, options.logging_format))
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[Any]] = []
-        self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
 
     # -- from beginning to end
 
@@ -143,6 +77,7 @@ class Program:
         return 1 if self.running.lost else 0
 
     def stop(self) -> None:
+        self.running.stopping = True
         self._stop.set()
 
     async def _work(self, client: Client, events: Client) -> None:
@@ -156,7 +91,7 @@ class Program:
         gc.collect()
         gc.freeze()  # what was listed stays; walking it again and again is time taken from decisions
         log.info("Caches are synced", nodes=len(live.engine.state.table.live_rows()), pods=len(live.engine.state.pods))
-        self._lead()
+        Leading(running, lambda: self._client_of(""), self._lost).start()
         if self._file is not None:
             self._begin(follow(self._file, running.loaded, adopt=self._adopt, refuse=self._complain))
         await self._stop.wait()
@@ -248,7 +183,12 @@ class Program:
         )
 
     def _document(self, kind: str, key: str) -> bytes | None:
-        return self.running.reflectors[kind].known.documents.get(key)
+        """The JSON of an object, as it came; or, if it was not kept when it came, what we keep of it."""
+        known = self.running.reflectors[kind].known
+        document = known.documents.get(key)
+        if document is None and key in known.objects:
+            document = msgspec.json.encode(known.objects[key], enc_hook=str)
+        return document
 
     def _kinds(self, loaded: Loaded) -> frozenset[str]:
         return frozenset().union(*(profile.reads for profile in loaded.profiles.values()))
@@ -257,7 +197,9 @@ class Program:
         """One reflector for each kind that somebody reads; those that run already go on."""
         self._wire = client
         assert self.running.live is not None
-        raw = any(not each.node_cache_capable for each in self.running.loaded.configuration.extenders)
+        extenders = self.running.loaded.configuration.extenders
+        raw = {"Pod"} if extenders else set()  # extenders want pods whole, and nodes unless they know them
+        raw |= {"Node"} if any(not each.node_cache_capable for each in extenders) else set()
         for kind in sorted(set(kinds) - self.running.reflectors.keys()):
             if kind not in RESOURCES:
                 raise ConfigError(f"a plugin reads {kind}, which nobody knows how to find")
@@ -266,7 +208,7 @@ class Program:
                 RESOURCES[kind],
                 self.running.live.take,
                 on_problem=lambda text: self.running.log.warning("Cannot follow", problem=text),
-                keep_raw=raw and kind in ("Pod", "Node"),
+                keep_raw=kind in raw,
             )
             self.running.reflectors[kind] = reflector
             self._begin(reflector.run())
@@ -284,55 +226,8 @@ class Program:
 
     # -- leading
 
-    def _lead(self) -> None:
-        running, loop = self.running, asyncio.get_running_loop()
-        assert running.live is not None
-        election = running.loaded.configuration.leader_election
-        wanted = election.leader_elect if self.options.leader_elect is None else self.options.leader_elect
-        if not wanted:
-            running.live.start_deciding()
-            return
-        namespace = self.options.lease_namespace or election.resource_namespace
-
-        def make() -> Elector:
-            return Elector(
-                self._client_of(""),
-                namespace=namespace,
-                name=self._lease_name(),
-                identity=self._identity,
-                lease_duration=election.lease_duration,
-                renew_deadline=election.renew_deadline,
-                retry_period=election.retry_period,
-                on_leader=lambda who: running.log.info("New leader elected", identity=who),
-                on_problem=lambda text: running.log.warning("Lease", problem=text),
-            )
-
-        running.lease = LeaseThread(
-            make,
-            on_started=lambda: _call(loop, self._won),
-            on_stopped=lambda: _call(loop, self._lost),
-        )
-        running.lease.start()
-
-    def _lease_name(self) -> str:
-        """kube-scheduler's own lease is used only by who takes its place."""
-        if self.options.lease_name:
-            return self.options.lease_name
-        name = self.running.loaded.configuration.leader_election.resource_name
-        return OWN_NAME if name == "kube-scheduler" and not self.options.replace else name
-
-    def _won(self) -> None:
-        assert self.running.live is not None
-        self.running.log.info("Leading", lease=self._lease_name(), identity=self._identity)
-        self.running.live.start_deciding()
-
     def _lost(self) -> None:
-        if self._stop.is_set():
-            return  # given back, since we were told to stop
-        self.running.log.error("The lease is lost", lease=self._lease_name())
         self.running.lost = True
-        if self.running.live is not None:
-            self.running.live.deciding = False
         self._stop.set()
 
     async def _refuse_to_double(self, client: Client) -> None:
@@ -382,12 +277,6 @@ class Program:
                 log.info("Preempting", level=2, pod=what.pod, node=what.node_name, victims=what.victims)
             case _:
                 return
-
-
-def _call(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:
-    """In that loop's thread, unless it is over."""
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(what)
 
 
 def run(options: Options, ready: Callable[[Program], None] = lambda _: None) -> int:

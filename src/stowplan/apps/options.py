@@ -1,0 +1,78 @@
+"""What a scheduler is told to do, what it made of that, and the configuration it starts with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from stowplan.apps import wiring
+from stowplan.apps.live import Live
+from stowplan.apps.logs import Log
+from stowplan.apps.metrics import Metrics
+from stowplan.apps.reload import ConfigFile, Loaded
+from stowplan.framework.profile import Profile
+from stowplan.kube.lease_thread import LeaseThread
+from stowplan.kube.reflector import Reflector
+
+OWN_NAME = "stowplan"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line."""
+
+    config: Path | None = None
+    kubeconfig: str = ""
+    context: str = ""
+    leader_elect: bool | None = None
+    lease_name: str = ""
+    lease_namespace: str = ""
+    authentication_kubeconfig: str = ""
+    authorization_kubeconfig: str = ""
+    bind_address: str = "0.0.0.0"  # as kube-scheduler; the pages ask who comes
+    secure_port: int = 10259
+    plain_port: int = 0
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    v: int = 0
+    logging_format: str = "text"
+    longest_wait: float = 300.0
+    replace: bool = False
+    connections: int = 64
+
+
+@dataclass
+class Running:
+    """What a program made of its options; pages and tests look at it."""
+
+    options: Options
+    loaded: Loaded
+    log: Log
+    metrics: Metrics = field(default_factory=Metrics)
+    reflectors: dict[str, Reflector] = field(default_factory=dict)
+    live: Live | None = None
+    lease: LeaseThread | None = None
+    lost: bool = False
+    stopping: bool = False
+
+    @property
+    def leading(self) -> bool:
+        return self.lease is None or self.lease.leading
+
+    @property
+    def synced(self) -> bool:
+        return bool(self.reflectors) and all(each.synced.is_set() for each in self.reflectors.values())
+
+
+def load(options: Options) -> tuple[Loaded, ConfigFile | None]:
+    """The configuration in force at the start; without a file a profile of our own beside kube-scheduler's."""
+    if options.config is not None:
+        file = ConfigFile(options.config)
+        return file.load(), file
+    configuration, profiles = wiring.defaults()
+    default = profiles["default-scheduler"]
+    own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)
+    spec = msgspec.structs.replace(configuration.profiles[0], scheduler_name=OWN_NAME)
+    return Loaded(msgspec.structs.replace(configuration, profiles=(spec,)), {OWN_NAME: own}), None
