@@ -1,0 +1,49 @@
+"""What a server fills in before an object is stored, by collection.
+
+`DEFAULTS` apply to every write, so that an update that leaves a field out does not change it. `ADMIT` is for new
+objects and may look at the rest of the cluster: priorities, service accounts, addresses. Both work on a document
+of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from stowplan.embedded.admission import others, pods, services, storage, workloads
+from stowplan.embedded.admission.surroundings import Surroundings
+
+Document: TypeAlias = dict[str, Any]
+
+DEFAULTS: dict[str, Callable[[Document], None]] = {
+    "pods": pods.defaults,
+    "deployments.apps": workloads.deployment,
+    "replicasets.apps": workloads.replica_set,
+    "statefulsets.apps": workloads.stateful_set,
+    "daemonsets.apps": workloads.daemon_set,
+    "replicationcontrollers": workloads.replication_controller,
+    "jobs.batch": workloads.job,
+    "services": services.defaults,
+    "persistentvolumes": storage.volume,
+    "persistentvolumeclaims": storage.claim,
+    "storageclasses.storage.k8s.io": storage.storage_class,
+    "csidrivers.storage.k8s.io": storage.csi_driver,
+    "namespaces": others.namespace,
+    "secrets": others.secret,
+    "priorityclasses.scheduling.k8s.io": others.priority_class,
+    "customresourcedefinitions.apiextensions.k8s.io": others.definition,
+}
+
+ADMIT: dict[str, Callable[[Document, Surroundings], None]] = {
+    "pods": pods.admit,
+    "services": services.admit,
+    "namespaces": others.admit_namespace,
+    "jobs.batch": workloads.admit_job,
+    "persistentvolumes": storage.admit_volume,
+    "persistentvolumeclaims": storage.admit_claim,
+    "nodes": others.admit_node,
+    "customresourcedefinitions.apiextensions.k8s.io": others.admit_definition,
+}
+
+# The status of a new object is the server's to say. Nodes bring their own, as kubelets register with it.
+KEEPS_STATUS = ("nodes", "events", "leases.coordination.k8s.io")

@@ -1,0 +1,65 @@
+"""Volumes, claims, and the classes they belong to."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded.admission.surroundings import Surroundings
+
+Document: TypeAlias = dict[str, Any]
+
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+PROTECTION = {
+    "persistentvolumes": "kubernetes.io/pv-protection",
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+}
+
+
+def volume(document: Document) -> None:
+    document["spec"].setdefault("persistentVolumeReclaimPolicy", "Retain")
+    document["spec"].setdefault("volumeMode", "Filesystem")
+
+
+def claim(document: Document) -> None:
+    document.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
+def storage_class(document: Document) -> None:
+    document.setdefault("reclaimPolicy", "Delete")
+    document.setdefault("volumeBindingMode", "Immediate")
+
+
+def csi_driver(document: Document) -> None:
+    spec = document["spec"]
+    for name, value in (
+        ("attachRequired", True), ("podInfoOnMount", False), ("storageCapacity", False), ("requiresRepublish", False),
+        ("seLinuxMount", False), ("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("volumeLifecycleModes", ["Persistent"]),
+    ):  # fmt: skip
+        spec.setdefault(name, value)
+
+
+def admit_volume(document: Document, _around: Surroundings) -> None:
+    document["status"] = {"phase": "Pending"}
+    _protect(document, PROTECTION["persistentvolumes"])
+
+
+def admit_claim(document: Document, around: Surroundings) -> None:
+    document["status"] = {"phase": "Pending"}
+    _protect(document, PROTECTION["persistentvolumeclaims"])
+    if "storageClassName" not in document["spec"] and (name := default_class(around)):
+        document["spec"]["storageClassName"] = name
+
+
+def _protect(document: Document, finalizer: str) -> None:
+    """Nobody deletes it while it is in use."""
+    finalizers = document["metadata"].setdefault("finalizers", [])
+    if finalizer not in finalizers:
+        finalizers.append(finalizer)
+
+
+def default_class(around: Surroundings) -> str:
+    for stored in around.store.all("storageclasses.storage.k8s.io"):
+        metadata = stored.document["metadata"]
+        if metadata.get("annotations", {}).get(_DEFAULT_CLASS) == "true":
+            return str(metadata["name"])
+    return ""

@@ -1,0 +1,58 @@
+"""Disruption budgets, as the eviction API asks them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded.api import Api
+from stowplan.embedded.asked import Asked
+from stowplan.embedded.failures import ApiError, too_many_requests
+from stowplan.embedded.moments import stamp
+from stowplan.embedded.rules.workloads import selector
+from stowplan.objects import selectors
+
+Document: TypeAlias = dict[str, Any]
+COLLECTION = "poddisruptionbudgets.policy"
+
+
+def protecting(api: Api, pod: Document) -> list[Document]:
+    """The budgets that speak of a pod."""
+    labels = pod["metadata"].get("labels", {})
+    found = [stored.document for stored in api.store.all(COLLECTION, pod["metadata"]["namespace"])]
+    return [budget for budget in found if selectors.matches(selector(budget["spec"].get("selector")), labels)]
+
+
+class Budgets:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def guard(self, pod: Document) -> bool:
+        """Whether budgets have a say: not for pods that have ended or not begun, or are leaving anyway."""
+        if pod.get("status", {}).get("phase") in ("Succeeded", "Failed", "Pending"):
+            return False
+        return "deletionTimestamp" not in pod["metadata"]
+
+    def spend(self, pod: Document, asked: Asked) -> None:
+        """One disruption of the budget's allowance; 429 if there is none."""
+        budgets = protecting(self._api, pod)
+        if len(budgets) > 1:
+            why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise ApiError(422, "Invalid", why)  # 500 in Kubernetes, but it is no mistake of the server's
+        for budget in budgets:
+            self._spend_one(budget, pod, asked)
+
+    def _spend_one(self, budget: Document, pod: Document, asked: Asked) -> None:
+        status = budget.get("status", {})
+        name = budget["metadata"]["name"]
+        if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+            cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} is still being processed"}
+            raise too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", [cause])
+        if status.get("disruptionsAllowed", 0) <= 0:
+            needs = f"needs {status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)}"
+            cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} {needs} currently"}
+            raise too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", [cause])
+        disrupted = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: stamp(asked.now)}
+        left = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
+        resource = self._api.catalogue.find("policy", "v1", "poddisruptionbudgets")
+        assert resource is not None
+        self._api.write(resource, {**budget, "status": left}, asked)

@@ -1,0 +1,158 @@
+"""The embedded cluster as one object: an API, its controllers, and a server, in one event loop.
+
+async with Embedded() as cluster:
+    Path("kubeconfig").write_text(cluster.kubeconfig())
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import yaml
+
+from stowplan.embedded import loading
+from stowplan.embedded.api import PERMANENT, Api
+from stowplan.embedded.asked import Asked
+from stowplan.embedded.controllers.crew import Crew
+from stowplan.embedded.controllers.hands import Hands
+from stowplan.embedded.controllers.kubelets import Kubelets
+from stowplan.embedded.controllers.roster import controllers
+from stowplan.embedded.handlers import Handlers
+from stowplan.embedded.loading import Loaded
+from stowplan.embedded.server import Server
+from stowplan.embedded.store import KEEP, Happened, Store
+
+Document: TypeAlias = dict[str, Any]
+
+_TURN = 0.02  # seconds that controllers work before requests have their turn
+_GATHER = (0.005, 0.25)  # seconds that changes gather before controllers look at them: least and most
+_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+class Embedded:
+    """A cluster in this process.
+
+    `seed` makes names and uids repeatable, `crds` are files or folders of definitions, `keep` is how much of the
+    past watchers can ask for. `start_seconds`, `stop_seconds`, `job_seconds` are the pace of the pretend kubelets.
+    """
+
+    def __init__(
+        self, *, seed: int | None = None, clock: Callable[[], float] = time.time, keep: int = KEEP,
+        crds: Iterable[str | Path] = (), start_seconds: float = 0.0, stop_seconds: float = 0.0,
+        job_seconds: float = 1.0, with_controllers: bool = True,
+    ) -> None:  # fmt: skip
+        self.clock = clock
+        self.api = Api(Store(keep=keep), random.Random(seed))
+        self._token: str | None = None
+        self._url = ""
+        self.handlers = Handlers(self.api, clock)
+        self.server = Server(self.handlers)
+        self._bootstrap()
+        loading.load(self.api, crds, clock())
+        kubelets = Kubelets(
+            self.api.store, start_seconds=start_seconds, stop_seconds=stop_seconds, job_seconds=job_seconds
+        )
+        staff = controllers(self.api.store, kubelets) if with_controllers else []
+        self.crew = Crew(self.api.store, staff, Hands(self.api).perform)
+        self.api.store.listeners.append(self._changed)
+        self._work = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def _bootstrap(self) -> None:
+        asked = Asked(self.clock(), "Ignore")
+        namespaces = self.api.catalogue.find("", "v1", "namespaces")
+        priorities = self.api.catalogue.find("scheduling.k8s.io", "v1", "priorityclasses")
+        assert namespaces is not None and priorities is not None
+        for name in PERMANENT:
+            self.api.create(namespaces, "", {"metadata": {"name": name}}, asked)
+        for name, value in _PRIORITIES.items():
+            self.api.create(priorities, "", {"metadata": {"name": name}, "value": value}, asked)
+
+    # -- running
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> str:
+        """Serves at the URL that is returned. Anything but loopback needs a token."""
+        self._token = token
+        self.server.token = self.handlers.token = token
+        self._work = asyncio.Event()
+        self._url = await self.server.start(host, port)
+        self._task = asyncio.create_task(self._run(), name="embedded controllers")
+        return self._url
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self.server.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    def _changed(self, _happened: Happened) -> None:
+        self._work.set()
+
+    async def _run(self) -> None:
+        """Controllers work a little, then requests have their turn."""
+        while True:
+            self._work.clear()
+            begun = time.monotonic()
+            until = begun + _TURN
+            while self._step():
+                if time.monotonic() > until:
+                    await asyncio.sleep(0)
+                    until = time.monotonic() + _TURN
+            # As long as they worked: half of the time is left to requests, and many changes are looked at together.
+            gather = min(max(time.monotonic() - begun, _GATHER[0]), _GATHER[1])
+            due = self.crew.next_deadline()
+            wait = None if due is None else max(due - self.clock(), 0.0)
+            try:
+                await asyncio.wait_for(self._work.wait(), wait)
+            except TimeoutError:
+                continue
+            await asyncio.sleep(gather)
+
+    def _step(self) -> bool:
+        try:
+            return self.crew.step(self.clock())
+        except Exception as error:  # a mistake of ours; the other controllers go on
+            self.server.problems.append(f"a controller failed: {error!r}")
+            return True
+
+    # -- using
+
+    @property
+    def url(self) -> str:
+        """Where it is served; "" before it is started."""
+        return self._url
+
+    def kubeconfig(self) -> str:
+        """A kubeconfig file's text, for kubectl and for our own client."""
+        user: Document = {"token": self._token} if self._token else {}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "stowplan", "cluster": {"server": self._url}}],
+            "users": [{"name": "stowplan", "user": user}],
+            "contexts": [{"name": "stowplan", "context": {"cluster": "stowplan", "user": "stowplan"}}],
+            "current-context": "stowplan",
+        }
+        return yaml.safe_dump(document, sort_keys=False)
+
+    def load(self, paths: Iterable[str | Path]) -> Loaded:
+        """Manifests or dumps from files and folders."""
+        return loading.load(self.api, paths, self.clock())
+
+    @property
+    def problems(self) -> list[str]:
+        """Requests that our own mistakes made fail; there should be none."""
+        return self.server.problems

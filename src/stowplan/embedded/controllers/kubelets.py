@@ -1,0 +1,164 @@
+"""Pretend kubelets: nodes get ready, pods that are bound to them run, and end.
+
+    Pending, bound ──► Running ── asked to leave ──► gone
+                          └── its time is over ──► Succeeded, or Failed
+
+A pod runs for ever unless its annotation `stowplan.io/run-seconds` says how long; a Job's pod without it ends
+after `job_seconds`. `stowplan.io/exit-code` other than 0 makes it fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from stowplan.embedded.controllers import seeing
+from stowplan.embedded.controllers.actions import Action, Again, Delete, SetStatus
+from stowplan.embedded.moments import stamp
+from stowplan.embedded.store import Happened, Store
+
+Document: TypeAlias = dict[str, Any]
+
+RUN_SECONDS, EXIT_CODE = "stowplan.io/run-seconds", "stowplan.io/exit-code"
+_ORPHANED = 40.0  # seconds that a pod outlives its node
+_STAGES = ("bound", "running", "leaving", "orphaned")
+_ADDRESSES = 1 << 22  # 10.0.0.0 to 10.63.255.255, in a circle
+
+
+class Kubelets:
+    """`start_seconds` and `stop_seconds` are how long it takes a pod to run and to leave."""
+
+    def __init__(
+        self, store: Store, *, start_seconds: float = 0.0, stop_seconds: float = 0.0, job_seconds: float = 1.0
+    ) -> None:
+        self._store = store
+        self._start, self._stop, self._job = start_seconds, stop_seconds, job_seconds
+        self._since: dict[str, float] = {}  # when a stage of a pod began, by stage and uid
+        self._given = 0
+
+    def concerns(self, happened: Happened) -> Iterable[str]:
+        if happened.collection == "pods":
+            if happened.now is None:
+                for stage in _STAGES:
+                    self._since.pop(f"{stage} {happened.document['metadata']['uid']}", None)
+            elif happened.now["spec"].get("nodeName"):
+                return (happened.key,)
+        elif happened.collection == "nodes" and (happened.before is None or happened.now is None):
+            bound = self._store.collection("pods").find("spec.nodeName", happened.key) or ()
+            return [seeing.key_of(stored.document) for stored in bound]
+        return ()
+
+    def reconcile(self, key: str, now: float) -> Iterator[Action]:
+        pod = self._store.get("pods", key)
+        if pod is None or not pod["spec"].get("nodeName"):
+            return
+        if seeing.leaving(pod):
+            grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
+            wait = self._wait(pod, "leaving", min(self._stop, grace), now)
+            yield Again(wait) if wait > 0 else Delete("pods", key, pod["metadata"]["uid"], grace=0)
+            return
+        node = self._store.get("nodes", pod["spec"]["nodeName"])
+        if node is None:
+            wait = self._wait(pod, "orphaned", _ORPHANED, now)
+            yield Again(wait) if wait > 0 else Delete("pods", key, pod["metadata"]["uid"], grace=0)
+            return
+        self._since.pop(f"orphaned {pod['metadata']['uid']}", None)
+        if seeing.phase(pod) in ("Pending", ""):
+            wait = self._wait(pod, "bound", self._start, now)
+            yield Again(wait) if wait > 0 else self._set(pod, self._running(pod, node, now))
+        elif seeing.phase(pod) == "Running":
+            yield from self._end(pod, now)
+
+    def _end(self, pod: Document, now: float) -> Iterator[Action]:
+        lasts = self._lasts(pod)
+        if lasts is None:
+            return
+        wait = self._wait(pod, "running", lasts, now)
+        if wait > 0:
+            yield Again(wait)
+        else:
+            yield self._set(pod, _ended(pod, now))
+
+    def _wait(self, pod: Document, stage: str, lasts: float, now: float) -> float:
+        """Seconds left of a stage, which begins when it is first asked for."""
+        if lasts <= 0:
+            return 0.0
+        since = self._since.setdefault(f"{stage} {pod['metadata']['uid']}", now)
+        left = since + lasts - now
+        if left <= 0:
+            del self._since[f"{stage} {pod['metadata']['uid']}"]
+        return left
+
+    def _lasts(self, pod: Document) -> float | None:
+        text = pod["metadata"].get("annotations", {}).get(RUN_SECONDS)
+        if text is not None:
+            try:
+                return max(float(text), 0.0)
+            except ValueError:
+                return None
+        owner = seeing.controller_of(pod)
+        return self._job if owner is not None and owner["kind"] == "Job" else None
+
+    def _set(self, pod: Document, status: Document) -> Action:
+        return SetStatus("pods", seeing.key_of(pod), pod["metadata"]["uid"], status)
+
+    def _running(self, pod: Document, node: Document, now: float) -> Document:
+        status = dict(pod.get("status", {}))
+        host = _address_of(node)
+        if host:
+            status |= {"hostIP": host, "hostIPs": [{"ip": host}]}
+        address = host if pod["spec"].get("hostNetwork") else self._address()
+        if address:
+            status |= {"podIP": address, "podIPs": [{"ip": address}]}
+        scheduled = [each for each in status.get("conditions", ()) if each["type"] == "PodScheduled"]
+        conditions = [each for each in status.get("conditions", ()) if each["type"] != "PodScheduled"]
+        gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", ())]
+        for kind in ("Initialized", "ContainersReady", "Ready", *gates):
+            conditions = seeing.with_condition(conditions, kind, "True", now)
+        conditions += scheduled  # where kubelets put it
+        running = {"running": {"startedAt": stamp(now)}}
+        statuses = [_container(each, running, ready=True) for each in pod["spec"]["containers"]]
+        status |= {"phase": "Running", "startTime": stamp(now), "conditions": conditions, "containerStatuses": statuses}
+        if first := pod["spec"].get("initContainers"):
+            done = {
+                "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": stamp(now), "finishedAt": stamp(now)}
+            }
+            status["initContainerStatuses"] = [
+                _container(each, running if each.get("restartPolicy") == "Always" else done, ready=True)
+                for each in first
+            ]
+        return status
+
+    def _address(self) -> str:
+        self._given = self._given % _ADDRESSES + 1
+        number = self._given
+        return f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+
+
+def _container(container: Document, state: Document, *, ready: bool) -> Document:
+    return {
+        "name": container["name"], "image": container["image"], "imageID": "", "ready": ready, "started": ready,
+        "restartCount": 0, "state": state, "lastState": {},
+    }  # fmt: skip
+
+
+def _ended(pod: Document, now: float) -> Document:
+    text = pod["metadata"].get("annotations", {}).get(EXIT_CODE, "0")
+    code = int(text) if text.isdigit() else 1
+    status = dict(pod["status"])
+    begun = status.get("startTime", stamp(now))
+    state = {
+        "exitCode": code, "reason": "Error" if code else "Completed", "startedAt": begun, "finishedAt": stamp(now),
+    }  # fmt: skip
+    conditions = status.get("conditions", [])
+    for kind in ("ContainersReady", "Ready"):
+        reason = "PodFailed" if code else "PodCompleted"
+        conditions = seeing.with_condition(conditions, kind, "False", now, reason)
+    statuses = [_container(each, {"terminated": state}, ready=False) for each in pod["spec"]["containers"]]
+    phase = "Failed" if code else "Succeeded"
+    return {**status, "phase": phase, "conditions": conditions, "containerStatuses": statuses}
+
+
+def _address_of(node: Document) -> str:
+    found = node.get("status", {}).get("addresses", ())
+    return next((each["address"] for each in found if each.get("type") == "InternalIP"), "")

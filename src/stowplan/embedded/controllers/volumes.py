@@ -1,0 +1,221 @@
+"""Claims and volumes: the one that fits is bound; where none does, a pretended provisioner makes one.
+
+A claim of a class that waits for its first consumer is left alone until a scheduler has chosen a node for it (the
+annotation `volume.kubernetes.io/selected-node`), or has bound a volume to it. A made volume can be used in the
+zone of that node, as disks of clouds are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from stowplan.embedded.controllers import seeing
+from stowplan.embedded.controllers.actions import Action, Create, Delete, Note, SetStatus, Update
+from stowplan.embedded.rules.workloads import selector
+from stowplan.embedded.store import Happened, Store
+from stowplan.objects import quantity, selectors
+
+Document: TypeAlias = dict[str, Any]
+
+CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_COMPLETED, _BY_US = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"
+_PROVISIONED = "pv.kubernetes.io/provisioned-by"
+_NOBODY = "kubernetes.io/no-provisioner"
+_ZONE = "topology.kubernetes.io/zone"
+_PROTECTION = "kubernetes.io/pvc-protection"
+_COMPONENT = "persistentvolume-controller"
+
+
+class Claims:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def concerns(self, happened: Happened) -> Iterable[str]:
+        if happened.collection == CLAIMS:
+            return (happened.key,) if happened.now is not None else ()
+        if happened.collection == VOLUMES:
+            reference = happened.document["spec"].get("claimRef")
+            return [f"{reference.get('namespace')}/{reference.get('name')}"] if reference else self._unbound()
+        if happened.collection == CLASSES:
+            return self._unbound()
+        if happened.collection == "pods" and happened.now is None:
+            return [f"{happened.document['metadata']['namespace']}/{name}" for name in _used(happened.document)]
+        return ()
+
+    def _unbound(self) -> list[str]:
+        found = self._store.all(CLAIMS)
+        return [seeing.key_of(each.document) for each in found if not each.document["spec"].get("volumeName")]
+
+    def reconcile(self, key: str, _now: float) -> Iterator[Action]:
+        claim = self._store.get(CLAIMS, key)
+        if claim is None:
+            return
+        if seeing.leaving(claim):
+            yield from self._release(claim)
+            return
+        volume = self._chosen(claim)
+        if volume is None and not claim["spec"].get("volumeName"):
+            yield from self._provide(claim)
+            volume = self._chosen(self._store.get(CLAIMS, key) or claim)
+        if volume is not None:
+            yield from self._bind(claim, volume)
+
+    def _release(self, claim: Document) -> Iterator[Action]:
+        """It may go once no pod uses it."""
+        namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
+        pods = (stored.document for stored in self._store.all("pods", namespace))
+        if not any(name in _used(pod) and seeing.phase(pod) not in ("Succeeded", "Failed") for pod in pods):
+            left = [each for each in claim["metadata"].get("finalizers", ()) if each != _PROTECTION]
+            yield Update(CLAIMS, {**claim, "metadata": {**claim["metadata"], "finalizers": left}})
+
+    def _chosen(self, claim: Document) -> Document | None:
+        """The volume that names the claim or is named by it, or the smallest that fits."""
+        name = claim["spec"].get("volumeName")
+        if name:
+            found = self._store.get(VOLUMES, name)
+            taken = found is not None and found["spec"].get("claimRef") and not _names(found, claim)
+            return None if taken else found
+        volumes = [stored.document for stored in self._store.all(VOLUMES)]
+        promised = next((volume for volume in volumes if _names(volume, claim)), None)
+        if promised is not None or self._waits(claim):
+            return promised
+        fitting = [volume for volume in volumes if _fits(volume, claim)]
+        return min(fitting, key=lambda volume: quantity.nanos(volume["spec"]["capacity"]["storage"]), default=None)
+
+    def _class(self, claim: Document) -> Document | None:
+        name = claim["spec"].get("storageClassName", "")
+        return self._store.get(CLASSES, name) if name else None
+
+    def _waits(self, claim: Document) -> bool:
+        found = self._class(claim)
+        waiting = found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+        return waiting and SELECTED_NODE not in claim["metadata"].get("annotations", {})
+
+    def _provide(self, claim: Document) -> Iterator[Action]:
+        storage_class = self._class(claim)
+        if storage_class is None:
+            return
+        if self._waits(claim):
+            message = "waiting for first consumer to be created before binding"
+            yield Note(claim, "WaitForFirstConsumer", message, _COMPONENT)
+        elif storage_class["provisioner"] != _NOBODY and not claim["spec"].get("selector"):
+            volume = self._made(claim, storage_class)
+            message = f"Successfully provisioned volume {volume['metadata']['name']}"
+            note = Note(claim, "ProvisioningSucceeded", message, storage_class["provisioner"])
+            yield Create(VOLUMES, "", volume, note)
+
+    def _made(self, claim: Document, storage_class: Document) -> Document:
+        metadata, provisioner = claim["metadata"], storage_class["provisioner"]
+        name = f"pvc-{metadata['uid']}"
+        spec = {
+            "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
+            "accessModes": claim["spec"]["accessModes"], "volumeMode": claim["spec"]["volumeMode"],
+            "persistentVolumeReclaimPolicy": storage_class["reclaimPolicy"],
+            "storageClassName": storage_class["metadata"]["name"],
+            "csi": {"driver": provisioner, "volumeHandle": name}, "claimRef": _reference(claim),
+        }  # fmt: skip
+        node = self._store.get("nodes", metadata.get("annotations", {}).get(SELECTED_NODE, ""))
+        zone = node["metadata"].get("labels", {}).get(_ZONE) if node else None
+        if zone:
+            term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [zone]}]}
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+        return {"metadata": {"name": name, "annotations": {_PROVISIONED: provisioner}}, "spec": spec}
+
+    def _bind(self, claim: Document, volume: Document) -> Iterator[Action]:
+        """Both name each other; then both say so."""
+        reference = volume["spec"].get("claimRef") or {}
+        if reference.get("uid") != claim["metadata"]["uid"]:
+            metadata = _annotated(volume, {_BY_US: "yes"}) if not reference else volume["metadata"]
+            spec = {**volume["spec"], "claimRef": _reference(claim)}
+            yield Update(VOLUMES, {**volume, "metadata": metadata, "spec": spec})
+        annotations = claim["metadata"].get("annotations", {})
+        if claim["spec"].get("volumeName") != volume["metadata"]["name"] or _COMPLETED not in annotations:
+            more = {_COMPLETED: "yes"} | ({} if claim["spec"].get("volumeName") else {_BY_US: "yes"})
+            spec = {**claim["spec"], "volumeName": volume["metadata"]["name"]}
+            yield Update(CLAIMS, {**claim, "metadata": _annotated(claim, more), "spec": spec})
+        status = {
+            "phase": "Bound", "accessModes": volume["spec"]["accessModes"], "capacity": volume["spec"]["capacity"],
+        }  # fmt: skip
+        if claim.get("status") != status:
+            yield SetStatus(CLAIMS, seeing.key_of(claim), claim["metadata"]["uid"], status)
+
+
+class Volumes:
+    """Their phase, and their end once what they were bound to is gone."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def concerns(self, happened: Happened) -> Iterable[str]:
+        if happened.collection == VOLUMES:
+            return (happened.key,) if happened.now is not None else ()
+        if happened.collection == CLAIMS and (name := happened.document["spec"].get("volumeName")):
+            return (name,)
+        return ()
+
+    def reconcile(self, key: str, _now: float) -> Iterator[Action]:
+        volume = self._store.get(VOLUMES, key)
+        if volume is None:
+            return
+        reference = volume["spec"].get("claimRef")
+        claim = self._store.get(CLAIMS, f"{reference['namespace']}/{reference['name']}") if reference else None
+        bound = claim is not None and reference.get("uid") in (None, claim["metadata"]["uid"])
+        if seeing.leaving(volume) and not bound:
+            yield Update(VOLUMES, {**volume, "metadata": {**volume["metadata"], "finalizers": []}})
+            return
+        released = bool(reference) and not bound and bool(reference.get("uid"))
+        phase = "Bound" if bound else "Released" if released else "Available"
+        if volume.get("status", {}).get("phase") != phase:
+            yield SetStatus(VOLUMES, key, volume["metadata"]["uid"], {"phase": phase})
+        if released and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+            yield Delete(VOLUMES, key, volume["metadata"]["uid"])
+
+
+def _used(pod: Document) -> list[str]:
+    """The names of the claims that a pod uses."""
+    found = []
+    for volume in pod["spec"].get("volumes", ()):
+        if "persistentVolumeClaim" in volume:
+            found.append(volume["persistentVolumeClaim"].get("claimName", ""))
+        elif "ephemeral" in volume:
+            found.append(f"{pod['metadata']['name']}-{volume['name']}")
+    return found
+
+
+def _reference(claim: Document) -> Document:
+    metadata = claim["metadata"]
+    return {
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": metadata["namespace"],
+        "name": metadata["name"], "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
+    }  # fmt: skip
+
+
+def _names(volume: Document, claim: Document) -> bool:
+    reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
+    if not reference:
+        return False
+    same = (reference.get("namespace"), reference.get("name")) == (metadata["namespace"], metadata["name"])
+    return same and reference.get("uid") in (None, "", metadata["uid"])
+
+
+def _fits(volume: Document, claim: Document) -> bool:
+    offered, wanted = volume["spec"], claim["spec"]
+    if offered.get("claimRef") or seeing.leaving(volume):
+        return False
+    if offered.get("storageClassName", "") != wanted.get("storageClassName", ""):
+        return False
+    if offered.get("volumeMode") != wanted.get("volumeMode") or not {*wanted["accessModes"]} <= {
+        *offered["accessModes"]
+    }:
+        return False
+    if quantity.nanos(offered["capacity"]["storage"]) < quantity.nanos(wanted["resources"]["requests"]["storage"]):
+        return False
+    chosen = wanted.get("selector")
+    return chosen is None or selectors.matches(selector(chosen), volume["metadata"].get("labels", {}))
+
+
+def _annotated(document: Document, more: dict[str, str]) -> Document:
+    metadata = document["metadata"]
+    return {**metadata, "annotations": {**metadata.get("annotations", {}), **more}}

@@ -1,0 +1,108 @@
+"""CustomResourceDefinitions: once stored, their kinds are served; once gone, neither they nor their objects are.
+
+Several versions share their objects without conversion. A definition is established at once, since nothing here
+takes time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded.moments import stamp
+from stowplan.embedded.resources import ALL_VERBS, Catalogue, Resource
+from stowplan.embedded.structural import Structure
+
+Document: TypeAlias = dict[str, Any]
+COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
+
+
+class Served(Structure):
+    """One version of a definition: its schema, its columns, and what else is special about it."""
+
+    def __init__(self, version: Document) -> None:
+        super().__init__(version.get("schema", {}).get("openAPIV3Schema", {}))
+        self.columns: list[Document] = version.get("additionalPrinterColumns", [])
+        self.scale: Document = version.get("subresources", {}).get("scale") or {}
+        fields = [each.get("jsonPath", "") for each in version.get("selectableFields", ())]
+        self.fields: tuple[str, ...] = tuple(path.lstrip(".") for path in fields)
+
+
+class Definitions:
+    """Keeps the catalogue in step with the definitions that are stored."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._served: dict[tuple[str, str], Served] = {}  # by collection and version
+
+    def structure(self, resource: Resource) -> Served:
+        return self._served[resource.collection, resource.version]
+
+    def install(self, definition: Document) -> None:
+        self.remove(definition)
+        spec = definition["spec"]
+        for version in _preferred_first(spec["versions"]):
+            if version.get("served"):
+                resource = _resource(spec, version)
+                self._served[resource.collection, resource.version] = Served(version)
+                self._catalogue.add(resource)
+
+    def remove(self, definition: Document) -> str:
+        """Its versions; the name of the collection of its objects, which may stay."""
+        spec = definition["spec"]
+        group, plural = spec["group"], spec["names"]["plural"]
+        self._catalogue.remove(group, plural)
+        collection = f"{plural}.{group}"
+        for key in [key for key in self._served if key[0] == collection]:
+            del self._served[key]
+        return collection
+
+
+def _preferred_first(versions: list[Document]) -> list[Document]:
+    """v2, v1, v1beta2, v1beta1, v1alpha1, and then the rest by name."""
+
+    def rank(version: Document) -> tuple[int, int, int, str]:
+        name = version["name"]
+        digits = "".join(letter if letter.isdigit() else " " for letter in name).split()
+        stage = 0 if "beta" not in name and "alpha" not in name else 1 if "beta" in name else 2
+        if not name.startswith("v") or not digits:
+            return 3, 0, 0, name
+        return stage, -int(digits[0]), -int(digits[1]) if len(digits) > 1 else 0, name
+
+    return sorted(versions, key=rank)
+
+
+def _resource(spec: Document, version: Document) -> Resource:
+    names, below = spec["names"], version.get("subresources", {})
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        plural=names["plural"],
+        kind=names["kind"],
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        subresources=tuple(name for name in ("scale", "status") if name in below),
+        verbs=ALL_VERBS,
+        singular=names.get("singular", ""),
+        list_kind=names.get("listKind", ""),
+        custom=True,
+    )
+
+
+def established(definition: Document, now: float) -> Document:
+    """The status of a definition that is served."""
+    spec = definition["spec"]
+    stored = [version["name"] for version in spec["versions"] if version.get("storage")]
+    before = {each["type"]: each for each in definition.get("status", {}).get("conditions", ())}
+    conditions = [
+        _condition("NamesAccepted", "NoConflicts", "no conflicts found", before, now),
+        _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", before, now),
+    ]
+    known = definition.get("status", {}).get("storedVersions", [])
+    versions = known + [name for name in stored if name not in known]
+    return {"acceptedNames": spec["names"], "conditions": conditions, "storedVersions": versions}
+
+
+def _condition(kind: str, reason: str, message: str, before: dict[str, Document], now: float) -> Document:
+    since = before[kind]["lastTransitionTime"] if kind in before else stamp(now)
+    return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}

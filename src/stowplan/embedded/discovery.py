@@ -1,0 +1,120 @@
+"""What a client learns of the server itself: groups, versions, resources; all at once for clients that ask for
+that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded import schema
+from stowplan.embedded.resources import STATUS, Catalogue, Resource
+
+Document: TypeAlias = dict[str, Any]
+
+AGGREGATED = "APIGroupDiscoveryList"
+_BELOW: dict[str, tuple[tuple[str, ...], Document]] = {
+    "status": (STATUS, {}),
+    "scale": (STATUS, {"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+    "binding": (("create",), {"kind": "Binding"}),
+    "eviction": (("create",), {"group": "policy", "version": "v1", "kind": "Eviction"}),
+    "finalize": (("update",), {}),
+}
+PATHS = ("/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version")
+
+
+def answer(path: str, catalogue: Catalogue, kind: str, address: str) -> Document | None:
+    """For one of discovery's own paths; None for any other."""
+    parts = path.strip("/").split("/")
+    match parts:
+        case [""]:
+            return {"paths": [*PATHS, *(f"/apis/{group}" for group in catalogue.groups() if group)]}
+        case ["version"]:
+            return version()
+        case ["api"] | ["apis"] if kind == AGGREGATED:
+            return _aggregated(
+                [group for group in catalogue.groups() if bool(group) == (path[:5] == "/apis")], catalogue
+            )
+        case ["api"]:
+            here = {"clientCIDR": "0.0.0.0/0", "serverAddress": address}
+            return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [here]}
+        case ["apis"]:
+            groups = [_group(group, catalogue) for group in catalogue.groups() if group]
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        case ["apis", group] if group in catalogue.groups():
+            return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, catalogue)}
+        case ["api", number] if catalogue.serves("", number):
+            return _resources("", number, catalogue)
+        case ["apis", group, number] if catalogue.serves(group, number):
+            return _resources(group, number, catalogue)
+        case _:
+            return None
+
+
+def version() -> Document:
+    number = schema.version()
+    major, minor, *_ = number.split(".")
+    return {
+        "major": major, "minor": minor, "gitVersion": f"v{number}+stowplan", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
+    }  # fmt: skip
+
+
+def _group(group: str, catalogue: Catalogue) -> Document:
+    versions = [{"groupVersion": f"{group}/{each}", "version": each} for each in catalogue.versions(group)]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resources(group: str, number: str, catalogue: Catalogue) -> Document:
+    listed = [entry for resource in catalogue.served(group, number) for entry in _entries(resource)]
+    full = f"{group}/{number}" if group else number
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": full, "resources": listed}
+
+
+def _entries(resource: Resource) -> list[Document]:
+    entry: Document = {
+        "name": resource.plural, "singularName": resource.singular_name, "namespaced": resource.namespaced,
+        "kind": resource.kind, "verbs": list(resource.verbs),
+    }  # fmt: skip
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    below = []
+    for name in resource.subresources:
+        verbs, kind = _BELOW[name]
+        one = {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced}
+        below.append({**one, "kind": resource.kind, **kind, "verbs": list(verbs)})
+    return [entry, *below]
+
+
+def _aggregated(groups: list[str], catalogue: Catalogue) -> Document:
+    items = []
+    for group in groups:
+        versions = [
+            {
+                "version": number,
+                "resources": [_whole(each) for each in catalogue.served(group, number)],
+                "freshness": "Current",
+            }
+            for number in catalogue.versions(group)
+        ]
+        items.append({"metadata": {"name": group} if group else {}, "versions": versions})
+    return {"kind": AGGREGATED, "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+
+def _whole(resource: Resource) -> Document:
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    entry: Document = {
+        "resource": resource.plural, "responseKind": kind, "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular_name, "verbs": list(resource.verbs),
+    }  # fmt: skip
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.subresources:
+        entry["subresources"] = [
+            {"subresource": name, "responseKind": {**kind, **_BELOW[name][1]}, "verbs": list(_BELOW[name][0])}
+            for name in resource.subresources
+        ]
+    return entry

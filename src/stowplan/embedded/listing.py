@@ -1,0 +1,140 @@
+"""Lists: what matches, page by page. Further pages show the cluster as it was when the first one was asked for.
+
+Nothing stored is ever changed, so remembering a list is remembering references. Only the youngest few are
+remembered; for older ones the answer is 410, as it is in Kubernetes once etcd was compacted.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from stowplan.embedded import selecting
+from stowplan.embedded.api import Api
+from stowplan.embedded.failures import bad_request, expired, version_too_large
+from stowplan.embedded.log import Stored
+from stowplan.embedded.resources import Resource
+
+Document: TypeAlias = dict[str, Any]
+Matches: TypeAlias = Callable[[Document], bool]
+
+_REMEMBERED = 64
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a list or a watch is about."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    limit: int = 0
+    token: str = ""
+    version: str = ""
+
+
+class Page(msgspec.Struct, frozen=True):
+    items: list[Stored]
+    version: int
+    token: str = ""
+    remaining: int = 0
+
+    def metadata(self) -> Document:
+        found: Document = {"resourceVersion": str(self.version)}
+        if self.token:
+            found |= {"continue": self.token, "remainingItemCount": self.remaining}
+        return found
+
+
+class Lister:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._numbers = itertools.count(1)
+        self._remembered: OrderedDict[int, tuple[list[Stored], int]] = OrderedDict()
+
+    def matcher(self, resource: Resource, wanted: Wanted) -> Matches | None:
+        more = self._api.definitions.structure(resource).fields if resource.custom else ()
+        by_field = selecting.fields(wanted.fields, resource.collection, more)
+        return selecting.matcher(selecting.labels(wanted.labels), by_field)
+
+    def page(self, resource: Resource, wanted: Wanted) -> Page:
+        if wanted.token:
+            number, start = _read(wanted.token)
+            if number not in self._remembered:
+                raise expired(
+                    "The provided continue parameter is too old to display a consistent list result. You can start a "
+                    "new list without the continue parameter, or use the continue token in this response to retrieve "
+                    "the remainder of the results."
+                )
+            items, version = self._remembered[number]
+            return self._cut(items, version, start, wanted.limit, number)
+        self.check_version(wanted.version)
+        return self._cut(self.matching(resource, wanted), self._api.store.version, 0, wanted.limit, 0)
+
+    def matching(self, resource: Resource, wanted: Wanted) -> list[Stored]:
+        matches = self.matcher(resource, wanted)
+        if matches is None:
+            return self._api.store.all(resource.collection, wanted.namespace)
+        found = self._indexed(resource, wanted)
+        if found is None:
+            found = self._api.store.all(resource.collection, wanted.namespace)
+        return [stored for stored in found if matches(stored.document)]
+
+    def _indexed(self, resource: Resource, wanted: Wanted) -> list[Stored] | None:
+        """Where an index knows the few that can match."""
+        collection = self._api.store.collection(resource.collection)
+        for field in selecting.fields(wanted.fields, resource.collection):
+            found = collection.find(field.key, field.values[0]) if field.operator == "In" else None
+            if found is not None:
+                inside = [
+                    stored
+                    for stored in found
+                    if not wanted.namespace or stored.document["metadata"].get("namespace") == wanted.namespace
+                ]
+                return sorted(inside, key=lambda stored: _order(stored.document))
+        return None
+
+    def check_version(self, text: str) -> int:
+        """A resource version of a request as a number; 0 for none."""
+        if not text:
+            return 0
+        if not text.isascii() or not text.isdigit():
+            said = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+            raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {said}')
+        if int(text) > self._api.store.version:
+            raise version_too_large(int(text), self._api.store.version)
+        return int(text)
+
+    def _cut(self, items: list[Stored], version: int, start: int, limit: int, number: int) -> Page:
+        end = start + limit if limit > 0 else len(items)
+        if end >= len(items):
+            self._remembered.pop(number, None)
+            return Page(items[start:], version)
+        if not number:
+            number = next(self._numbers)
+            self._remembered[number] = items, version
+            if len(self._remembered) > _REMEMBERED:
+                self._remembered.popitem(last=False)
+        return Page(items[start:end], version, _token(number, end), len(items) - end)
+
+
+def _order(document: Document) -> tuple[str, str]:
+    return document["metadata"].get("namespace", ""), document["metadata"]["name"]
+
+
+def _token(number: int, start: int) -> str:
+    text = json.dumps({"v": "meta.k8s.io/v1", "list": number, "start": start}).encode()
+    return base64.urlsafe_b64encode(text).decode().rstrip("=")
+
+
+def _read(token: str) -> tuple[int, int]:
+    try:
+        found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        return int(found["list"]), max(int(found["start"]), 0)
+    except (ValueError, KeyError, TypeError):
+        raise bad_request("invalid continue token: continue key is not valid") from None

@@ -1,0 +1,116 @@
+"""OpenAPI v3, as far as kubectl needs it: that fields are validated by the server, and which fields there are.
+
+The fields come from the recorded schema, without the sentences that describe them; those of custom resources from
+their definitions. kubectl merges by its own knowledge of the built-in kinds, so no patch keys are needed here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded import schema
+from stowplan.embedded.crds import Definitions
+from stowplan.embedded.resources import Catalogue, Resource
+
+Document: TypeAlias = dict[str, Any]
+
+_PLAIN: dict[str, Document] = {
+    "string": {"type": "string"},
+    "bytes": {"type": "string", "format": "byte"},
+    "boolean": {"type": "boolean"},
+    "number": {"type": "number"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "time": {"type": "string", "format": "date-time"},
+    "microtime": {"type": "string", "format": "date-time"},
+    "quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "int|string": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+    "any": {"type": "object"},
+}
+_PARAMETERS = [
+    {"name": name, "in": "query", "schema": {"type": "string"}}
+    for name in ("dryRun", "fieldManager", "fieldValidation")
+]
+_METADATA = "meta.v1.ObjectMeta"
+
+
+def answer(path: str, catalogue: Catalogue, definitions: Definitions) -> Document | None:
+    """For /openapi/v3 and what it leads to; None for any other path."""
+    parts = path.strip("/").split("/")[2:]
+    if not parts:
+        roots = {resource.root.strip("/"): resource for resource in catalogue}
+        return {"paths": {root: {"serverRelativeURL": f"/openapi/v3/{root}"} for root in roots}}
+    group, version = (parts[1], parts[2]) if parts[0] == "apis" and len(parts) == 3 else ("", parts[-1])
+    if len(parts) not in (2, 3) or not catalogue.serves(group, version):
+        return None
+    return _document(catalogue.served(group, version), definitions)
+
+
+def _document(resources: list[Resource], definitions: Definitions) -> Document:
+    paths: Document = {}
+    schemas: dict[str, Document] = {}
+    for resource in resources:
+        name = _schema_name(resource)
+        paths |= _paths(resource, name)
+        if resource.custom:
+            schemas[name] = _custom(definitions.structure(resource).schema)
+            _collect(_METADATA, schemas)
+        else:
+            _collect(resource.type, schemas)
+        kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [kind]}
+    about = {"title": "Kubernetes", "version": schema.version()}
+    return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
+
+
+def _schema_name(resource: Resource) -> str:
+    return f"custom.{resource.group}.{resource.version}.{resource.kind}" if resource.custom else resource.type
+
+
+def _paths(resource: Resource, name: str) -> Document:
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    body = {"schema": {"$ref": f"#/components/schemas/{name}"}}
+    media = ("application/json-patch+json", "application/merge-patch+json")
+    answered = {"200": {"description": "OK", "content": {"application/json": body}}}
+    create: Document = {
+        "parameters": _PARAMETERS, "requestBody": {"content": {"application/json": body}}, "responses": answered,
+        "x-kubernetes-action": "post", "x-kubernetes-group-version-kind": kind,
+    }  # fmt: skip
+    patch = {
+        **create,
+        "requestBody": {"content": {each: {"schema": {"type": "object"}} for each in media}},
+        "x-kubernetes-action": "patch",
+    }
+    collection = resource.path("{namespace}" if resource.namespaced else "")
+    if "patch" not in resource.verbs:
+        return {collection: {"post": create}}
+    return {collection: {"post": create}, f"{collection}/{{name}}": {"patch": patch}}
+
+
+def _collect(type_name: str, schemas: dict[str, Document]) -> None:
+    """A type and all that it refers to."""
+    if type_name in schemas:
+        return
+    schemas[type_name] = {}
+    fields = schema.fields(type_name)
+    properties = {name: _written(field.type, schemas) for name, field in fields.items()}
+    required = [name for name, field in fields.items() if field.required]
+    found: Document = {"type": "object", "properties": properties}
+    schemas[type_name] = found | ({"required": required} if required else {})
+
+
+def _written(kind: str, schemas: dict[str, Document]) -> Document:
+    if kind.startswith("[]"):
+        return {"type": "array", "items": _written(kind[2:], schemas)}
+    if kind.startswith("{}"):
+        return {"type": "object", "additionalProperties": _written(kind[2:], schemas)}
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    _collect(kind, schemas)
+    return {"allOf": [{"$ref": f"#/components/schemas/{kind}"}]}
+
+
+def _custom(found: Document) -> Document:
+    properties = {"apiVersion": _PLAIN["string"], "kind": _PLAIN["string"], **(found.get("properties") or {})}
+    metadata = {"allOf": [{"$ref": f"#/components/schemas/{_METADATA}"}]}
+    return {**found, "type": "object", "properties": {**properties, "metadata": metadata}}

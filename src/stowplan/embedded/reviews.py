@@ -1,0 +1,43 @@
+"""Reviews, which are answered and not stored.
+
+There is one user, who may do everything: whoever bears the cluster's token. Others who ask elsewhere (a
+scheduler's own port asks here about its callers) are strangers, and may do nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any, TypeAlias
+
+from stowplan.embedded import typed
+from stowplan.embedded.decoding import mishandled, unrecognized
+from stowplan.embedded.resources import Resource
+
+Document: TypeAlias = dict[str, Any]
+
+USER: Document = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
+_STRANGER = "system:anonymous"
+
+
+def answer(resource: Resource, raw: Any, token: str | None) -> Document:
+    if not isinstance(raw, dict):
+        raise unrecognized(resource, "json: cannot unmarshal into an object")
+    try:
+        review = typed.shaped(resource.type, raw)
+    except typed.WrongTypeError as error:
+        raise mishandled(resource, str(error)) from None
+    found = {**review, "apiVersion": resource.api_version, "kind": resource.kind}
+    return {**found, "status": _status(resource.kind, review.get("spec", {}), token)}
+
+
+def _status(kind: str, spec: Document, token: str | None) -> Document:
+    match kind:
+        case "TokenReview":
+            known = token is not None and hmac.compare_digest(spec.get("token", "").encode(), token.encode())
+            return {"authenticated": True, "user": USER} if known else {"user": {}, "error": "invalid bearer token"}
+        case "SelfSubjectReview":
+            return {"userInfo": USER}
+        case "SubjectAccessReview":
+            return {"allowed": spec.get("user", "") not in ("", _STRANGER)}
+        case _:
+            return {"allowed": True}

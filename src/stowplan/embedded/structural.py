@@ -1,0 +1,168 @@
+"""A custom resource's schema at work: fields it does not have are dropped, defaults filled in, the rest is
+checked.
+
+Structural schemas are OpenAPI 3.0, which takes its keywords from JSON Schema draft 4; the library that checks them
+is told what Kubernetes means by `nullable` and `x-kubernetes-int-or-string`, and its findings are put into the
+words of a Kubernetes server. Rules in CEL (`x-kubernetes-validations`) are not evaluated: whoever installs them is
+warned.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from stowplan.embedded.failures import Cause, required, unsupported, wrong
+
+Document: TypeAlias = dict[str, Any]
+
+_PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+_OBJECT_FIELDS = ("apiVersion", "kind", "metadata")
+_CHILDREN = ("items", "additionalProperties", "not")
+_MANY = ("allOf", "anyOf", "oneOf")
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+
+
+class Structure:
+    """`openAPIV3Schema` of one version of a CustomResourceDefinition."""
+
+    def __init__(self, schema: Document) -> None:
+        self._schema = schema
+        self._validator: Any = None
+
+    @property
+    def schema(self) -> Document:
+        return self._schema
+
+    def pruned(self, document: Document) -> Document:
+        kept: Document = _pruned(document, self._schema, whole=True)
+        return kept
+
+    def defaulted(self, document: Document) -> Document:
+        filled = copy.deepcopy(document)
+        _fill(filled, self._schema)
+        return filled
+
+    def causes(self, document: Document) -> list[Cause]:
+        """What is wrong with it; nothing, most of the time."""
+        if self._validator is None:
+            import jsonschema  # only whoever has custom resources waits for it
+
+            self._validator = jsonschema.Draft4Validator(_translated(self._schema))
+        checked = {key: value for key, value in document.items() if key not in _OBJECT_FIELDS}
+        return [cause for error in self._validator.iter_errors(checked) for cause in _causes(error)]
+
+
+def has_rules(schema: Any) -> bool:
+    """Whether there are validations in CEL anywhere in it."""
+    if isinstance(schema, dict):
+        return "x-kubernetes-validations" in schema or any(has_rules(value) for value in schema.values())
+    return isinstance(schema, list) and any(has_rules(value) for value in schema)
+
+
+def _pruned(value: Any, schema: Document, *, whole: bool = False) -> Any:
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [_pruned(item, items) for item in value] if isinstance(items, dict) else value
+    if not isinstance(value, dict):
+        return value
+    properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    kept: Document = {}
+    for key, found in value.items():
+        if (whole or schema.get(_EMBEDDED)) and key in _OBJECT_FIELDS:
+            kept[key] = found
+        elif key in properties:
+            kept[key] = _pruned(found, properties[key])
+        elif isinstance(others, dict):
+            kept[key] = _pruned(found, others)
+        elif others is True or schema.get(_PRESERVE):
+            kept[key] = found
+    return kept
+
+
+def _fill(value: Any, schema: Document) -> None:
+    """In place."""
+    if isinstance(value, dict):
+        for key, below in (schema.get("properties") or {}).items():
+            if key not in value and "default" in below:
+                value[key] = copy.deepcopy(below["default"])
+            if key in value:
+                _fill(value[key], below)
+        others = schema.get("additionalProperties")
+        if isinstance(others, dict):
+            for key in value.keys() - (schema.get("properties") or {}).keys():
+                _fill(value[key], others)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for item in value:
+            _fill(item, schema["items"])
+
+
+def _translated(schema: Any) -> Any:
+    """The same in JSON Schema's words."""
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: value for key, value in schema.items() if not key.startswith("x-") and key not in ("default",)}
+    for key in _CHILDREN:
+        if isinstance(result.get(key), dict):
+            result[key] = _translated(result[key])
+    for key in _MANY:
+        if isinstance(result.get(key), list):
+            result[key] = [_translated(each) for each in result[key]]
+    if isinstance(result.get("properties"), dict):
+        result["properties"] = {key: _translated(value) for key, value in result["properties"].items()}
+    if schema.get(_INT_OR_STRING):
+        result["type"] = ["integer", "string"]
+    if result.pop("nullable", False) and "type" in result:
+        result["type"] = [*([result["type"]] if isinstance(result["type"], str) else result["type"]), "null"]
+    if not result.get("required"):
+        result.pop("required", None)  # draft 4 wants at least one
+    return result
+
+
+def _causes(error: Any) -> Iterator[Cause]:
+    path, said, wanted, found = _path(error.absolute_path), error.validator, error.validator_value, error.instance
+    body = f"{path} in body"
+    match said:
+        case "required":
+            missing = str(error.message).split("'")[1]
+            yield required(f"{path}.{missing}" if path else missing)
+        case "type":
+            name = _TYPES.get(type(found), "null")
+            kind = wanted if isinstance(wanted, str) else ",".join(wanted)
+            yield Cause(path, f'Invalid value: "{name}": {body} must be of type {kind}: "{name}"', _BAD_TYPE)
+        case "enum":
+            yield unsupported(path, found, [str(value) for value in wanted])
+        case "maxLength":
+            yield Cause(path, f"Too long: may not be more than {wanted} bytes", "FieldValueTooLong")
+        case "maxItems":
+            yield Cause(path, f"Too many: {len(found)}: must have at most {wanted} items", "FieldValueTooMany")
+        case _:
+            yield wrong(path, len(found) if said in _COUNTING else found, _sentence(body, error))
+
+
+_BAD_TYPE = "FieldValueTypeInvalid"
+_COUNTING = ("minItems", "minProperties", "maxProperties")
+
+
+def _sentence(body: str, error: Any) -> str:
+    wanted, schema = error.validator_value, error.schema
+    sentences = {
+        "minimum": f"should be greater than {'' if schema.get('exclusiveMinimum') else 'or equal to '}{wanted}",
+        "maximum": f"should be less than {'' if schema.get('exclusiveMaximum') else 'or equal to '}{wanted}",
+        "minLength": f"should be at least {wanted} chars long",
+        "minItems": f"should have at least {wanted} items",
+        "pattern": f"should match '{wanted}'",
+        "multipleOf": f"should be a multiple of {wanted}",
+        "uniqueItems": "shouldn't contain duplicates",
+    }
+    known = sentences.get(error.validator)
+    return f"{body} {known}" if known else f"{body} must validate: {error.message}"
+
+
+def _path(parts: Iterable[Any]) -> str:
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text

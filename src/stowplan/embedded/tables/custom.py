@@ -1,0 +1,82 @@
+"""Custom resources: columns by JSONPath, of which definitions use a small part.
+
+.spec.size    .spec.list[0].name    .spec.list[*].name    .status.conditions[?(@.type=="Ready")].status
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, TypeAlias
+
+from stowplan.embedded.moments import age
+from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet
+
+Document: TypeAlias = dict[str, Any]
+
+_STEP = re.compile(
+    r"""\.(?P<key>(?:\\.|[^.\[\\])+) | \[(?P<index>-?\d+)\] | \[(?P<all>\*)\] | \[['"](?P<quoted>[^'"]+)['"]\]
+    | \[\?\(@(?P<where>[^=!]+?)\s*(?P<sign>==|!=)\s*['"]?(?P<value>[^'")]*)['"]?\)\]""",
+    re.VERBOSE,
+)
+
+
+def sheet(definitions: list[Document]) -> Sheet:
+    columns = (NAME, *(_column(each) for each in definitions))
+
+    def cells(document: Document, now: float) -> Row:
+        return [document["metadata"]["name"], *(_cell(each, document, now) for each in definitions)]
+
+    return Sheet(columns, cells)
+
+
+def _column(definition: Document) -> Column:
+    return Column(
+        definition.get("name", ""),
+        definition.get("type", "string"),
+        definition.get("format", ""),
+        definition.get("description", ""),
+        definition.get("priority", 0),
+    )
+
+
+def _cell(definition: Document, document: Document, now: float) -> Any:
+    found = values(document, definition.get("jsonPath", ""))
+    if not found:
+        return None
+    if definition.get("type") == "date":
+        return age(found[0], now) if isinstance(found[0], str) else "<unknown>"
+    if definition.get("type") == "string":
+        return ",".join(_text(value) for value in found)
+    return found[0]
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@cache
+def _steps(path: str) -> tuple[re.Match[str], ...]:
+    return tuple(_STEP.finditer(path))
+
+
+def values(document: Any, path: str) -> list[Any]:
+    """All that a path leads to; nothing if it leads nowhere."""
+    found = [document]
+    for step in _steps(path if path.startswith((".", "[")) else f".{path}"):
+        found = [below for value in found for below in _below(value, step)]
+    return [value for value in found if value is not None]
+
+
+def _below(value: Any, step: re.Match[str]) -> list[Any]:
+    key = step["key"] or step["quoted"]
+    if key is not None:
+        return [value.get(key.replace("\\", ""))] if isinstance(value, dict) else []
+    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    if step["all"]:
+        return items
+    if step["index"]:
+        number = int(step["index"])
+        return items[number : number + 1 or None]
+    wanted, equal = step["value"], step["sign"] == "=="
+    return [item for item in items if (wanted in map(_text, values(item, step["where"]))) == equal]

@@ -1,0 +1,47 @@
+"""An embedded cluster in a thread of its own, for tests that talk to it from outside: kubectl, HTTP, processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stowplan.embedded.cluster import Embedded
+from tests.controlplane.cluster import Cluster
+
+
+class EmbeddedCluster(Cluster):
+    """What tests do with a cluster, done with the embedded one."""
+
+    def __init__(self, embedded: Embedded, kubectl: Path, folder: Path) -> None:
+        self.embedded = embedded
+        tokens = dict.fromkeys(("admin", "scheduler", "nobody"), "")
+        super().__init__(embedded.url, folder / "no-certificate", tokens, kubectl, folder)
+        self.ca = None  # type: ignore[assignment]
+
+    def kubeconfig(self, user: str = "admin") -> Path:
+        file = self.folder / f"{user}.kubeconfig"
+        if not file.exists():
+            file.write_text(self.embedded.kubeconfig())
+        return file
+
+
+@contextlib.contextmanager
+def served(**options: Any) -> Iterator[Embedded]:
+    """Runs until the block ends; none of our own mistakes may have come up."""
+    embedded = Embedded(**options)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(embedded.start(), loop).result(10)
+        yield embedded
+    finally:
+        asyncio.run_coroutine_threadsafe(embedded.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+    assert embedded.problems == []

@@ -1,0 +1,142 @@
+"""Custom resources: served at once, pruned, defaulted, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.embedded.failures import ApiError
+from stowplan.embedded.structural import Structure
+from stowplan.embedded.tables import custom
+from tests.embedded.kubectl_manifests import DEFINITION, WIDGET
+from tests.embedded.virtual import Virtual
+
+
+@pytest.fixture
+def cluster() -> Virtual:
+    world = Virtual(crew=False)
+    world.create(DEFINITION)
+    return world
+
+
+def widget(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
+
+
+def test_a_definition_is_established_and_served_at_once(cluster: Virtual) -> None:
+    found = cluster.get("customresourcedefinitions.apiextensions.k8s.io", "widgets.example.io")
+    assert {each["type"]: each["status"] for each in found["status"]["conditions"]} == {
+        "NamesAccepted": "True", "Established": "True",
+    }  # fmt: skip
+    assert found["spec"]["names"]["listKind"] == "WidgetList"
+    made = cluster.create(WIDGET)
+    assert made["spec"] == {"size": 3, "colour": "red"}
+    assert made["metadata"]["generation"] == 1
+
+
+def test_unknown_fields_go_and_are_told(cluster: Virtual) -> None:
+    asked = cluster.asked()
+    resource = cluster.resource("example.io/v1", "Widget")
+    made = cluster.api.create(resource, "default", widget(size=1, bogus={"a": 1}), asked)
+    assert "bogus" not in made["spec"]
+    assert asked.warnings == ['unknown field "spec.bogus"']
+
+
+def test_the_status_has_a_door_of_its_own(cluster: Virtual) -> None:
+    made = cluster.create({**widget(size=1), "status": {"ready": True}})
+    assert "status" not in made
+    after = cluster.update({**made, "spec": {"size": 9}, "status": {"ready": True}}, "status")
+    assert (after["spec"]["size"], after["status"]) == (1, {"ready": True})
+    assert after["metadata"]["generation"] == 1
+    later = cluster.update({**after, "spec": {"size": 2}, "status": {"ready": False}})
+    assert (later["spec"]["size"], later["status"], later["metadata"]["generation"]) == (2, {"ready": True}, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        pytest.param({}, "spec.size: Required value", id="something required is missing"),
+        pytest.param({"size": "x"}, 'spec.size: Invalid value: "string": spec.size in body must be of type integer: '
+                     '"string"', id="a wrong type"),
+        pytest.param({"size": 0}, "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+                     id="too small"),
+        pytest.param({"size": 1, "colour": "green"}, 'spec.colour: Unsupported value: "green": supported values: '
+                     '"red", "blue"', id="none of the choices"),
+    ],
+)  # fmt: skip
+def test_what_the_schema_refuses(cluster: Virtual, spec: dict[str, Any], said: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        cluster.create(widget(**spec))
+    assert refused.value.code == 422
+    assert refused.value.message == f'Widget.example.io "w" is invalid: {said}'
+
+
+def test_a_definition_takes_its_objects_along(cluster: Virtual) -> None:
+    cluster.create(WIDGET)
+    cluster.delete("customresourcedefinitions.apiextensions.k8s.io", "widgets.example.io")
+    assert cluster.api.catalogue.of_kind("example.io/v1", "Widget") is None
+    assert cluster.all("widgets.example.io") == []
+
+
+def test_two_versions_share_their_objects() -> None:
+    cluster = Virtual(crew=False)
+    version = "  - name: v2\n    served: true\n    storage: false\n    schema: {openAPIV3Schema: {type: object, "
+    cluster.create(DEFINITION + version + "x-kubernetes-preserve-unknown-fields: true}}\n")
+    cluster.create(WIDGET)
+    assert cluster.api.catalogue.versions("example.io") == ["v2", "v1"]
+    resource = cluster.resource("example.io/v2", "Widget")
+    assert cluster.api.get(resource, "default", "one")["spec"]["size"] == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param(("name: widgets.example.io", "name: other.example.io"), "metadata.name", id="a wrong name"),
+        pytest.param(("storage: true", "storage: false"), "spec.versions", id="no version to store"),
+        pytest.param(("type: object", "type: thing"), "type", id="an unknown type"),
+        pytest.param(("scope: Namespaced", "scope: Galaxy"), "spec.scope", id="an unknown scope"),
+        pytest.param(("minimum: 1", "pattern: '('"), "pattern", id="a pattern that is none"),
+    ],
+)
+def test_definitions_that_cannot_be_served(change: tuple[str, str], field: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        Virtual(crew=False).create(DEFINITION.replace(*change, 1))
+    assert refused.value.code == 422
+    assert field in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "pruned"),
+    [
+        pytest.param({"type": "object"}, {"a": 1}, {}, id="nothing is known"),
+        pytest.param({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, {"a": 1}, {"a": 1},
+                     id="everything is kept"),
+        pytest.param({"type": "object", "additionalProperties": {"type": "object", "properties": {"b": {}}}},
+                     {"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, id="a map of objects"),
+        pytest.param({"type": "object", "properties": {"l": {"items": {"properties": {"a": {}}}}}},
+                     {"l": [{"a": 1, "b": 2}]}, {"l": [{"a": 1}]}, id="a list of objects"),
+    ],
+)  # fmt: skip
+def test_pruning(schema: dict[str, Any], document: dict[str, Any], pruned: dict[str, Any]) -> None:
+    assert Structure(schema).pruned(document) == pruned
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        pytest.param(".spec.size", [3], id="a field"),
+        pytest.param('.status.conditions[?(@.type=="Ready")].status', ["True"], id="an item by its type"),
+        pytest.param(".spec.list[*].name", ["a", "b"], id="all items"),
+        pytest.param(".spec.list[1].name", ["b"], id="one item"),
+        pytest.param(".metadata.labels.x\\.io/y", ["z"], id="a name with a dot"),
+        pytest.param(".spec.none.at.all", [], id="nothing"),
+    ],
+)
+def test_paths_of_columns(path: str, found: list[Any]) -> None:
+    document = {
+        "metadata": {"labels": {"x.io/y": "z"}},
+        "spec": {"size": 3, "list": [{"name": "a"}, {"name": "b"}]},
+        "status": {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]},
+    }
+    assert custom.values(document, path) == found

@@ -1,0 +1,194 @@
+"""Thousands of odd requests: each is answered as Kubernetes would, and none of them with 500."""
+
+from __future__ import annotations
+
+import copy
+import http.client
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+import yaml
+
+from tests.embedded import kubectl_manifests as script
+from tests.embedded.running import served
+from tests.embedded.workloads import FAST, JOB, SET
+
+KINDS = [yaml.safe_load(text) for text in (*script.WEB.split("---"), script.LONE, script.DEFINITION, script.WIDGET,
+                                           JOB, SET, FAST)] + [
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4", "pods": "10"}}},
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}},
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}},
+    {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "b"}},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "pvc"},
+     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
+    {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"},
+     "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/"}}},
+    {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}},
+    {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {}},
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "p"}, "value": 3},
+    {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "ds"},
+     "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
+         "containers": [{"name": "c", "image": "x"}]}}}},
+]  # fmt: skip
+PLURALS = {
+    "NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses", "PriorityClass": "priorityclasses",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+}  # fmt: skip
+CLUSTER_WIDE = ("Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "CustomResourceDefinition")
+JUNK: list[Any] = [
+    None, 0, -1, 1 << 40, 1.5, True, "", "x", "ä\n", "A" * 300, "5%", "-1", [], {}, [None], [[]], {"a": None},
+    {"": ""}, [{}], "2020-01-01T00:00:00Z", "n", {"matchLabels": {"a": 1}}, [{"name": "c"}], "$patch",
+    {"$patch": "delete"}, {"$retainKeys": 3}, "100", "1Gi",
+]  # fmt: skip
+MEDIA = [
+    "application/json", "application/json", "application/json", "application/yaml", "text/plain", "",
+    "application/vnd.kubernetes.protobuf", "application/json; charset=utf-8",
+]  # fmt: skip
+PATCHES = [
+    "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml", "application/json",
+]  # fmt: skip
+ACCEPTS = [
+    "", "application/json", "*/*", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml", "x/y",
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", ";;=,=", "application/json;as",
+]  # fmt: skip
+QUERIES = {
+    "labelSelector": ["a=b", "a in (b", "!a", "a>1", "ä", "a=b,c"],
+    "fieldSelector": ["metadata.name=x", "spec.nodeName=n", "nope=1", "metadata.name"],
+    "limit": ["1", "0", "-5", "x", "99999999999999999999"],
+    "continue": ["x", "eyJsaXN0IjoxLCJzdGFydCI6MX0", "e30"],
+    "resourceVersion": ["0", "1", "x", "-1", "999999999", "²"],
+    "resourceVersionMatch": ["NotOlderThan", "Exact", "x"],
+    "watch": ["1", "x", ""],
+    "sendInitialEvents": ["true", "x"],
+    "timeoutSeconds": ["1", "x"],
+    "dryRun": ["All", "x"],
+    "fieldValidation": ["Strict", "Ignore", "x"],
+    "gracePeriodSeconds": ["0", "x", "-3"],
+    "propagationPolicy": ["Foreground", "Orphan", "Background", "x"],
+    "includeObject": ["None", "Object", "x"],
+    "pretty": ["true"],
+}
+
+
+class Fuzzer:
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+
+    def mutated(self, document: Any, depth: int = 0) -> Any:
+        """Some part of it replaced, removed, or doubled."""
+        if depth > 8 or self.draw.random() < 0.15:
+            return copy.deepcopy(self.draw.choice(JUNK))
+        if isinstance(document, dict) and document:
+            key = self.draw.choice(list(document))
+            if self.draw.random() < 0.1:
+                return {name: value for name, value in document.items() if name != key}
+            if self.draw.random() < 0.1:
+                return {**document, self.draw.choice(["status", "extra", "metadata", key]): self.draw.choice(JUNK)}
+            return {**document, key: self.mutated(document[key], depth + 1)}
+        if isinstance(document, list) and document:
+            return [self.mutated(document[0], depth + 1), *document]
+        return copy.deepcopy(self.draw.choice(JUNK))
+
+    def base(self) -> dict[str, Any]:
+        found: dict[str, Any] = copy.deepcopy(self.draw.choice(KINDS))
+        if self.draw.random() < 0.5:
+            found["metadata"]["name"] = self.draw.choice(["x", "y", "z", "n"])
+        return found
+
+    def document(self, base: dict[str, Any]) -> Any:
+        found: Any = base
+        for _ in range(self.draw.choice([0, 0, 1, 1, 2, 4])):
+            found = self.mutated(found)
+        return found
+
+    def path(self, kind: dict[str, Any], method: str) -> str:
+        namespace = self.draw.choice(["default"] * 20 + ["none", "ns"])
+        name = kind["metadata"]["name"]
+        known = name if self.draw.random() < 0.8 else self.draw.choice(["x", "y", "z", "n", "ä", "a/b"])
+        below = self.draw.choice(["", "", "", "", "", "/status", "/status", "/scale", "/nope"])
+        if kind["kind"] in ("Pod", "Namespace") and self.draw.random() < 0.3:
+            below = self.draw.choice(["/binding", "/eviction", "/finalize"])
+        tail = "" if self.draw.random() < (0.9 if method == "POST" else 0.1) else f"/{known}{below}"
+        odd = ["/", "/api", "/apis", "/openapi/v3", "/openapi/v3/api/v1", "/version", "/apis//", "//", "/api/v1//pods"]
+        return self.draw.choice(odd) if self.draw.random() < 0.04 else self.collection(kind, namespace) + tail
+
+    def query(self, method: str) -> str:
+        names = [name for name in QUERIES if self.draw.random() < 0.07]
+        found = {name: self.draw.choice(QUERIES[name]) for name in names}
+        if "watch" in found and method == "GET":
+            found["timeoutSeconds"] = "1"
+            found["resourceVersion"] = self.draw.choice(["x", "999999999"])  # those that are answered at once
+        return urlencode(found)
+
+    def beginning(self) -> Iterator[tuple[str, str, bytes, dict[str, str]]]:
+        """Something of everything, so that there is something to break."""
+        for kind in KINDS:
+            for name in (kind["metadata"]["name"], "x", "y", "n"):
+                document = {**kind, "metadata": {**kind["metadata"], "name": name}}
+                yield (
+                    "POST",
+                    self.collection(kind, "default"),
+                    json.dumps(document).encode(),
+                    {"Content-Type": MEDIA[0]},
+                )
+
+    def collection(self, kind: dict[str, Any], namespace: str) -> str:
+        version = str(kind["apiVersion"])
+        plural = PLURALS.get(kind["kind"], kind["kind"].lower() + "s")
+        within = "" if kind["kind"] in CLUSTER_WIDE else f"/namespaces/{namespace}"
+        return (f"/apis/{version}" if "/" in version else f"/api/{version}") + f"{within}/{plural}"
+
+    def request(self) -> tuple[str, str, bytes, dict[str, str]]:
+        base = self.base()
+        document = self.document(base)
+        method = self.draw.choice(
+            ["POST"] * 5 + ["PUT", "PUT", "PATCH", "PATCH", "PATCH", "GET", "GET", "DELETE", "PROPFIND"]
+        )
+        kind = self.draw.choice(PATCHES if method == "PATCH" else MEDIA)
+        body: Any = document
+        if kind == "application/json-patch+json":
+            operation = self.draw.choice(["add", "remove", "replace", "test", "move", "copy", "nope"])
+            pointer = self.draw.choice(
+                ["/metadata/labels", "/spec/replicas", "/spec/containers/0", "", "/x/y", "x", "/spec"]
+            )
+            value = self.draw.choice(JUNK)
+            body = [{"op": operation, "path": pointer, "from": "/metadata/name", "value": value}]
+        data = json.dumps(body).encode() if body is not None and method not in ("GET",) else b""
+        if self.draw.random() < 0.04:
+            data = data[: self.draw.randrange(len(data) + 1)] + self.draw.randbytes(3)
+        path = quote(self.path(base, method), safe="/")
+        query = self.query(method)
+        headers = {"Content-Type": kind, "Accept": self.draw.choice(ACCEPTS) if self.draw.random() < 0.2 else ""}
+        return method, f"{path}?{query}" if query else path, data, headers
+
+
+def run(seed: int, requests: int) -> dict[int, int]:
+    fuzzer, statuses = Fuzzer(seed), dict[int, int]()
+    with served(seed=seed) as cluster:
+        connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=30)
+        for method, path, body, headers in (*fuzzer.beginning(), *(fuzzer.request() for _ in range(requests))):
+            connection.request(method, path, body, {name: value for name, value in headers.items() if value})
+            answer = connection.getresponse()
+            text = answer.read()
+            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+            assert answer.status < 500 or answer.status == 504, (method, path, body, headers, text)
+            if answer.status >= 400 and "json" in answer.headers["Content-Type"]:
+                assert json.loads(text)["code"] == answer.status
+        connection.close()
+    return statuses
+
+
+def test_odd_requests() -> None:
+    statuses = run(seed=1, requests=500)
+    assert {200, 201, 400, 404, 405, 409, 415, 422} <= statuses.keys()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_very_many_odd_requests(seed: int) -> None:
+    run(seed, requests=1000)
