@@ -6,6 +6,8 @@ Each fault comes in two sizes: a short one for every run, a long one (`full`) th
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -186,32 +188,41 @@ def test_a_partition_longer_than_the_lease(
 def test_somebody_else_binds_the_same_pods(
     plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, number: int, times: int
 ) -> None:
-    number *= times
     config = configuration(tmp_path, namespace)
+    stolen: list[str] = []
     with stowplan(plane, "contested", "--config", config) as program:
         program.wait_until_leading()
         stop = threading.Event()
-        thief = threading.Thread(target=steal, args=(plane, namespace, nodes, stop), daemon=True)
+        thief = threading.Thread(target=steal, args=(plane, namespace, nodes, stop, stolen), daemon=True)
         thief.start()
         try:
-            apply(plane, namespace, a_deployment("web", number))
-            settle(plane, namespace, number, program)
+            for round_ in range(times):
+                before = len(stolen)
+                os.kill(program.pid, signal.SIGSTOP)  # or the thief would not always be quick enough
+                try:
+                    apply(plane, namespace, a_deployment(f"web-{round_}", number))
+                    until("something is stolen", lambda: len(stolen) > before, 30)  # noqa: B023
+                finally:
+                    os.kill(program.pid, signal.SIGCONT)
+                settle(plane, namespace, number * (round_ + 1), program)
         finally:
             stop.set()
             thief.join(30)
-        assert program.metric("scheduler_schedule_attempts_total", result="scheduled") < number
+        assert stolen, "nobody was contested"
 
 
-def steal(plane: ControlPlane, namespace: str, nodes: list[str], stop: threading.Event) -> None:
+def steal(plane: ControlPlane, namespace: str, nodes: list[str], stop: threading.Event, stolen: list[str]) -> None:
     """Bind whatever is pending, to any node, without a thought."""
     api = plane.api()
     while not stop.is_set():
-        waiting = [each for each in pods(plane, namespace) if not each["spec"].get("nodeName")]
+        path = f"/api/v1/namespaces/{namespace}/pods?fieldSelector=spec.nodeName%3D"
+        waiting = api.must("GET", path)["items"]
         for at, pod in enumerate(waiting[::2]):
             name = pod["metadata"]["name"]
             target = {"kind": "Node", "name": nodes[at % len(nodes)]}
             body: dict[str, Any] = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-            api.ask("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body)
+            if api.ask("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body).status == 201:
+                stolen.append(name)
 
 
 PLUGIN = '''
