@@ -104,6 +104,67 @@ def run(longest_wait: str, **options: Any) -> None:
     sys.exit(scheduler.run(told.Options(longest_wait=wait, **options)))
 
 
+@main.command(epilog="Exit codes: 0 it has a place, 1 it has none, 2 the input cannot be used.")
+@click.argument("pod")
+@click.option("-n", "--namespace", default="default", show_default=True, help="The pod's namespace.")
+@click.option(
+    "--from",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Files or folders of `kubectl get … -o yaml` instead of a cluster; may be given several times.",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to decide by.")
+@click.option("--kubeconfig", default="", help="How to reach the API server.")
+@click.option("--context", default="", help="The kubeconfig's context to use.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+def explain(pod: str, **options: Any) -> None:
+    """Say where POD would go as things stand, and why not elsewhere. Changes nothing."""
+    from stowplan.apps import explain as command
+
+    sys.exit(command.run(pod, **options))
+
+
+@main.command(epilog=EXIT_CODES)
+@click.option("--nodes", type=click.IntRange(min=0), default=3, show_default=True, help="How many nodes to make.")
+@click.option("--zones", type=click.IntRange(min=1), default=3, show_default=True, help="Over how many zones.")
+@click.option("--cpu", default="4", show_default=True, help="What each node has.")
+@click.option("--memory", default="16Gi", show_default=True)
+@click.option(
+    "--from",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Manifests or a dump of a real cluster (`kubectl get … -o yaml`), files or folders.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    default="stowplan.kubeconfig",
+    show_default=True,
+    help="Where to write how to reach it.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Anything but loopback needs a --token.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any free one.")
+@click.option("--token", default="", help="What clients must show.")
+@click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in it.")
+@click.option("--config", type=click.Path(path_type=Path), help="The scheduler's KubeSchedulerConfiguration.")
+@click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help="How much the scheduler says.")
+def up(**options: Any) -> None:
+    """Start a cluster in this process, for first tries: kubectl talks to it, pods run in name only."""
+    from stowplan.apps import up as command
+
+    sys.exit(command.run(command.Wanted(**options)))
+
+
+@main.command()
+def version() -> None:
+    """Print the version."""
+    from importlib.metadata import version as installed
+
+    click.echo(f"stowplan {installed('stowplan')}")
+
+
 @main.group()
 def config() -> None:
     """Look at a KubeSchedulerConfiguration."""

@@ -66,12 +66,14 @@ class Running:
         return bool(self.reflectors) and all(each.synced.is_set() for each in self.reflectors.values())
 
 
-def load(options: Options) -> tuple[Loaded, ConfigFile | None]:
+def load(options: Options, *, serve_default: bool = False) -> tuple[Loaded, ConfigFile | None]:
     """The configuration in force at the start; without a file a profile of our own beside kube-scheduler's."""
     if options.config is not None:
         file = ConfigFile(options.config)
         return file.load(), file
     configuration, profiles = wiring.defaults()
+    if serve_default:
+        return Loaded(configuration, profiles), None
     default = profiles["default-scheduler"]
     own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)
     spec = msgspec.structs.replace(configuration.profiles[0], scheduler_name=OWN_NAME)

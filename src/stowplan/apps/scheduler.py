@@ -47,9 +47,12 @@ DRAIN_WITHIN = 30.0  # seconds for events
 
 
 class Program:
-    def __init__(self, options: Options, log: Log | None = None) -> None:
-        self.options = options
-        loaded, self._file = load(options)
+    def __init__(
+        self, options: Options, log: Log | None = None, *, serve_default: bool = False, signals: bool = True
+    ) -> None:
+        """`serve_default`: without a configuration serve `default-scheduler`; `signals`: end when told to by one."""
+        self.options, self._signals = options, signals
+        loaded, self._file = load(options, serve_default=serve_default)
         self.running = Running(options, loaded, log or Log(options.v, options.logging_format))
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[Any]] = []
@@ -59,7 +62,7 @@ class Program:
     async def main(self) -> int:
         """Run until told to stop (0) or until the lease is lost (1)."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT) if self._signals else ():
             with suppress(NotImplementedError, RuntimeError):
                 loop.add_signal_handler(number, self.stop)
         client, events = Client(self._transport()), Client(self._transport(EVENT_WRITERS))
