@@ -1,52 +1,113 @@
-"""`stowplan demo`: a small cluster in memory, pods decided one by one, and the reasons on screen.
+"""`stowplan demo`: an embedded cluster, workloads, the scheduler at work in it, and the reasons on screen.
 
-It needs Python and nothing else. The cluster and its workloads are data (`demo.yaml`).
+On a terminal it is drawn live and stays up until Ctrl-C, for kubectl to look around in. In a pipe it prints what became
+of every pod and ends. It needs Python and nothing else; the cluster and its workloads are data (`demo.yaml`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import io
+import signal
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import resources
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import yaml
 from rich.console import Console
-from rich.table import Table
+from rich.live import Live as Screen
 
-from stowplan.apps import wiring
-from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
-from stowplan.framework.evaluate import schedule_one
-from stowplan.framework.verdict import Decision
-from stowplan.objects import kinds
-from stowplan.objects.changes import Put
-from stowplan.objects.nodes import Node
+from stowplan.apps import demo_screen
+from stowplan.apps.logs import Log
+from stowplan.apps.options import Options
+from stowplan.apps.scheduler import Program
+from stowplan.apps.up import create
+from stowplan.embedded.cluster import Embedded
+from stowplan.kube import loops
 from stowplan.objects.pods import Pod
+
+SETTLED_WITHIN = 50.0  # seconds
+REDRAWN_EVERY = 0.25
 
 
 def run() -> int:
-    """Place every pod that fits and say why the others do not; 0 if at least one was placed."""
-    console = Console(highlight=False)
+    """0 if every pod was placed or told why not."""
     script = yaml.safe_load(resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8"))
-    state = ClusterState()
+    with asyncio.Runner(loop_factory=loops.new) as runner:
+        return runner.run(play(script, Console(highlight=False)))
+
+
+async def play(script: Mapping[str, Any], console: Console) -> int:
+    cluster = Embedded(seed=1)
     for node in nodes(script["nodes"]):
-        state.apply(Put(node))
-    _, profiles = wiring.defaults()
-    decisions = []
-    for pod in pods(script["workloads"]):
-        decision = schedule_one(pod, state, profiles["default-scheduler"])
-        if decision.node is not None:
-            state.add_pod(pod, decision.node)
-        decisions.append(decision)
-    console.print(decided(decisions))
-    console.print(node_map(state))
-    placed = sum(decision.node is not None for decision in decisions)
-    console.print(f"{placed} of {len(decisions)} pods placed on {len(Cluster(state).nodes)} nodes.")
-    return 0 if placed else 1
+        create(cluster, "v1", "Node", node)
+    await cluster.start()
+    with tempfile.TemporaryDirectory(prefix="stowplan-demo-") as folder:
+        kubeconfig = Path(folder, "kubeconfig")
+        kubeconfig.write_text(cluster.kubeconfig(), encoding="utf-8")
+        options = Options(kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
+        program = Program(options, Log(stream=io.StringIO()), serve_default=True, signals=False)
+        working = asyncio.ensure_future(program.main())
+        try:
+            for workload in script["workloads"]:
+                create(cluster, "apps/v1", "Deployment", deployment(workload))
+            expected = sum(workload["replicas"] for workload in script["workloads"])
+            if console.is_terminal:
+                return await _watch(console, program, kubeconfig, expected)
+            settled = await _settle(program, expected)
+            console.width = max(console.width, 160)
+            demo_screen.summary(console, script, program, told(program))
+            return 0 if settled else 1
+        finally:
+            program.stop()
+            await working
+            await cluster.stop()
 
 
-def nodes(groups: list[Mapping[str, Any]]) -> Iterator[Node]:
+async def _settle(program: Program, expected: int) -> bool:
+    """Wait until every pod is placed or told why not."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SETTLED_WITHIN):
+            while not is_settled(program, expected):
+                await asyncio.sleep(0.05)
+            return True
+    return False
+
+
+def is_settled(program: Program, expected: int) -> bool:
+    pods = told(program)
+    live = program.running.live
+    said = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
+    return live is not None and len(pods) == len(said) == expected and not live.engine.placings
+
+
+def told(program: Program) -> list[Pod]:
+    """The pods as the API server told of them."""
+    reflector = program.running.reflectors.get("Pod")
+    found = reflector.known.objects.values() if reflector is not None else ()
+    return [pod for pod in found if isinstance(pod, Pod)]
+
+
+async def _watch(console: Console, program: Program, kubeconfig: Path, expected: int) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with Screen(console=console, auto_refresh=False, screen=False) as screen:
+        while not stop.is_set():
+            screen.update(demo_screen.drawn(program, told(program), kubeconfig, console.height), refresh=True)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), REDRAWN_EVERY)
+    return 0 if is_settled(program, expected) else 1
+
+
+# -- the script's objects
+
+
+def nodes(groups: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for group in groups:
         for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
             name = f"{group['name']}-{number}"
@@ -55,47 +116,20 @@ def nodes(groups: list[Mapping[str, Any]]) -> Iterator[Node]:
                 offered["nvidia.com/gpu"] = group["gpus"]
             taints = [{"key": group["taint"], "effect": "NoSchedule"}] if "taint" in group else []
             labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
-            described = {
+            yield {
                 "metadata": {"name": name, "labels": labels},
                 "spec": {"taints": taints},
-                "status": {"allocatable": offered},
+                "status": {"capacity": offered, "allocatable": offered},
             }
-            yield kinds.convert(Node, described)
 
 
-def pods(workloads: list[Mapping[str, Any]]) -> Iterator[Pod]:
-    for workload in workloads:
-        for number in range(workload["replicas"]):
-            name = f"{workload['name']}-{number}"
-            meta = {"name": name, "namespace": "default", "uid": name, "labels": {"app": workload["name"]}}
-            yield kinds.convert(Pod, {"metadata": meta, "spec": workload["pod"]})
-
-
-def decided(decisions: list[Decision]) -> Table:
-    table = Table("pod", "node", "why", title="Decisions", title_justify="left")
-    for decision in decisions:
-        table.add_row(decision.pod.name, decision.node or "pending", why(decision))
-    return table
-
-
-def why(decision: Decision) -> str:
-    """The winner's lead, or the reasons in kube-scheduler's own words."""
-    if decision.node is None:
-        return decision.full_message
-    trail = decision.trail
-    scores = next(scores for name, scores, _ in trail.scored() if name == decision.node)
-    told = ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score and plugin != "TaintToleration")
-    refused = "; ".join(f"{number} {reason}" for reason, number in trail.reasons().most_common())
-    best = f"best of {len(trail.feasible)} with {int(trail.totals.max())} points ({told})"
-    return f"{best}; not: {refused}" if refused else best
-
-
-def node_map(state: ClusterState) -> Table:
-    table = Table("node", "zone", "cpu used", "pods", title="Nodes", title_justify="left")
-    view = Cluster(state).nodes
-    for node in view:
-        used, room = node.requested("cpu"), node.allocatable("cpu")
-        bar = "█" * round(10 * used / room) + "░" * (10 - round(10 * used / room))
-        names = " ".join(sorted(pod.name for pod in node.pods))
-        table.add_row(node.name, node.labels.get("topology.kubernetes.io/zone", ""), f"{bar} {used}m/{room}m", names)
-    return table
+def deployment(workload: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {"app": workload["name"]}
+    return {
+        "metadata": {"name": workload["name"]},
+        "spec": {
+            "replicas": workload["replicas"],
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": workload["pod"]},
+        },
+    }

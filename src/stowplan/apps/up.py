@@ -54,7 +54,7 @@ async def main(wanted: Wanted, stop: asyncio.Event | None = None) -> int:
     cluster = Embedded()
     loaded = cluster.load(wanted.files)
     for node in nodes(wanted):
-        _create(cluster, node)
+        create(cluster, "v1", "Node", node)
     try:
         await cluster.start(wanted.host, wanted.port, wanted.token or None)
     except OSError as error:
@@ -101,10 +101,13 @@ def nodes(wanted: Wanted) -> Iterator[dict[str, Any]]:
         yield {"metadata": {"name": name, "labels": labels}, "status": {"capacity": offered, "allocatable": offered}}
 
 
-def _create(cluster: Embedded, node: dict[str, Any]) -> None:
-    resource = cluster.api.catalogue.find("", "v1", "nodes")
-    assert resource is not None
-    cluster.api.create(resource, "", {"apiVersion": "v1", "kind": "Node", **node}, Asked(cluster.clock(), "Ignore"))
+def create(cluster: Embedded, version: str, kind: str, document: dict[str, Any]) -> None:
+    """Put an object into the cluster, as a client would."""
+    resource = cluster.api.catalogue.of_kind(version, kind)
+    assert resource is not None, f"{kind} is not served"
+    namespace = "default" if resource.namespaced else ""
+    whole = {"apiVersion": version, "kind": kind, **document}
+    cluster.api.create(resource, namespace, whole, Asked(cluster.clock(), "Ignore"))
 
 
 def write(file: Path, text: str) -> None:
