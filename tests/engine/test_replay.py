@@ -32,6 +32,8 @@ def test_a_replay_gives_identical_actions(pods: int) -> None:
         wishes = {"topologySpreadConstraints": [spread]} if number % 5 == 0 else {}
         world.submit(a_pod(f"p{number}", cpu="500m", priority=number % 3, labels={"app": "x"}, **wishes))
         world.advance(0.05)
+        if number == pods // 2:
+            world.restart()
         bound = [pod for pod in world.pods() if pod.node_name] if number % 20 == 19 else []
         for at in sorted(dice.choice(len(bound), size=min(15, len(bound)), replace=False).tolist()):
             world.delete(bound[at])
