@@ -32,12 +32,12 @@ from tests.kube.gate import Gate
 
 pytestmark = pytest.mark.controlplane
 
-SIZES = [pytest.param(60, 1, id="short"), pytest.param(400, 4, id="long", marks=pytest.mark.full)]
+SIZES = [pytest.param(60, 1, id="short"), pytest.param(150, 3, id="long", marks=pytest.mark.full)]
 ROOM = {"cpu": "32", "pods": "500"}
 QUICK_LEASE = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms, resourceName: %s}
+leaderElection: {leaderElect: true, leaseDuration: 9s, renewDeadline: 7s, retryPeriod: 1s, resourceName: %s}
 profiles: [{schedulerName: stowplan}]
 """
 
@@ -125,7 +125,7 @@ def test_of_two_replicas_the_leader_is_killed(
                 apply(plane, namespace, a_deployment(f"web-{round_}", number))
                 wait_until_bound(plane, namespace, number * round_ + 1, 60, leader.explain)
                 leader.kill()
-                standby.wait_until_leading(20)  # a lease lasts 4 s
+                standby.wait_until_leading(40)  # a lease lasts 9 s
                 settle(plane, namespace, number * (round_ + 1), standby)
                 if round_ + 1 < times:
                     standby.stop()
@@ -158,7 +158,7 @@ def gate_to(plane: ControlPlane) -> Iterator[tuple[Gate, Path]]:
 def test_a_partition_shorter_than_the_lease(
     plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path
 ) -> None:
-    config = configuration(tmp_path, namespace, QUICK_LEASE.replace("4s", "30s").replace("3s", "25s"))
+    config = configuration(tmp_path, namespace, QUICK_LEASE.replace("9s", "30s").replace("7s", "25s"))
     with gate_to(plane) as (gate, file), stowplan(plane, "short-gap", "--config", config, kubeconfig=file) as program:
         program.wait_until_leading()
         apply(plane, namespace, a_deployment("web", 40))
@@ -179,8 +179,8 @@ def test_a_partition_longer_than_the_lease(
         with stowplan(plane, "takes-over", "--config", config) as second:
             apply(plane, namespace, a_deployment("web", 40))
             gate.shut()
-            second.wait_until_leading(20)
-            until("who lost the lease has ended", lambda: not first.running, 20, first.explain)
+            second.wait_until_leading(40)
+            until("who lost the lease has ended", lambda: not first.running, 40, first.explain)
             settle(plane, namespace, 40, second)
 
 
@@ -243,14 +243,14 @@ class Moody:
 MOODY = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 500ms, resourceName: moody}
+leaderElection: {leaderElect: true, leaseDuration: 9s, renewDeadline: 7s, retryPeriod: 1s, resourceName: moody}
 profiles:
   - schedulerName: stowplan
     plugins: {filter: {enabled: [{name: "moody.py:Moody"}]}}
 """
 
 
-@pytest.mark.parametrize("seconds", [pytest.param(6, id="short"), pytest.param(30, id="long", marks=pytest.mark.full)])
+@pytest.mark.parametrize("seconds", [pytest.param(12, id="short"), pytest.param(30, id="long", marks=pytest.mark.full)])
 def test_a_plugin_that_raises_and_one_that_sleeps_longer_than_the_lease(
     plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, seconds: int
 ) -> None:
@@ -280,6 +280,6 @@ def test_a_graceful_stop_finishes_what_it_began(
     there = bound(plane, namespace)
     path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
     told = [each for each in plane.api().must("GET", path)["items"] if each["reason"] == "Scheduled"]
-    assert len(told) == len(there), "every binding has its event"
+    assert {each["regarding"]["name"] for each in told} >= set(there), "every binding has its event"
     with stowplan(plane, "graceful-2", "--config", config) as program:
         settle(plane, namespace, 100, program)
