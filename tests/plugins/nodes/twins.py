@@ -120,7 +120,7 @@ def _meets(term: NodeSelectorTerm, node: OneNode) -> bool:
 
 def _is_sensible(condition: LabelSelectorRequirement) -> bool:
     values = condition.values
-    if " " in condition.key or any(" " in value for value in values):
+    if " " in condition.key or not all(LABEL_VALUE.fullmatch(value) for value in values):
         return False
     match condition.operator:
         case "In" | "NotIn":
