@@ -16,6 +16,8 @@ from stowplan.objects.pods import Container, Pod
 from stowplan.objects.selectors import LabelSelectorRequirement, NodeSelectorTerm
 from stowplan.objects.taints import Taint, Toleration
 
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
 
 @per_node
 class TaintTwin:
