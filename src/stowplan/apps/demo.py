@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import resources
 from itertools import cycle, islice
 from pathlib import Path
@@ -46,9 +47,7 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
     for node in nodes(script["nodes"]):
         create(cluster, "v1", "Node", node)
     await cluster.start()
-    with tempfile.TemporaryDirectory(prefix="stowplan-demo-") as folder:
-        kubeconfig = Path(folder, "kubeconfig")
-        kubeconfig.write_text(cluster.kubeconfig(), encoding="utf-8")
+    with written(cluster.kubeconfig()) as kubeconfig:
         options = Options(kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
         program = Program(options, Log(stream=io.StringIO()), serve_default=True, signals=False)
         working = asyncio.ensure_future(program.main())
@@ -66,6 +65,24 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
             program.stop()
             await working
             await cluster.stop()
+
+
+@contextmanager
+def written(text: str) -> Iterator[Path]:
+    """A file with this text for as long as it is needed; in memory where no folder can be written to."""
+    try:
+        file = tempfile.NamedTemporaryFile("wb", prefix="stowplan-demo-", suffix=".kubeconfig", buffering=0)  # noqa: SIM115
+    except FileNotFoundError:  # there is no usable temporary folder
+        number = os.memfd_create("kubeconfig")
+        try:
+            os.write(number, text.encode())
+            yield Path(f"/proc/{os.getpid()}/fd/{number}")
+        finally:
+            os.close(number)
+    else:
+        with file:
+            file.write(text.encode())
+            yield Path(file.name)
 
 
 async def _settle(program: Program, expected: int) -> bool:
