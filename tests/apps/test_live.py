@@ -78,6 +78,19 @@ def test_pods_are_bound_and_events_recorded() -> None:
     run(story())
 
 
+def test_news_in_the_moment_it_is_stopped_do_not_keep_it_running() -> None:
+    async def story() -> None:
+        live, server = scene()
+        task = asyncio.create_task(live.run())
+        await asyncio.sleep(0.01)  # it rests
+        submit(live, server, 1)
+        task.cancel()
+        await asyncio.wait((task,), timeout=5)
+        assert task.cancelled()
+
+    run(story())
+
+
 def test_nothing_is_decided_before_it_may() -> None:
     async def story() -> None:
         live, server = scene()

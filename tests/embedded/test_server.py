@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
+from stowplan.embedded.asked import Asked
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.server import LARGEST_BODY
 from stowplan.objects.errors import ConfigError
@@ -135,6 +137,26 @@ def test_it_can_be_started_again() -> None:
             await cluster.start()
             async with aiohttp.ClientSession() as session, session.get(f"{cluster.url}/readyz") as answer:
                 assert await answer.text() == "ok"
+            await cluster.stop()
+
+    asyncio.run(run())
+
+
+def test_a_change_in_the_moment_it_is_stopped_does_not_keep_it_running() -> None:
+    async def run() -> None:
+        cluster = Embedded(start_seconds=60.0)
+        pods = cluster.api.catalogue.find("", "v1", "pods")
+        assert pods is not None
+        spec = {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}
+        now = Asked(time.time(), "Ignore")
+        await cluster.start()
+        cluster.api.create(pods, "default", {"metadata": {"name": "first"}, "spec": spec}, now)
+        await asyncio.sleep(0.1)  # controllers rest, with something to do in a minute
+        assert cluster.crew.next_deadline() is not None
+        cluster.api.create(
+            pods, "default", {"metadata": {"name": "second"}, "spec": spec}, Asked(time.time(), "Ignore")
+        )
+        async with asyncio.timeout(5):
             await cluster.stop()
 
     asyncio.run(run())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 
 import pytest
 
@@ -20,8 +20,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     test = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
-    asyncio.run(asyncio.wait_for(test, 60))
+    asyncio.run(_within(test, 60))
     return True
+
+
+async def _within(test: Awaitable[None], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        await test
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ class Gate:
         self._open = True
 
     async def __aenter__(self) -> Gate:
+        self._loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
         self.url = f"{self._scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
@@ -24,8 +25,11 @@ class Gate:
         await self._server.wait_closed()
 
     def shut(self) -> None:
-        """Break what is open, and let nobody in."""
+        """Break what is open, and let nobody in; from any thread."""
         self._open = False
+        self._loop.call_soon_threadsafe(self._break)
+
+    def _break(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
 
@@ -42,6 +46,8 @@ class Gate:
             writer.transport.abort()
             return
         self._writers |= {writer, far_writer}
+        if not self._open:  # shut meanwhile
+            self._break()
         await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
         self._writers -= {writer, far_writer}
 

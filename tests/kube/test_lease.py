@@ -150,7 +150,8 @@ async def test_a_leader_that_cannot_renew_stops() -> None:
         renewing = asyncio.create_task(candidate.renew())
         await until(lambda: server.version > 4)
         server.away = True
-        await asyncio.wait_for(renewing, 20)
+        async with asyncio.timeout(20):
+            await renewing
         assert not candidate.leading
         assert "away" in problems[0]
 
@@ -164,7 +165,8 @@ async def test_a_leader_that_was_overtaken_stops_at_once() -> None:
         server.version += 1
         assert server.lease is not None
         server.lease["metadata"]["resourceVersion"] = str(server.version)
-        await asyncio.wait_for(renewing, 20)
+        async with asyncio.timeout(20):
+            await renewing
         assert (candidate.leading, candidate.leader) == (False, "usurper")
 
 

@@ -104,7 +104,8 @@ class Told:
 async def reflecting(client: Client, resource: Resource, sink: Any, **options: Any) -> AsyncIterator[Reflector]:
     reflector = Reflector(client, resource, sink, **options)
     task = asyncio.create_task(reflector.run())
-    await asyncio.wait_for(reflector.synced.wait(), 30)
+    async with asyncio.timeout(30):
+        await reflector.synced.wait()
     yield reflector
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -334,7 +335,8 @@ async def test_events_and_their_series(plane: ControlPlane, namespace: str) -> N
             )
         scheduled = {"type": "Normal", "reason": "Scheduled", "action": "Binding", "note": "Successfully assigned"}
         recorder.record(Record(pod=ref, reporting_controller="stowplan", **scheduled))
-        await asyncio.wait_for(recorder.drain(), 30)
+        async with asyncio.timeout(30):
+            await recorder.drain()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert problems == []

@@ -63,7 +63,8 @@ async def reflecting(store: Store, resource: Resource = RESOURCES["Node"], **opt
         quick = Backoff(random.Random(1), first=0.005, longest=0.02)
         reflector = Reflector(client, resource, told, on_problem=problems.append, backoff=quick, **options)
         task = asyncio.create_task(reflector.run())
-        await asyncio.wait_for(reflector.synced.wait(), 20)
+        async with asyncio.timeout(20):
+            await reflector.synced.wait()
         yield Running(fake, reflector, told, problems)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

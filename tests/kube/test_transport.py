@@ -76,7 +76,8 @@ async def test_a_place_that_comes_too_late_is_passed_on() -> None:
         pool.give_back(connection)
         waiting.cancel()  # in the same turn of the loop as it got its place
         await asyncio.gather(waiting, return_exceptions=True)
-        pool.give_back(await asyncio.wait_for(pool.take(), 10))
+        async with asyncio.timeout(10):
+            pool.give_back(await pool.take())
         await pool.close()
 
 
@@ -265,6 +266,7 @@ async def test_what_nobody_asked_for_ends_the_connection() -> None:
     assert (await transport.request("GET", "/")).status == 200
     assert len(connections) == 2
     await transport.close()
+    await asyncio.gather(*(writer.wait_closed() for writer in connections), return_exceptions=True)
     server.close()
     await server.wait_closed()
 

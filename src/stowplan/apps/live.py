@@ -113,7 +113,8 @@ class Live:
         full = self._under_way >= self._most_under_way
         wait = LONGEST_REST if deadline is None or full or not self.deciding else min(deadline - now, LONGEST_REST)
         try:
-            await asyncio.wait_for(self._news.wait(), max(wait, 0.0))
+            async with asyncio.timeout(max(wait, 0.0)):
+                await self._news.wait()
         except TimeoutError:
             return
 

@@ -54,7 +54,8 @@ def of(running: Running, loop: asyncio.AbstractEventLoop) -> Pages:
         key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
         future = asyncio.run_coroutine_threadsafe(_latest(running, key), loop)
         try:
-            found = await asyncio.wait_for(asyncio.wrap_future(future), LOOK_WITHIN)
+            async with asyncio.timeout(LOOK_WITHIN):
+                found = await asyncio.wrap_future(future)
         except TimeoutError:
             return _json({"message": "the engine is busy"}, status=503)
         if found is None:

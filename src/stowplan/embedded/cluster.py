@@ -116,7 +116,8 @@ class Embedded:
             due = self.crew.next_deadline()
             wait = None if due is None else max(due - self.clock(), 0.0)
             try:
-                await asyncio.wait_for(self._work.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._work.wait()
             except TimeoutError:
                 continue
             await asyncio.sleep(gather)

@@ -60,7 +60,8 @@ async def run(chosen: Chosen, plugin: Exec, environ: Mapping[str, str]) -> Crede
     """Run the program and read what it printed."""
     process = await _start(plugin, _command(chosen, plugin), _environment(chosen, plugin, environ))
     try:
-        output, errors = await asyncio.wait_for(process.communicate(), ANSWER_WITHIN)
+        async with asyncio.timeout(ANSWER_WITHIN):
+            output, errors = await process.communicate()
     except TimeoutError:
         raise ExecPluginError(f"{plugin.command}: printed no credentials within {ANSWER_WITHIN:g} s") from None
     finally:

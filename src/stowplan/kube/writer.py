@@ -153,7 +153,8 @@ class Writer:
             return Result(action.id, 0, "no extender is configured")
         left = until - asyncio.get_running_loop().time()
         try:
-            return await asyncio.wait_for(self.extenders.ask(action), max(left, 0.0))
+            async with asyncio.timeout(max(left, 0.0)):
+                return await self.extenders.ask(action)
         except TimeoutError:
             return Result(action.id, 0, "no answer in time")
 
