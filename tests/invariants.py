@@ -10,7 +10,6 @@ from stowplan.engine.placing import Step
 from stowplan.engine.unit import Stage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
-from stowplan.objects.pods import Pod
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.builders import a_pod
 from tests.columns.model import asked, contents, differences
@@ -120,7 +119,3 @@ def check_node(world: World, name: str) -> None:
         offered = state.table.allocatable.get(resource)
         there = 0 if offered is None else int(offered[row])
         assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"
-
-
-def pending(world: World) -> list[Pod]:
-    return [pod for pod in world.pods() if not pod.node_name]

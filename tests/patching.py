@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from stowplan.embedded.patching import merge
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -31,17 +32,4 @@ def patched(found: Object, body: Mapping[str, Any]) -> Object | None:
 
 
 def with_patch(found: AnyObject, body: Mapping[str, Any]) -> AnyObject:
-    return kinds.convert(type(found), merged(msgspec.to_builtins(found, enc_hook=str), body))
-
-
-def merged(before: Any, patch: Any) -> Any:
-    """RFC 7396."""
-    if not isinstance(patch, Mapping):
-        return patch
-    after = dict(before) if isinstance(before, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            after.pop(key, None)
-        else:
-            after[key] = merged(after.get(key), value)
-    return after
+    return kinds.convert(type(found), merge(msgspec.to_builtins(found, enc_hook=str), body))

@@ -84,10 +84,6 @@ class World:
             self.submit_later(each)
         self._deliver()
 
-    def open(self, *names: str) -> None:
-        """From now on these nodes may not be over-committed, whatever others did to them before."""
-        self.crowded -= set(names)
-
     def delete(self, *objects: Object) -> None:
         for each in objects:
             found = self.objects.pop((type(each).__name__, each.key), None)

@@ -65,6 +65,12 @@ def test_for_programs_the_form_is_versioned(tmp_path: Path, form: str) -> None:
     assert total == found["scores"]["a"]["total"]
 
 
+def test_reasons_in_brackets_are_printed_as_they_are(tmp_path: Path) -> None:
+    gated = a_pod("web", schedulingGates=[{"name": "quota"}, {"name": "bold"}])
+    answer = explain("web", "--from", dump(tmp_path, *NODES, gated))
+    assert "waiting for scheduling gates: [quota bold]" in " ".join(answer.output.split())
+
+
 def test_kinds_of_no_use_are_passed_over_and_what_is_wrong_is_named(tmp_path: Path) -> None:
     (tmp_path / "others.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", encoding="utf-8")
     dump(tmp_path, *NODES, a_pod("web", cpu="1"))

@@ -7,9 +7,7 @@ of every pod and ends. It needs Python and nothing else; the cluster and its wor
 from __future__ import annotations
 
 import asyncio
-import io
 import os
-import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,9 +22,8 @@ from rich.live import Live as Screen
 
 from stowplan.apps import demo_screen
 from stowplan.apps.logs import Log
-from stowplan.apps.options import Options
-from stowplan.apps.scheduler import Program
-from stowplan.apps.up import create
+from stowplan.apps.scheduler import Program, when_told_to_stop
+from stowplan.apps.up import create, node, scheduling
 from stowplan.embedded.cluster import Embedded
 from stowplan.kube import loops
 from stowplan.objects.pods import Pod
@@ -39,32 +36,29 @@ def run() -> int:
     """0 if every pod was placed or told why not."""
     script = yaml.safe_load(resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8"))
     with asyncio.Runner(loop_factory=loops.new) as runner:
-        return runner.run(play(script, Console(highlight=False)))
+        return runner.run(play(script, Console(highlight=False, markup=False)))
 
 
 async def play(script: Mapping[str, Any], console: Console) -> int:
     cluster = Embedded(seed=1)
-    for node in nodes(script["nodes"]):
-        create(cluster, "v1", "Node", node)
+    for group in script["nodes"]:
+        for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
+            create(cluster, "v1", "Node", of_group(group, f"{group['name']}-{number}", zone))
     await cluster.start()
-    with written(cluster.kubeconfig()) as kubeconfig:
-        options = Options(kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
-        program = Program(options, Log(stream=io.StringIO()), serve_default=True, signals=False)
-        working = asyncio.ensure_future(program.main())
-        try:
-            for workload in script["workloads"]:
-                create(cluster, "apps/v1", "Deployment", deployment(workload))
-            expected = sum(workload["replicas"] for workload in script["workloads"])
-            if console.is_terminal:
-                return await _watch(console, program, kubeconfig, expected)
-            settled = await _settle(program, expected)
-            console.width = max(console.width, 160)
-            demo_screen.summary(console, script, program, told(program))
-            return 0 if settled else 1
-        finally:
-            program.stop()
-            await working
-            await cluster.stop()
+    try:
+        with written(cluster.kubeconfig()) as kubeconfig, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+            async with scheduling(kubeconfig, Log(stream=nowhere)) as (program, _):
+                for workload in script["workloads"]:
+                    create(cluster, "apps/v1", "Deployment", deployment(workload))
+                expected = sum(workload["replicas"] for workload in script["workloads"])
+                if console.is_terminal:
+                    return await _watch(console, program, kubeconfig, expected)
+                settled = await _settle(program, expected)
+                console.width = max(console.width, 160)
+                demo_screen.summary(console, script, program, told(program))
+                return 0 if settled else 1
+    finally:
+        await cluster.stop()
 
 
 @contextmanager
@@ -111,33 +105,24 @@ def told(program: Program) -> list[Pod]:
 
 async def _watch(console: Console, program: Program, kubeconfig: Path, expected: int) -> int:
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    when_told_to_stop(stop.set)
     with Screen(console=console, auto_refresh=False, screen=False) as screen:
         while not stop.is_set():
             screen.update(demo_screen.drawn(program, told(program), kubeconfig, console.height), refresh=True)
             with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), REDRAWN_EVERY)
+                async with asyncio.timeout(REDRAWN_EVERY):
+                    await stop.wait()
     return 0 if is_settled(program, expected) else 1
 
 
 # -- the script's objects
 
 
-def nodes(groups: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    for group in groups:
-        for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
-            name = f"{group['name']}-{number}"
-            offered = {"cpu": group["cpu"], "memory": group["memory"], "pods": "110"}
-            if "gpus" in group:
-                offered["nvidia.com/gpu"] = group["gpus"]
-            taints = [{"key": group["taint"], "effect": "NoSchedule"}] if "taint" in group else []
-            labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
-            yield {
-                "metadata": {"name": name, "labels": labels},
-                "spec": {"taints": taints},
-                "status": {"capacity": offered, "allocatable": offered},
-            }
+def of_group(group: Mapping[str, Any], name: str, zone: str) -> dict[str, Any]:
+    offered = {"cpu": group["cpu"], "memory": group["memory"]}
+    if "gpus" in group:
+        offered["nvidia.com/gpu"] = group["gpus"]
+    return node(name, zone, taints=[group["taint"]] if "taint" in group else [], **offered)
 
 
 def deployment(workload: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def run(
         objects = gathering.from_cluster(wanted, kubeconfig=kubeconfig, context=context)
     decision, state, bound_to = explained(objects, f"{namespace}/{name}", profiles)
     if output == "table":
-        show(Console(highlight=False), decision, state, bound_to)
+        show(Console(highlight=False, markup=False), decision, state, bound_to)
     else:
         document = pages.shown(decision) | {"boundTo": bound_to}
         text = msgspec.json.encode(document) if output == "json" else yaml.safe_dump(msgspec.to_builtins(document))

@@ -11,7 +11,7 @@ from stowplan.apps import wiring
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
 from stowplan.apps.metrics import Metrics
-from stowplan.apps.reload import ConfigFile, Loaded
+from stowplan.apps.reload import Loaded
 from stowplan.framework.profile import Profile
 from stowplan.kube.lease_thread import LeaseThread
 from stowplan.kube.reflector import Reflector
@@ -40,7 +40,6 @@ class Options:
     logging_format: str = "text"
     longest_wait: float = 300.0
     replace: bool = False
-    connections: int = 64
 
 
 @dataclass
@@ -66,15 +65,15 @@ class Running:
         return bool(self.reflectors) and all(each.synced.is_set() for each in self.reflectors.values())
 
 
-def load(options: Options, *, serve_default: bool = False) -> tuple[Loaded, ConfigFile | None]:
-    """The configuration in force at the start; without a file a profile of our own beside kube-scheduler's."""
-    if options.config is not None:
-        file = ConfigFile(options.config)
-        return file.load(), file
+def instead_of_kube_scheduler() -> Loaded:
+    """The default configuration, which serves `default-scheduler`."""
+    return Loaded(*wiring.defaults())
+
+
+def beside_kube_scheduler() -> Loaded:
+    """The same under a name of our own."""
     configuration, profiles = wiring.defaults()
-    if serve_default:
-        return Loaded(configuration, profiles), None
     default = profiles["default-scheduler"]
     own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)
     spec = msgspec.structs.replace(configuration.profiles[0], scheduler_name=OWN_NAME)
-    return Loaded(msgspec.structs.replace(configuration, profiles=(spec,)), {OWN_NAME: own}), None
+    return Loaded(msgspec.structs.replace(configuration, profiles=(spec,)), {OWN_NAME: own})

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -26,12 +25,12 @@ from stowplan.apps import pages
 from stowplan.apps.leading import Leading, somebody_schedules
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
-from stowplan.apps.options import Options, Running, load
-from stowplan.apps.reload import Loaded, follow
+from stowplan.apps.options import Options, Running, beside_kube_scheduler
+from stowplan.apps.reload import ConfigFile, Loaded, follow
 from stowplan.apps.serving import Serving
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
-from stowplan.kube import credentials
+from stowplan.kube import credentials, loops
 from stowplan.kube.client import Client
 from stowplan.kube.events import EventRecorder
 from stowplan.kube.extenders import Extenders
@@ -41,40 +40,38 @@ from stowplan.kube.transport import Transport
 from stowplan.kube.writer import Writer
 from stowplan.objects.errors import ConfigError, StowplanError
 
-EVENT_WRITERS = 8
+CONNECTIONS, EVENT_WRITERS = 64, 8
+HELD_BACK = 20_000  # events; beyond that they are written although pods wait to be bound
 FINISH_WITHIN = 20.0  # seconds for bindings under way when told to stop
 DRAIN_WITHIN = 30.0  # seconds for events
+SYNCED_WITHIN = 30.0  # seconds to list what a changed configuration needs besides
 
 
 class Program:
-    def __init__(
-        self, options: Options, log: Log | None = None, *, serve_default: bool = False, signals: bool = True
-    ) -> None:
-        """`serve_default`: without a configuration serve `default-scheduler`; `signals`: end when told to by one."""
-        self.options, self._signals = options, signals
-        loaded, self._file = load(options, serve_default=serve_default)
+    def __init__(self, options: Options, without_file: Callable[[], Loaded], log: Log | None = None) -> None:
+        """`without_file` is the configuration where the options name none."""
+        self.options = options
+        self._file = None if options.config is None else ConfigFile(options.config)
+        loaded = without_file() if self._file is None else self._file.load()
         self.running = Running(options, loaded, log or Log(options.v, options.logging_format))
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[Any]] = []
+        self._extenders: Extenders | None = None
 
     # -- from beginning to end
 
     async def main(self) -> int:
         """Run until told to stop (0) or until the lease is lost (1)."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT) if self._signals else ():
-            with suppress(NotImplementedError, RuntimeError):
-                loop.add_signal_handler(number, self.stop)
-        client, events = Client(self._transport()), Client(self._transport(EVENT_WRITERS))
+        client, events = Client(self._transport(CONNECTIONS)), Client(self._transport(EVENT_WRITERS))
         serving = Serving(pages.of(self.running, loop), pages.doors(self.options, self._client_of))
         try:
             await self._refuse_to_double(client)
-            serving.start()
+            self._serve(serving)
             await self._work(client, events)
-        except OSError as error:
-            raise ConfigError(f"cannot listen on port {self.options.secure_port}: {error.strerror or error}") from None
         finally:
             serving.stop()
+            await self._end_tasks()
             await client.close()
             await events.close()
         return 1 if self.running.lost else 0
@@ -83,12 +80,18 @@ class Program:
         self.running.stopping = True
         self._stop.set()
 
+    def _serve(self, serving: Serving) -> None:
+        try:
+            serving.start()
+        except OSError as error:
+            raise ConfigError(f"cannot listen on port {self.options.secure_port}: {error.strerror or error}") from None
+
     async def _work(self, client: Client, events: Client) -> None:
         running, log = self.running, self.running.log
         recorder = EventRecorder(events, host=socket.gethostname(), on_problem=log.warning, writers=EVENT_WRITERS)
         live = running.live = self._live(client, recorder)
         self._begin(live.run(), recorder.run(), self._tick())
-        self._reflect(client, self._kinds(running.loaded))
+        self._reflect(client, running.loaded)
         if not await self._unless_stopped(self._all_synced()):
             return
         gc.collect()
@@ -107,15 +110,21 @@ class Program:
             finished = await live.finish(FINISH_WITHIN)
             recorder.resume()
             with suppress(TimeoutError):
-                await asyncio.wait_for(recorder.drain(), DRAIN_WITHIN)
+                async with asyncio.timeout(DRAIN_WITHIN):
+                    await recorder.drain()
             if not finished:
                 log.warning("Some bindings were not answered in time", seconds=FINISH_WITHIN)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._end_tasks()
         if self.running.lease is not None:
             await asyncio.to_thread(self.running.lease.stop)
         log.info("Stopped")
+
+    async def _end_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._extenders is not None:
+            await self._extenders.close()
 
     def _begin(self, *work: Any) -> None:
         for each in work:
@@ -139,23 +148,23 @@ class Program:
 
     # -- parts
 
-    def _transport(self, connections: int = 0) -> Transport:
+    def _access(self, kubeconfig: str = "") -> credentials.Access:
+        """Each event loop needs one of its own."""
+        file = kubeconfig or self.options.kubeconfig or self.running.loaded.configuration.client_connection.kubeconfig
+        return credentials.load(file or None, self.options.context or None)
+
+    def _transport(self, connections: int) -> Transport:
         connection = self.running.loaded.configuration.client_connection
-        file = self.options.kubeconfig or connection.kubeconfig
-        access = credentials.load(file or None, self.options.context or None)
-        qps = connection.qps if connection.qps is not None else 0.0
         return Transport(
-            access,
-            connections=connections or self.options.connections,
-            qps=qps,
+            self._access(),
+            connections=connections,
+            qps=connection.qps or 0.0,
             burst=connection.burst,
-            may_write=lambda: self.running.lease is None or self.running.lease.leading,
-            user_agent="stowplan",
+            may_write=lambda: self.running.leading,
         )
 
     def _client_of(self, kubeconfig: str) -> Client:
-        file = kubeconfig or self.options.kubeconfig or self.running.loaded.configuration.client_connection.kubeconfig
-        return Client(Transport(credentials.load(file or None, self.options.context or None), connections=2))
+        return Client(Transport(self._access(kubeconfig), connections=2))
 
     def _live(self, client: Client, recorder: EventRecorder) -> Live:
         running, configuration = self.running, self.running.loaded.configuration
@@ -168,21 +177,21 @@ class Program:
             max_backoff=configuration.pod_max_backoff_seconds,
             longest_wait=self.options.longest_wait,
         )
-        writer = Writer(
+        self._extenders = self._extenders_of(running.loaded)
+        writer = self._writer = Writer(
             client,
             learn=lambda change, document=b"": running.reflectors["Pod"].learn(change, document),
             recorder=recorder,
-            extenders=Extenders(configuration.extenders, self._document) if configuration.extenders else None,
+            extenders=self._extenders,
             pod=lambda key: running.reflectors["Pod"].known.objects.get(key),
         )
-        self._writer = writer
         return Live(
             engine,
             perform=writer.perform,
             record=recorder.record,
-            busy=lambda is_busy: recorder.pause() if is_busy else recorder.resume(),
+            busy=lambda is_busy: recorder.pause() if is_busy and recorder.waiting < HELD_BACK else recorder.resume(),
             stepped=running.metrics.stepped,
-            problem=lambda text, **fields: running.log.warning(text, **fields),
+            problem=running.log.warning,
         )
 
     def _document(self, kind: str, key: str) -> bytes | None:
@@ -193,19 +202,21 @@ class Program:
             document = msgspec.json.encode(known.objects[key], enc_hook=str)
         return document
 
-    def _kinds(self, loaded: Loaded) -> frozenset[str]:
-        return frozenset().union(*(profile.reads for profile in loaded.profiles.values()))
+    def _extenders_of(self, loaded: Loaded) -> Extenders | None:
+        configured = loaded.configuration.extenders
+        return Extenders(configured, self._document) if configured else None
 
-    def _reflect(self, client: Client, kinds: Iterable[str]) -> None:
+    def _reflect(self, client: Client, loaded: Loaded) -> None:
         """One reflector for each kind that somebody reads; those that run already go on."""
         self._wire = client
         assert self.running.live is not None
-        extenders = self.running.loaded.configuration.extenders
+        kinds = frozenset[str]().union(*(profile.reads for profile in loaded.profiles.values()))
+        for unknown in sorted(kinds - RESOURCES.keys()):
+            raise ConfigError(f"a plugin reads {unknown}, which nobody knows how to find")
+        extenders = loaded.configuration.extenders
         raw = {"Pod"} if extenders else set()  # extenders want pods whole, and nodes unless they know them
         raw |= {"Node"} if any(not each.node_cache_capable for each in extenders) else set()
-        for kind in sorted(set(kinds) - self.running.reflectors.keys()):
-            if kind not in RESOURCES:
-                raise ConfigError(f"a plugin reads {kind}, which nobody knows how to find")
+        for kind in sorted(kinds - self.running.reflectors.keys()):
             reflector = Reflector(
                 client,
                 RESOURCES[kind],
@@ -243,10 +254,16 @@ class Program:
 
     # -- configuration
 
-    def _adopt(self, new: Loaded) -> None:
+    async def _adopt(self, new: Loaded) -> None:
+        """Once all that its plugins read is there."""
         live, configuration = self.running.live, new.configuration
         assert live is not None
-        self._reflect(self._wire, self._kinds(new))
+        self._reflect(self._wire, new)
+        try:
+            async with asyncio.timeout(SYNCED_WITHIN):
+                await self._all_synced()
+        except TimeoutError:
+            raise ConfigError("what its plugins read cannot be listed", remedy="see the lines above") from None
         profiles = {name: self.running.metrics.timed(profile) for name, profile in new.profiles.items()}
         live.engine.adopt(
             profiles,
@@ -255,9 +272,11 @@ class Program:
             initial_backoff=configuration.pod_initial_backoff_seconds,
             max_backoff=configuration.pod_max_backoff_seconds,
         )
-        if configuration.extenders:
-            self._writer.extenders = Extenders(configuration.extenders, self._document)
+        before, self._extenders = self._extenders, self._extenders_of(new)
+        self._writer.extenders = self._extenders
         self.running.loaded = new
+        if before is not None:
+            await before.close()
         live.take(())
         self.running.log.info("The configuration is in force", profiles=", ".join(new.profiles), digest=new.digest[:12])
 
@@ -282,16 +301,19 @@ class Program:
                 return
 
 
-def run(options: Options, ready: Callable[[Program], None] = lambda _: None) -> int:
-    """Until stopped; the exit code."""
-    from stowplan.kube import loops
-
-    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+def run(options: Options) -> int:
+    """Until a signal says to stop; the exit code."""
 
     async def main() -> int:
-        program = Program(options)
-        ready(program)
+        program = Program(options, beside_kube_scheduler)
+        when_told_to_stop(program.stop)
         return await program.main()
 
     with asyncio.Runner(loop_factory=loops.new) as runner:
         return runner.run(main())
+
+
+def when_told_to_stop(stop: Callable[[], None]) -> None:
+    """By Ctrl-C, or by whoever runs us."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 import click
 
 from stowplan.apps.logs import Log
-from stowplan.apps.options import Options
-from stowplan.apps.scheduler import Program
+from stowplan.apps.options import Options, instead_of_kube_scheduler
+from stowplan.apps.scheduler import Program, when_told_to_stop
 from stowplan.embedded.asked import Asked
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.loading import Loaded
@@ -41,20 +40,22 @@ class Wanted:
 
 
 def run(wanted: Wanted) -> int:
+    async def until_told() -> int:
+        stop = asyncio.Event()
+        when_told_to_stop(stop.set)
+        return await main(wanted, stop)
+
     with asyncio.Runner(loop_factory=loops.new) as runner:
-        return runner.run(main(wanted))
+        return runner.run(until_told())
 
 
-async def main(wanted: Wanted, stop: asyncio.Event | None = None) -> int:
+async def main(wanted: Wanted, stop: asyncio.Event) -> int:
     """Until told to stop; the scheduler ends first."""
-    stop = stop or asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     cluster = Embedded()
     loaded = cluster.load(wanted.files)
-    for node in nodes(wanted):
-        create(cluster, "v1", "Node", node)
+    for number in range(wanted.nodes):
+        zone = f"zone-{chr(ord('a') + number % wanted.zones % 26)}"
+        create(cluster, "v1", "Node", node(f"node-{number}", zone, cpu=wanted.cpu, memory=wanted.memory))
     try:
         await cluster.start(wanted.host, wanted.port, wanted.token or None)
     except OSError as error:
@@ -62,7 +63,11 @@ async def main(wanted: Wanted, stop: asyncio.Event | None = None) -> int:
     try:
         write(wanted.kubeconfig, cluster.kubeconfig())
         tell(wanted, cluster, loaded)
-        await (_scheduled(wanted, stop) if wanted.scheduler else stop.wait())
+        if wanted.scheduler:
+            async with scheduling(wanted.kubeconfig, Log(wanted.v), wanted.config) as (_, working):
+                await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await stop.wait()
     finally:
         await cluster.stop()
         with suppress(OSError):
@@ -70,35 +75,29 @@ async def main(wanted: Wanted, stop: asyncio.Event | None = None) -> int:
     return 0
 
 
-async def _scheduled(wanted: Wanted, stop: asyncio.Event) -> None:
-    """Without a configuration it serves `default-scheduler`: there is no other scheduler in such a cluster."""
-    options = Options(
-        config=wanted.config,
-        kubeconfig=str(wanted.kubeconfig),
-        leader_elect=False,
-        secure_port=0,
-        replace=True,
-        v=wanted.v,
-    )
-    program = Program(options, Log(wanted.v), serve_default=wanted.config is None, signals=False)
+@asynccontextmanager
+async def scheduling(
+    kubeconfig: Path, log: Log, config: Path | None = None
+) -> AsyncIterator[tuple[Program, asyncio.Future[int]]]:
+    """The scheduler of such a cluster, at work; it is the only one there, so it serves `default-scheduler`."""
+    options = Options(config=config, kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
+    program = Program(options, instead_of_kube_scheduler, log)
     working = asyncio.ensure_future(program.main())
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
-    program.stop()
-    stopped.cancel()
-    await working
+    try:
+        yield program, working
+    finally:
+        program.stop()
+        await working
 
 
-def nodes(wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Nodes of one size, spread over zones; none if files brought their own."""
-    offered = {"cpu": wanted.cpu, "memory": wanted.memory, "pods": "110"}
-    for number in range(wanted.nodes):
-        name = f"node-{number}"
-        labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-        labels["topology.kubernetes.io/zone"] = (
-            f"zone-{'abcdefghijklmnopqrstuvwxyz'[number % max(wanted.zones, 1) % 26]}"
-        )
-        yield {"metadata": {"name": name, "labels": labels}, "status": {"capacity": offered, "allocatable": offered}}
+def node(name: str, zone: str, *, taints: Sequence[str] = (), **offered: str) -> dict[str, Any]:
+    room = {"pods": "110", **offered}
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    return {
+        "metadata": {"name": name, "labels": labels | {"topology.kubernetes.io/zone": zone}},
+        "spec": {"taints": [{"key": key, "effect": "NoSchedule"} for key in taints]},
+        "status": {"capacity": room, "allocatable": room},
+    }
 
 
 def create(cluster: Embedded, version: str, kind: str, document: dict[str, Any]) -> None:

@@ -21,14 +21,22 @@ def registry(folder: Path | None = None) -> Registry:
 
 def read_configuration(file: Path) -> tuple[Configuration, dict[str, Profile]]:
     """A configuration file and its profiles, by scheduler name."""
+    return read_by(registry(file.parent), file, read_text(file))
+
+
+def read_text(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", file=str(file)) from None
     except UnicodeDecodeError:
         raise ConfigError("is not UTF-8 text", file=str(file)) from None
+
+
+def read_by(plugins: Registry, file: Path, text: str) -> tuple[Configuration, dict[str, Profile]]:
+    """What a file says, with these plugins; whatever is wrong, the error names the file."""
     try:
-        return configured(text, folder=file.parent, file=str(file))
+        return _configured(text, plugins, str(file))
     except ConfigError as error:
         raise error.located(str(file)) from None
 
@@ -36,7 +44,12 @@ def read_configuration(file: Path) -> tuple[Configuration, dict[str, Profile]]:
 def configured(
     document: str | bytes | Mapping[str, Any], *, folder: Path | None = None, file: str = ""
 ) -> tuple[Configuration, dict[str, Profile]]:
-    plugins = registry(folder)
+    return _configured(document, registry(folder), file)
+
+
+def _configured(
+    document: str | bytes | Mapping[str, Any], plugins: Registry, file: str
+) -> tuple[Configuration, dict[str, Profile]]:
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
     return configuration, build_all(configuration, plugins)
 

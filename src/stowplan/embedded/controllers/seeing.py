@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from stowplan.embedded.moments import seconds, stamp
@@ -104,7 +103,3 @@ def share(value: int | str, of: int, *, up: bool) -> int:
         return value
     percent = int(value.rstrip("%"))
     return -(-of * percent // 100) if up else of * percent // 100
-
-
-def unfinished(documents: list[Document]) -> Iterator[Document]:
-    return (each for each in documents if not leaving(each))
