@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -13,7 +14,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from stowplan.engine import gang
 from stowplan.engine.placing import assumed
 from stowplan.engine.unit import Unit
-from stowplan.framework.search import Search
 from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
@@ -39,7 +39,8 @@ class Storm(RuleBasedStateMachine):
         named = profiles(postBind=[Gangs()], permit=[Patience()], reserve=[self.ledger])
         self.world = World(nodes=nodes, profiles=named, answer_within=5, graceful=True, extenders=self.extenders)
         self.world.placed = self.groups_are_never_half_committed
-        self.born = self.groups_placed = 0
+        self.born = 0
+        self.groups_placed: set[str] = set()
 
     @initialize(cpus=st.lists(st.sampled_from(["100m", "1", "2"]), min_size=2, max_size=6))
     def some_pods(self, cpus: list[str]) -> None:
@@ -174,7 +175,7 @@ class Storm(RuleBasedStateMachine):
         """A step that gave nodes to members of a group gave them to enough, with those that had one before."""
         state = self.world.scheduler.state
         gangs = {state.pods[uid].pod.labels.get("gang", "") for uid in uids} - {""}
-        self.groups_placed += len(gangs)
+        self.groups_placed |= gangs
         having = Counter(placed.pod.labels.get("gang", "") for placed in state.pods.values())
         for each in gangs:
             assert having[each] >= GANGS[each], f"only {having[each]} of group {each}"
@@ -200,7 +201,7 @@ class Storm(RuleBasedStateMachine):
         gangs = {pod.labels.get("gang", "") for pod in unit.pods.values()} - {""}
         of_them = (pod for pod in self.world.pods() if pod.labels.get("gang", "") in gangs or pod.uid in unit.pods)
         impatient = any("patience" in pod.labels for pod in of_them)
-        outcome = gang.place(unit, scheduler.state, scheduler.profiles[unit.profile], dice, Search(), {})
+        outcome = gang.Placer(scheduler.state, dice).place(unit, scheduler.profiles[unit.profile], {})
         for placing in outcome.placings if outcome.whole else ():
             placing.release()
         assert impatient or not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"
@@ -247,6 +248,18 @@ class StormWithExtender(Storm):
     def nobody_starves(self, unit: Unit) -> None:
         if "default/p1" not in [pod.key for pod in unit.pods.values()]:
             super().nobody_starves(unit)
+
+
+@pytest.mark.parametrize("kind", [Storm, StormWithExtender])
+@pytest.mark.parametrize("name", GANGS)
+def test_a_storm_can_place_a_group(kind: type[Storm], name: str) -> None:
+    """Else its invariant about groups would hold for want of groups."""
+    storm = kind()
+    storm.node("c", 4, taint=False)
+    storm.whole_gang(name, "100m", 0, "")
+    storm.steps()
+    storm.holds()
+    assert storm.groups_placed == {name}
 
 
 TestStorm = Storm.TestCase

@@ -189,8 +189,7 @@ class Admission:
                 continue
             if happening.resource == ASSIGNED:
                 self._ask_its_group(happening, now)
-            for unit in self.queue.happen(happening, now, most_important=most_important, besides=besides):
-                self.queue.enter(unit, now)
+            self.queue.happen(happening, now, most_important=most_important, besides=besides)
 
     def happened_to(self, uid: str, happening: Happening, now: float) -> None:
         """Something that concerns this pod alone."""

@@ -68,14 +68,18 @@ class Awaiting:
 
     def ask(self, placing: Placing, now: float) -> Iterator[Any]:
         """Is all there that the placing's pre-binding asked for? Then it goes on; else it waits, or is given up."""
+        awaiting = placing.awaiting
+        if not awaiting:
+            yield from self._go_on(placing, now)
+            return
         try:
-            answers = [(bound, placing.pre_bound(bound)) for bound in placing.profile.awaiting]
+            answers = [(bound, placing.pre_bound(bound)) for bound in awaiting]
         except PluginError as error:
             yield from self._give_up(placing, str(error), now)
             return
         wait = self._waits.get(placing.uid)
         if wait is None and all(answer is True for _, answer in answers):
-            yield from self._go_on(placing, now)  # most pods wait for nothing
+            yield from self._go_on(placing, now)
             return
         wait = self._waits.setdefault(placing.uid, Wait(placing))
         refused, until = self._weighed(wait, answers, now)

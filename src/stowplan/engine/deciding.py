@@ -19,13 +19,12 @@ from stowplan.engine.binding import Binding
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import assumed
+from stowplan.engine.placing import Placing, assumed
 from stowplan.engine.reports import Preempted, Report
 from stowplan.engine.trails import Trails
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Profile
-from stowplan.framework.search import Search
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import PENDING, Decision, Verdict
 from stowplan.objects.actions import Ask, Nominate, Record
@@ -51,7 +50,7 @@ class Attempt:
 
     def consult(self, extenders: Sequence[Extender]) -> dict[str, Consultation]:
         """What is known of each of its pods, those that joined since the first try included."""
-        for uid, pod in self.unit.pods.items() if extenders else ():
+        for uid, pod in self.unit.pods.items():
             self.consultations.setdefault(uid, Consultation(extenders, pod))
         return self.consultations
 
@@ -71,9 +70,9 @@ class Deciding:
     ) -> None:
         self.trails = Trails()
         self.asking: dict[Hashable, Attempt] = {}
-        self._profiles, self._state, self._generator = profiles, state, generator
+        self._profiles, self._state, self._placer = profiles, state, gang.Placer(state, generator)
         self._admission, self._binding, self._failing, self._outbox = admission, binding, failing, outbox
-        self._search, self._report, self.extenders = Search(), report, extenders
+        self._report, self.extenders = report, extenders
         self._resumed: list[Attempt] = []
         self._told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
 
@@ -116,13 +115,14 @@ class Deciding:
         if unit.broken:
             yield from self._broken(unit, now)
             return
-        self._admission.measure(unit)
+        if unit.group:
+            self._admission.measure(unit)
         if len(unit.pods) < unit.needed:  # some left while it was asked about, or pods they counted on did
             self._admission.queue.done(unit)
             self._admission.queue.enter(unit, now)
             return
-        said = attempt.consult(self.extenders)
-        outcome = gang.place(unit, self._state, self._profiles[unit.profile], self._generator, self._search, said)
+        said = attempt.consult(self.extenders) if self.extenders else attempt.consultations
+        outcome = self._placer.place(unit, self._profiles[unit.profile], said)
         if outcome.asking:
             yield from self._ask(attempt, outcome, now)
             return
@@ -163,19 +163,11 @@ class Deciding:
     # -- a node for everybody
 
     def _permit(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
-        """All is reserved, may they go on? If one is refused everything is given back, the last first."""
-        for at, placing in enumerate(outcome.placings):
-            refused: Verdict | str | None
-            try:
-                refused = placing.ask_permits()
-            except PluginError as error:
-                placing.release()
-                refused = str(error)
-            if refused is not None:
-                for other in reversed(outcome.placings[:at] + outcome.placings[at + 1 :]):
-                    other.release()
-                yield from self._refused(unit, refused, now)
-                return
+        """All is reserved, may they go on?"""
+        refused = self._not_permitted(outcome.placings) if self._profiles[unit.profile].at("permit") else None
+        if refused is not None:
+            yield from self._refused(unit, refused, now)
+            return
         for placing in outcome.placings:
             del unit.pods[placing.uid]
             self._admission.unit_of.pop(placing.uid, None)
@@ -185,6 +177,21 @@ class Deciding:
         else:
             self._admission.queue.forget(unit)
         yield from self._binding.start(outcome.placings, now)
+
+    def _not_permitted(self, placings: list[Placing]) -> Verdict | str | None:
+        """Why not; if one is refused everything is given back, the last first."""
+        for at, placing in enumerate(placings):
+            refused: Verdict | str | None
+            try:
+                refused = placing.ask_permits()
+            except PluginError as error:
+                placing.release()
+                refused = str(error)
+            if refused is not None:
+                for other in reversed(placings[:at] + placings[at + 1 :]):
+                    other.release()
+                return refused
+        return None
 
     def _refused(self, unit: Unit, refused: Verdict | str, now: float) -> Iterator[Any]:
         if isinstance(refused, str):

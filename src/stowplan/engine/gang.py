@@ -20,13 +20,15 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.search import Search
 from stowplan.framework.verdict import Decision, Verdict
 from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """Who got a node, and who did not; `whole` says whether those who did are enough.
 
     `refused`: why one that got a node was refused what goes with it, by which plugin or because of what error.
+    `asking`: all this is provisional, because extenders must be asked first.
     """
 
     placings: list[Placing] = field(default_factory=list)
@@ -34,50 +36,57 @@ class Outcome:
     failed: list[Decision] = field(default_factory=list)
     refused: Verdict | str | None = None
     whole: bool = False
-
-    @property
-    def asking(self) -> bool:
-        """Is all this provisional, because extenders must be asked first?"""
-        return any(decision.asks for decision in self.decisions)
+    asking: bool = False
 
 
-def place(
-    unit: Unit,
-    state: ClusterState,
-    profile: Profile,
-    generator: np.random.Generator,
-    search: Search,
-    consultations: Mapping[str, Consultation],
-) -> Outcome:
-    """Find nodes for a unit's pods. If they are enough, all is reserved; if not, nothing is left of the attempt."""
-    if len(unit.pods) == 1:
-        return _place_one(unit, state, profile, generator, search, consultations)
-    members = sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid))
-    outcome, can_fail = Outcome(), len(members) - unit.needed
-    with state.trial() as trial:
-        for pod in members:
-            said = consultations.get(pod.uid)
-            decision = schedule_one(
-                pod, state, profile, generator, gate=False, make_room=False, search=search, consultation=said
-            )
-            outcome.decisions.append(decision)
-            if decision.node is None:
-                outcome.failed.append(decision)
-                if len(outcome.failed) > can_fail:
+class Placer:
+    """Finds nodes for the pods of one unit after the other."""
+
+    def __init__(self, state: ClusterState, generator: np.random.Generator) -> None:
+        self._state, self._generator, self._search = state, generator, Search()
+
+    def place(self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation]) -> Outcome:
+        """Find nodes for a unit's pods. If they are enough, all is reserved; if not, nothing is left of the attempt."""
+        outcome = Outcome()
+        if len(unit.pods) == 1:  # one pod alone is decided and then placed: nothing to undo, so no journal is kept
+            (pod,) = unit.pods.values()
+            # Nobody is evicted for a part of a group.
+            self._try(pod, unit, profile, consultations, outcome, provisionally=False, make_room=not unit.group)
+            outcome.whole = bool(outcome.placings)
+            return outcome
+        can_fail = len(unit.pods) - unit.needed
+        with self._state.trial() as trial:
+            for pod in sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid)):
+                self._try(pod, unit, profile, consultations, outcome, provisionally=True, make_room=False)
+                if outcome.refused is not None or len(outcome.failed) > can_fail:
                     break
+            enough = len(outcome.failed) <= can_fail and bool(outcome.placings)
+            outcome.whole = enough and outcome.refused is None and not outcome.asking
+            if outcome.whole:
+                trial.keep()
             else:
-                placing = Placing(pod, decision.node, unit, profile, state)
-                outcome.refused = placing.take_room()
-                if outcome.refused is not None:
-                    break
+                _release(outcome)
+        return outcome
+
+    def _try(
+        self, pod: Pod, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation], outcome: Outcome,
+        *, provisionally: bool, make_room: bool,
+    ) -> None:  # fmt: skip
+        """Decide about one pod, and reserve; if extenders must be asked first, only where that can be undone."""
+        decision = schedule_one(
+            pod, self._state, profile, self._generator,
+            gate=False, make_room=make_room, search=self._search, consultation=consultations.get(pod.uid),
+        )  # fmt: skip
+        outcome.decisions.append(decision)
+        outcome.asking = outcome.asking or bool(decision.asks)
+        if decision.node is None:
+            outcome.failed.append(decision)
+        elif provisionally or not decision.asks:
+            idle = decision.skipped & profile.done_by_skipping
+            placing = Placing(pod, decision.node, unit, profile, self._state, idle)
+            outcome.refused = placing.take_room()
+            if outcome.refused is None:
                 outcome.placings.append(placing)
-        enough = len(outcome.failed) <= can_fail and bool(outcome.placings)
-        outcome.whole = enough and outcome.refused is None and not outcome.asking
-        if outcome.whole:
-            trial.keep()
-        else:
-            _release(outcome)
-    return outcome
 
 
 def _release(outcome: Outcome) -> None:
@@ -87,38 +96,6 @@ def _release(outcome: Outcome) -> None:
             placing.release()
         except PluginError:
             continue
-
-
-def _place_one(
-    unit: Unit,
-    state: ClusterState,
-    profile: Profile,
-    generator: np.random.Generator,
-    search: Search,
-    consultations: Mapping[str, Consultation],
-) -> Outcome:
-    """One pod alone is decided and then placed: there is nothing to undo, so no journal is kept."""
-    ((uid, pod),) = unit.pods.items()
-    decision = schedule_one(
-        pod,
-        state,
-        profile,
-        generator,
-        gate=False,
-        make_room=not unit.group,  # nobody is evicted for a part of a group
-        search=search,
-        consultation=consultations.get(uid),
-    )
-    outcome = Outcome(decisions=[decision])
-    if decision.node is None:
-        outcome.failed.append(decision)
-    elif not decision.asks:
-        placing = Placing(pod, decision.node, unit, profile, state)
-        outcome.refused = placing.take_room()
-        if outcome.refused is None:
-            outcome.placings.append(placing)
-            outcome.whole = True
-    return outcome
 
 
 def blocked(unit: Unit, outcome: Outcome, decision: Decision) -> str:

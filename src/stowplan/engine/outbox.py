@@ -59,6 +59,10 @@ class Outbox:
         then = self._then.pop(result.id, None)
         return iter(()) if then is None else then(result, now)
 
+    def due(self, now: float) -> bool:
+        """Is there something that was due by now?"""
+        return bool(self._due) and self._due[0][0] <= now
+
     def expire(self, now: float) -> Iterator[Any]:
         """Settle what was due by now."""
         while (at := self.next_deadline()) is not None and at <= now:

@@ -6,7 +6,7 @@ Each step is one call of the profile's plugins. Whatever goes wrong, `release` g
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from enum import Enum
 from typing import Any
@@ -77,12 +77,16 @@ class Placing:
     """One pod, the node it was given, and how far it has come."""
 
     __slots__ = (
-        "announced", "awaited", "node_name", "party", "permits", "pod", "profile", "seen_bound", "state",
+        "announced", "awaited", "idle", "node_name", "party", "permits", "pod", "profile", "seen_bound", "state",
         "step", "uid", "unit", "waits_since",
     )  # fmt: skip
 
-    def __init__(self, pod: Pod, node_name: str, unit: Unit, profile: Profile, state: ClusterState) -> None:
+    def __init__(
+        self, pod: Pod, node_name: str, unit: Unit, profile: Profile, state: ClusterState, idle: Set[str] = frozenset()
+    ) -> None:
+        """`idle`: plugins that have nothing to do for this pod."""
         self.pod, self.node_name, self.unit, self.profile, self.state = pod, node_name, unit, profile, state
+        self.idle = idle
         self.step = Step.RESERVED
         self.uid = pod.uid
         self.permits: dict[str, float] = {}  # plugins that make it wait, and how long at the most
@@ -113,8 +117,8 @@ class Placing:
 
     def reserve(self) -> Verdict | None:
         """Let plugins take whatever goes with the node; all of it is given back if one of them refuses."""
-        for bound in self.profile.at("reserve"):
-            if not hasattr(bound.plugin, "reserve"):
+        for bound in self.profile.reserving:
+            if bound.name in self.idle:
                 continue
             refused = expect(bound, "reserve", Refuse, ask(bound, "reserve", self.pod, self.node_name, self.state))
             if refused is not None:
@@ -145,13 +149,18 @@ class Placing:
 
     def pre_bind(self) -> Iterator[tuple[str, Any]]:
         """Actions that must succeed first, each with the plugin that wants it done."""
-        for bound in self.profile.at("preBind"):
-            if not hasattr(bound.plugin, "pre_bind"):
+        for bound in self.profile.pre_binding:
+            if bound.name in self.idle:
                 continue
             for action in ask_list(bound, "pre_bind", AnyAction, self.pod, self.node_name, Cluster(self.state)):
                 if isinstance(action, Patch):
                     self.state.assumed.written(action.kind, action.key, self.uid)
                 yield bound.name, action
+
+    @property
+    def awaiting(self) -> list[Bound]:
+        """The plugins that may make it wait for what their actions began."""
+        return [bound for bound in self.profile.awaiting if bound.name not in self.idle]
 
     def pre_bound(self, bound: Bound) -> bool | NotYet | Refuse:
         """Is there what one of the plugins asked for?"""

@@ -96,7 +96,8 @@ class Queue:
 
     def pop(self, now: float) -> Unit | None:
         """The next unit to try. With nothing active, one that is only backing off after a rejection is taken early."""
-        self._release(now)
+        if self._backoff or self._errors or self._oldest:
+            self._release(now)
         unit = _valid(self._active) or _valid(self._backoff)
         if unit is None:
             return None
@@ -149,25 +150,23 @@ class Queue:
 
     def happen(
         self, happening: Happening, now: float, *, most_important: int | None = None, besides: Unit | None = None
-    ) -> list[Unit]:
-        """Wake the units that this may help; the answer lists gated ones, whose gate must be asked again.
+    ) -> None:
+        """Wake the units that this may help.
 
         It is nothing to units of a higher priority than `most_important`, and to the unit `besides`.
         """
         self.flights.note(happening)
-        gated: list[Unit] = []
         for unit in self._candidates(happening):
-            if unit is besides or (most_important is not None and unit.lead.priority > most_important):
-                continue
-            if unit.stage is Stage.GATED and any(self._helped(unit, plugin, happening) for plugin in unit.rejectors):
-                gated.append(unit)
-            elif unit.stage is Stage.UNSCHEDULABLE:
-                self._look(unit, happening, now)
-        return gated
+            if unit is not besides and (most_important is None or unit.lead.priority <= most_important):
+                self._consider(unit, happening, now)
 
     def happen_to(self, unit: Unit, happening: Happening, now: float) -> None:
         """Something that is nobody else's business."""
         self.flights.note(happening, unit)
+        self._consider(unit, happening, now)
+
+    def _consider(self, unit: Unit, happening: Happening, now: float) -> None:
+        """A gated unit may pass its gate now, an unschedulable one may have a place."""
         if unit.stage is Stage.GATED and any(self._helped(unit, plugin, happening) for plugin in unit.rejectors):
             self.enter(unit, now)
         elif unit.stage is Stage.UNSCHEDULABLE:

@@ -130,8 +130,10 @@ class Scheduler:
         return self._outbox.numbered(self._step(now), now)
 
     def _step(self, now: float) -> Iterator[Any]:
-        yield from self._binding.awaiting.ask_again(now)
-        yield from self._outbox.expire(now)
+        if self._binding.awaiting.ready:
+            yield from self._binding.awaiting.ask_again(now)
+        if self._outbox.due(now):
+            yield from self._outbox.expire(now)
         attempt = self.deciding.next(now)
         if attempt is not None:
             yield from self.deciding.try_out(attempt, now)

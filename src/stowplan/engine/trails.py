@@ -1,7 +1,7 @@
 """The last decisions with their trails, in a ring bounded in bytes. What comes in throws out what is oldest.
 
-Few trails are ever read, so they are kept small: verdicts as short numbers, scores as bytes, and what follows from
-those (who was feasible, the totals) not at all. They are spread out again when somebody looks.
+Few trails are ever read, so they are kept small: verdicts as short numbers, scores as the bytes they are, and what
+follows from those (who was feasible, the totals) not at all. They are spread out again when somebody looks.
 """
 
 from __future__ import annotations
@@ -69,11 +69,9 @@ class Packed:
             trail.verdict_of = trail.verdict_of.astype(np.int8)
         trail.feasible = trail.totals = NOTHING
         self.nbytes = PER_DECISION + trail.verdict_of.nbytes
-        for name, (weight, score) in trail.scores.items():
-            if not isinstance(score, int):
-                packed = small(name, score)
-                trail.scores[name] = (weight, packed)
-                self.nbytes += packed.nbytes
+        for _, score in trail.scores.values():
+            if score.__class__ is not int:
+                self.nbytes += score.nbytes
         self._decision = decision
 
     def unpacked(self) -> Decision:
@@ -90,11 +88,6 @@ class Packed:
         return replace(
             self._decision, trail=Trail(packed.names, verdict_of, packed.verdicts, feasible, scores, totals)
         )  # fmt: skip
-
-
-def small(name: str, score: Any) -> Any:
-    """A plugin's scores are 0..100. An extender's, known by its address, may be any numbers."""
-    return score if isinstance(score, int) or "/" in name else score.astype(np.uint8, copy=False)
 
 
 def wide(score: Any) -> Any:

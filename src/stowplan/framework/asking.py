@@ -84,4 +84,4 @@ def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | int | None:
     if len(score) and int(score.view(np.uint64).max()) > MAX_SCORE:  # below 0 is far above 100 without a sign
         wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
         raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
-    return score if score.base is None else score.copy()  # a column itself would change under the trail's feet
+    return score.astype(np.uint8)  # a copy, since a column itself would change under the trail's feet

@@ -118,7 +118,7 @@ class Evaluation:
     def decide(self, decision: Decision, generator: np.random.Generator | None, *, make_room: bool = True) -> None:
         self.narrow()
         decision.refused, decision.narrowed = self.narrowed.refused, self.narrowed.names
-        decision.narrowed_by = tuple(self.narrowed.by)
+        decision.narrowed_by, decision.skipped = tuple(self.narrowed.by), self.narrowed.skipped
         if decision.refused is None:
             if not self.sift_nominated():
                 self.sift()

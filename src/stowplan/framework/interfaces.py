@@ -12,6 +12,7 @@ Class attributes that a plugin may have, all optional:
                       nodes at once
     filters_by_row    its filter's answer for a node depends on the pod's shape and that row alone, so it may be kept
     scores_by_row     the same for its score
+    skip_is_final     where its pre_filter answers SKIP, its reserve, pre_bind and pre_bound have nothing to do either
     awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
     reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
 """

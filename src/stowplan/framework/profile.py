@@ -51,9 +51,24 @@ class Profile:
         return frozenset(("Pod", "Node")).union(*(getattr(bound.plugin, "reads", ()) for bound in self.all))
 
     @cached_property
+    def reserving(self) -> tuple[Bound, ...]:
+        """The reserve plugins that take something, and do not only give back."""
+        return tuple(bound for bound in self.at("reserve") if hasattr(bound.plugin, "reserve"))
+
+    @cached_property
+    def pre_binding(self) -> tuple[Bound, ...]:
+        """The pre-bind plugins that want something done, and do not only wait."""
+        return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bind"))
+
+    @cached_property
     def awaiting(self) -> tuple[Bound, ...]:
         """The pre-bind plugins that may make a pod wait for what their actions began."""
         return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bound"))
+
+    @cached_property
+    def done_by_skipping(self) -> frozenset[str]:
+        """The plugins that have nothing more to do for a pod once their pre-filter says so."""
+        return frozenset(bound.name for bound in self.all if getattr(bound.plugin, "skip_is_final", False))
 
     @cached_property
     def activators(self) -> tuple[Bound, ...]:

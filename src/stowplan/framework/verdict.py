@@ -200,6 +200,7 @@ class Decision:
     refused: Verdict | None = None
     narrowed: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
+    skipped: frozenset[str] | set[str] = frozenset()
     post_filter: PostFilterResult | None = None
     error: str = ""
     asks: tuple[Ask, ...] = ()

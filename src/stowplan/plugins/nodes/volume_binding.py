@@ -62,6 +62,7 @@ class VolumeBinding:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity")
     configurable_at = ("preScore",)
     local = "node"
+    skip_is_final = True
     pre_bind_late = "binding volumes: context deadline exceeded"
 
     def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:
