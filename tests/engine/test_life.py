@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.engine.unit import Stage
+from stowplan.framework.verdict import SKIP, Skip
 from stowplan.objects.actions import Action, Bind, Evict, SetCondition
 from stowplan.objects.changes import Result
 from tests.builders import a_node, a_pod
@@ -107,3 +108,35 @@ def test_every_point_in_order() -> None:
     assert world.bindings == {"web": "a"}
     methods = ("reserve", "permit", "pre_bind", "post_bind")
     assert log == [f"{name} {method}" for method in methods for name in ("one", "two")]
+
+
+class Skipping:
+    """Has nothing to do for any pod, and says so."""
+
+    def __init__(self, log: list[str], *, final: bool) -> None:
+        self._log, self.skip_is_final = log, final
+
+    def pre_filter(self, *_: Any) -> Skip:
+        return SKIP
+
+    def reserve(self, *_: Any) -> None:
+        self._log.append("reserve")
+
+    def pre_bind(self, *_: Any) -> tuple[()]:
+        self._log.append("pre_bind")
+        return ()
+
+    def pre_bound(self, *_: Any) -> bool:
+        self._log.append("pre_bound")
+        return True
+
+
+@pytest.mark.parametrize(("final", "asked"), [(True, []), (False, ["reserve", "pre_bind", "pre_bound"])])
+def test_who_skips_for_good_is_asked_no_more(final: bool, asked: list[str]) -> None:
+    log: list[str] = []
+    skipping = [Skipping(log, final=final)]
+    world = World(nodes=["a"], profiles=profiles(preFilter=skipping, reserve=skipping, preBind=skipping))
+    world.submit(a_pod("web", cpu=1))
+    world.run()
+    assert world.bindings == {"web": "a"}
+    assert log == asked
