@@ -12,7 +12,7 @@ from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Ask, Bind, Patch
 from stowplan.objects.changes import Result
 from tests.builders import a_node, a_pod, a_profile
-from tests.engine import test_edges as edges
+from tests.engine import edges
 from tests.world import World
 
 OTHERS = [edges.gated, edges.active, edges.unschedulable, edges.in_backoff, edges.asking, edges.waiting]

@@ -9,8 +9,8 @@ from stowplan.engine.unit import Stage
 from stowplan.objects.actions import Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
 from tests.builders import a_node, a_pod
+from tests.engine.edges import UID, no_answer, of, refused
 from tests.engine.policies import Patience, profiles
-from tests.engine.test_edges import UID, no_answer, of, refused
 from tests.world import World
 
 

@@ -17,7 +17,7 @@ from stowplan.objects.workloads import PriorityClass
 from tests.builders import REQUIRED, a_budget, a_node, a_pod, from_yaml
 from tests.engine.policies import profiles
 from tests.engine.situations.hands import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
-from tests.plugins.nodes.test_volumes import claim, mount, volume
+from tests.plugins.nodes.volumes import claim, mount, volume
 from tests.world import World
 
 SMALL: dict[str, Any] = {"cpu": "100m", "memory": 100}
