@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowplan.columns.tally import Tally
+from stowplan.columns.tally import MOST_COLUMNS, Tally
 
 few = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 3)), max_size=30)
 many = st.integers(64, 200).map(lambda size: [(row, 1 + row % 3) for row in range(size)])
@@ -58,3 +58,39 @@ def test_a_tally_that_is_older_than_the_last_rows_counts_none_there(rows: int) -
         tally.add(row, 1, 128)
     assert tally.on(np.array([0, 300]), 512).tolist() == [1, 0]
     assert tally.count(300) == 0
+
+
+class Column:
+    """Codes of eight rows."""
+
+    def __init__(self) -> None:
+        self.codes, self.version = np.zeros(8, np.int64), 0
+
+    def put(self, row: int, code: int) -> None:
+        self.codes[row] = code
+        self.version += 1
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["count", "label", "ask"]), st.integers(0, 7), st.integers(0, 3)), max_size=60)
+)
+def test_sums_per_code_follow_every_change(changes: list[tuple[str, int, int]]) -> None:
+    tally, columns = Tally(), [Column(), Column()]
+    for what, row, number in changes:
+        if what == "count":
+            tally.add(row, number - 1, 8)
+        elif what == "label":
+            columns[row % 2].put(row, number)
+        else:
+            asked = tally.by_column(columns[row % 2], 4)
+            assert asked.tolist() == tally.by_code(columns[row % 2].codes, 4).tolist()
+            asked[:] = 99  # an answer is the asker's own
+    for column in columns:
+        assert tally.by_column(column, 4).tolist() == tally.by_code(column.codes, 4).tolist()
+
+
+def test_sums_of_many_columns_are_not_kept_for_ever() -> None:
+    tally = Tally()
+    for _ in range(50):
+        tally.by_column(Column(), 4)
+    assert len(tally._sums or ()) <= MOST_COLUMNS + 1

@@ -29,9 +29,10 @@ _NO_NODE = Node()
 class LabelColumn:
     """One label key: the code of each row's value, `ABSENT` where the label is not there."""
 
-    __slots__ = ("codes", "labelled", "values")
+    __slots__ = ("codes", "labelled", "values", "version")
 
     def __init__(self, capacity: int) -> None:
+        self.version = 0  # grows with every change
         self.codes: Codes = np.zeros(capacity, np.int64)
         self.values: Vocabulary[str | None] = Vocabulary(None)
         self.labelled = 0  # rows that have the label
@@ -43,6 +44,7 @@ class LabelColumn:
 
     def put(self, row: int, value: str | None) -> None:
         old = int(self.codes[row])
+        self.version += 1
         self.codes[row] = ABSENT if value is None else self.values.hold(value)
         self.labelled += (value is not None) - (old != ABSENT)
         if old != ABSENT:

@@ -6,22 +6,36 @@ still one array operation. Changing one row costs the same either way.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from stowplan.columns.arrays import Codes, Ints, Rows
 
+MOST_COLUMNS = 8  # whose sums a tally keeps
+
+
+class Coded(Protocol):
+    """A column that has a code for every row, and a version that grows with every change of them."""
+
+    codes: Codes
+    version: int
+
 
 class Tally:
-    __slots__ = ("_array", "_rows", "_total")
+    __slots__ = ("_array", "_rows", "_sums", "_total")
 
     def __init__(self) -> None:
         self._total = 0
+        self._sums: dict[Coded, tuple[int, Ints]] | None = None  # per code of a column, as of a version of it
         self._rows: dict[int, int] = {}
         self._array: Ints | None = None
 
     def add(self, row: int, amount: int, capacity: int) -> None:
         """Change one row; `capacity` is how many rows there may be."""
         self._total += amount
+        if self._sums is not None:
+            self._add_up(row, amount)
         if self._array is not None:
             if row >= len(self._array):
                 self._array = np.concatenate([self._array, np.zeros(capacity - len(self._array), np.int64)])
@@ -34,6 +48,11 @@ class Tally:
                 self._spread_out(capacity)
         else:
             self._rows.pop(row, None)
+
+    def _add_up(self, row: int, amount: int) -> None:
+        for column, (version, sums) in list((self._sums or {}).items()):
+            if version == column.version:
+                sums[column.codes[row]] += amount
 
     def _spread_out(self, capacity: int) -> None:
         self._array = np.zeros(capacity, np.int64)
@@ -77,6 +96,16 @@ class Tally:
                 dense[list(self._rows)] = list(self._rows.values())
             array = dense
         return array[rows]
+
+    def by_column(self, column: Coded, size: int) -> Ints:
+        """The counts summed up per code of a column; from then on the sums follow each change of a row."""
+        if self._sums is None or len(self._sums) > MOST_COLUMNS:
+            self._sums = {}
+        version, sums = self._sums.get(column, (-1, None))
+        if sums is None or version != column.version or len(sums) != size:
+            sums = self.by_code(column.codes, size)
+            self._sums[column] = (column.version, sums)
+        return sums.copy()
 
     def by_code(self, codes: Codes, size: int, among: Ints | None = None, *, distinct: bool = False) -> Ints:
         """The counts summed up per code (the value of a topology key, say).

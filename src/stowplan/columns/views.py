@@ -268,7 +268,10 @@ class Cluster:
         if unlabelled and among is None:  # rows of nodes that are gone have no label either
             among = self.nodes.over_all_rows(np.ones(len(self.nodes), np.bool_))
         distinct = column.distinct and not unlabelled
-        sums = tally.by_code(column.codes, len(column.values), among, distinct=distinct)
+        if among is None and not distinct:
+            sums = tally.by_column(column, len(column.values))
+        else:
+            sums = tally.by_code(column.codes, len(column.values), among, distinct=distinct)
         if not unlabelled:
             sums[ABSENT] = 0
         return sums
