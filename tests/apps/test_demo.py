@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-COMMAND = [sys.executable, "-m", "stowplan.apps.cli", "demo"]
+import msgspec
+
+from stowplan.apps import gathering
+from stowplan.objects.pods import Pod
+
+STOWPLAN = [sys.executable, "-m", "stowplan.apps.cli"]
+COMMAND, EXPLAIN = [*STOWPLAN, "demo"], [*STOWPLAN, "explain", "-A", "-o", "json"]
 
 
 def test_in_a_pipe_it_says_what_became_of_every_pod_and_ends() -> None:
@@ -22,28 +33,69 @@ def test_in_a_pipe_it_says_what_became_of_every_pod_and_ends() -> None:
     assert "Insufficient nvidia.com/gpu" in text
 
 
-def test_on_a_terminal_it_stays_up_until_it_is_told_to_end() -> None:
+@contextmanager
+def on_a_terminal() -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], bytes]]]:
+    """The demo and a way to read what it draws, nothing once it has ended."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160", "LINES": "50"}
     process = subprocess.Popen(COMMAND, stdout=theirs, stderr=theirs, stdin=theirs, env=environment)
     os.close(theirs)
-    killer = threading.Timer(40, process.kill)
+    killer = threading.Timer(60, process.kill)
     killer.start()
-    seen = b""
+
+    def read() -> bytes:
+        try:
+            return os.read(ours, 65536)
+        except OSError:
+            return b""
+
     try:
-        while b"70 of 74 pods placed" not in seen:
-            seen += os.read(ours, 65536)
-        assert b"kubectl --kubeconfig" in seen
-        process.send_signal(signal.SIGINT)
-        while True:
-            try:
-                if not os.read(ours, 65536):
-                    break
-            except OSError:
-                break
-        assert process.wait(20) == 0
+        yield process, read
     finally:
         killer.cancel()
         process.kill()
         process.wait()
         os.close(ours)
+
+
+def wait_for(text: bytes, read: Callable[[], bytes]) -> bytes:
+    seen = b""
+    while text not in seen:
+        new = read()
+        assert new, "it ended"
+        seen += new
+    return seen
+
+
+def test_on_a_terminal_it_stays_up_until_it_is_told_to_end() -> None:
+    with on_a_terminal() as (process, read):
+        assert b"kubectl --kubeconfig" in wait_for(b"70 of 74 pods placed", read)
+        process.send_signal(signal.SIGINT)
+        while read():
+            pass
+        assert process.wait(20) == 0
+
+
+def test_what_is_explained_of_its_pods_is_what_their_conditions_say(tmp_path: Path) -> None:
+    """Asked of the demo's own API, and of a dump of it."""
+    with on_a_terminal() as (_, read):
+        found = re.search(rb"--kubeconfig (\S+)", wait_for(b"70 of 74 pods placed", read))
+        assert found is not None
+        kubeconfig = found[1].decode()
+        drain = threading.Thread(target=lambda: [None for _ in iter(read, b"")], daemon=True)
+        drain.start()  # or it would wait for somebody to look
+        objects, _ = gathering.from_cluster(("Pod", "Node", "PriorityClass"), kubeconfig=kubeconfig)
+        said = {each.key: said_of(each) for each in objects if isinstance(each, Pod) and each.pending}
+        dump = tmp_path / "dump.json"
+        items = [{**msgspec.to_builtins(each, enc_hook=str), "kind": type(each).__name__} for each in objects]
+        dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+        for source in (["--kubeconfig", kubeconfig], ["--from", str(dump)]):
+            answer = subprocess.run([*EXPLAIN, *source], capture_output=True, text=True, check=False)
+            assert answer.returncode == 1, answer.stderr
+            assert {each["pod"]: each["message"] for each in json.loads(answer.stdout)["items"]} == said
+    assert len(said) == 4 and all(said.values())
+
+
+def said_of(pod: Pod) -> str:
+    condition = pod.condition("PodScheduled")
+    return "" if condition is None else condition.message

@@ -84,3 +84,36 @@ def test_kinds_of_no_use_are_passed_over_and_what_is_wrong_is_named(tmp_path: Pa
 
 def test_version() -> None:
     assert CliRunner().invoke(main, ["version"]).output.startswith("stowplan 0.")
+
+
+def test_without_a_pod_each_pending_one_is_looked_at(tmp_path: Path) -> None:
+    there = [*NODES, *BUSY, a_pod("small", cpu="100m"), a_pod("large", cpu="3"), a_pod("other", namespace="far", cpu=9)]
+    files = ("--from", dump(tmp_path, *there))
+    text = " ".join(explain(*files).output.split())
+    assert "small" in text and "large" in text and "other" not in text and "on-a" not in text
+    answer = explain("-A", "-o", "json", *files)
+    found = json.loads(answer.output)
+    assert (answer.exit_code, found["kind"]) == (1, "DecisionList")
+    assert {each["pod"]: each["node"] for each in found["items"]} == {
+        "default/small": "b",
+        "default/large": None,
+        "far/other": None,
+    }
+    assert explain("-n", "nowhere", *files).output == "No pod is pending.\n"
+    assert explain("web", "-A", *files).exit_code == 2
+
+
+def test_a_pod_may_be_named_as_kubectl_names_it(tmp_path: Path) -> None:
+    answer = explain("pod/web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
+    assert "default/web goes to a" in answer.output
+
+
+def test_a_node_promised_to_a_more_important_pod_is_taken(tmp_path: Path) -> None:
+    promised = a_pod("first", cpu="3", priority=10, nominated="a")
+    answer = explain("web", "--from", dump(tmp_path, NODES[0], promised, a_pod("web", cpu="2")))
+    assert answer.exit_code == 1 and "Insufficient cpu" in answer.output
+
+
+def test_a_bound_pods_room_is_free_for_itself(tmp_path: Path) -> None:
+    answer = explain("web", "--from", dump(tmp_path, a_node("a", cpu=1), a_pod("web", cpu="1", node="a")))
+    assert answer.exit_code == 0 and "is on a" in answer.output

@@ -11,6 +11,10 @@ import click
 from stowplan.objects.errors import StowplanError
 
 EXIT_CODES = "Exit codes: 0 fine, 1 the answer is no (something differs), 2 the input cannot be used."
+KUBERNETES = "1.36"  # whose decisions ours are true to
+OUTPUT = click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
 
 
 class Commands(click.Group):
@@ -104,9 +108,10 @@ def run(longest_wait: str, **options: Any) -> None:
     sys.exit(scheduler.run(told.Options(longest_wait=wait, **options)))
 
 
-@main.command(epilog="Exit codes: 0 it has a place, 1 it has none, 2 the input cannot be used.")
-@click.argument("pod")
-@click.option("-n", "--namespace", default="default", show_default=True, help="The pod's namespace.")
+@main.command(epilog="Exit codes: 0 each pod has a place, 1 one has none, 2 the input cannot be used.")
+@click.argument("pod", default="")
+@click.option("-n", "--namespace", default="", help="The pod's namespace; without it the context's.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="The pending pods of all namespaces.")
 @click.option(
     "--from",
     "files",
@@ -117,12 +122,12 @@ def run(longest_wait: str, **options: Any) -> None:
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to decide by.")
 @click.option("--kubeconfig", default="", help="How to reach the API server.")
 @click.option("--context", default="", help="The kubeconfig's context to use.")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
-def explain(pod: str, **options: Any) -> None:
-    """Say where POD would go as things stand, and why not elsewhere. Changes nothing."""
+@OUTPUT
+def explain(**options: Any) -> None:
+    """Say where POD, or each pending pod, would go as things stand, and why not elsewhere. Changes nothing."""
     from stowplan.apps import explain as command
 
-    sys.exit(command.run(pod, **options))
+    sys.exit(command.run(command.Question(**options)))
 
 
 @main.command(epilog=EXIT_CODES)
@@ -158,11 +163,34 @@ def up(**options: Any) -> None:
 
 
 @main.command()
-def version() -> None:
-    """Print the version."""
+@OUTPUT
+def version(output: str) -> None:
+    """Print the version, and that of the kube-scheduler whose decisions it makes."""
     from importlib.metadata import version as installed
 
-    click.echo(f"stowplan {installed('stowplan')}")
+    found = {"stowplan": installed("stowplan"), "kubernetes": KUBERNETES}
+    _answer(found, output, f"stowplan {found['stowplan']} (as kube-scheduler {KUBERNETES})")
+
+
+@main.command(epilog='For example: eval "$(stowplan completion bash)"')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script that makes the shell complete what is typed after `stowplan`."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(main, {}, "stowplan", "_STOWPLAN_COMPLETE").source())
+
+
+def complete_for_kubectl() -> None:
+    """`kubectl_complete-stowplan`: kubectl calls it with the words so far, and wants one proposal a line."""
+    from click.shell_completion import ShellComplete
+
+    *words, last = sys.argv[1:] or [""]
+    for found in ShellComplete(main, {}, "kubectl-stowplan", "").get_completions(words, last):
+        click.echo(f"{found.value}\t{found.help}" if found.help else found.value)
+    click.echo(":0")  # and otherwise names of files, as shells do
 
 
 @main.group()
@@ -184,17 +212,35 @@ def check(file: Path) -> None:
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-def show(file: Path | None) -> None:
+@OUTPUT
+def show(file: Path | None, output: str) -> None:
     """Who runs at which point, in which order, with which weight, after defaulting and expansion."""
     from stowplan.apps import wiring
 
     _, profiles = wiring.defaults() if file is None else wiring.read_configuration(file)
+    lines, found = [], []
     for name, profile in profiles.items():
-        click.echo(name)
-        for point, bounds in profile.points.items():
-            if bounds:
-                listed = (f"{bound.name}*{bound.weight}" if point == "score" else bound.name for bound in bounds)
-                click.echo(f"  {point}: {', '.join(listed)}")
+        points = {
+            point: [{"name": bound.name} | ({"weight": bound.weight} if point == "score" else {}) for bound in bounds]
+            for point, bounds in profile.points.items()
+            if bounds
+        }
+        found.append({"schedulerName": name, "points": points})
+        lines.append(name)
+        for point, bounds in points.items():
+            listed = (f"{each['name']}*{each['weight']}" if "weight" in each else each["name"] for each in bounds)
+            lines.append(f"  {point}: {', '.join(map(str, listed))}")
+    _answer({"profiles": found}, output, "\n".join(lines))
+
+
+def _answer(found: Any, output: str, text: str) -> None:
+    """As a text for people, or in a form for programs."""
+    if output == "table":
+        click.echo(text)
+        return
+    from stowplan.apps import printing
+
+    printing.echo(found, output)
 
 
 if __name__ == "__main__":

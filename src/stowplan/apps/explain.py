@@ -1,20 +1,23 @@
-"""`stowplan explain POD`: where a pod would go as things stand, and why not elsewhere. It changes nothing.
+"""`stowplan explain [POD]`: where a pod would go as things stand, and why not elsewhere. It changes nothing.
 
-A pod that has a node already is looked at as if it had none, beside all the others.
+A pod that has a node already is looked at as if it had none, beside all the others. Without a POD every pending one is
+looked at, each by itself.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
-from stowplan.apps import gathering, pages, wiring
+from stowplan.apps import gathering, printing, wiring
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
 from stowplan.framework.evaluate import schedule_one
@@ -30,51 +33,103 @@ from stowplan.objects.workloads import PriorityClass
 NEAREST = 5
 
 
-def run(
-    name: str,
-    namespace: str,
-    *,
-    files: tuple[Path, ...] = (),
-    config: Path | None = None,
-    kubeconfig: str = "",
-    context: str = "",
-    output: str = "table",
-) -> int:
-    """0 if the pod has a place, 1 if it has none."""
-    _, profiles = wiring.read_configuration(config) if config is not None else wiring.defaults()
-    if files:
-        objects, _ = gathering.from_files(files)
+@dataclass(frozen=True)
+class Question:
+    """Which pods, where their cluster is to be found, by which configuration, and how to answer."""
+
+    pod: str = ""
+    namespace: str = ""  # empty: the context's, or else "default"
+    everywhere: bool = False
+    files: tuple[Path, ...] = ()
+    config: Path | None = None
+    kubeconfig: str = ""
+    context: str = ""
+    output: str = "table"
+
+
+def run(question: Question) -> int:
+    """0 if the pod, or each of them, has a place, 1 if one has none."""
+    if question.pod and question.everywhere:
+        raise ConfigError("a pod cannot be named across all namespaces", remedy="leave POD out, or give -n")
+    _, profiles = wiring.read_configuration(question.config) if question.config is not None else wiring.defaults()
+    objects, namespace = _gathered(question, profiles)
+    case = Case(objects, profiles)
+    if not question.pod:
+        return _explain_pending(case, question, "" if question.everywhere else namespace)
+    decision = case.decide(case.pod(f"{namespace}/{question.pod.rpartition('/')[2]}"))
+    bound_to = case.pod(decision.pod.key).node_name
+    if question.output == "table":
+        show(Console(highlight=False, markup=False), decision, case.state, bound_to)
     else:
-        wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))
-        objects = gathering.from_cluster(wanted, kubeconfig=kubeconfig, context=context)
-    decision, state, bound_to = explained(objects, f"{namespace}/{name}", profiles)
-    if output == "table":
-        show(Console(highlight=False, markup=False), decision, state, bound_to)
-    else:
-        document = pages.shown(decision) | {"boundTo": bound_to}
-        text = msgspec.json.encode(document) if output == "json" else yaml.safe_dump(msgspec.to_builtins(document))
-        Console(soft_wrap=True, highlight=False, markup=False).print(text.decode() if isinstance(text, bytes) else text)
+        printing.echo(printing.decided(decision) | {"boundTo": bound_to}, question.output)
     return 0 if decision.node is not None else 1
 
 
-def explained(objects: Iterable[Object], key: str, profiles: dict[str, Profile]) -> tuple[Decision, ClusterState, str]:
-    """The decision about a pod among these objects, the cluster without it, and the node it has already."""
-    state, pod = ClusterState(), None
-    for each in objects:
-        if isinstance(each, Pod) and each.key == key:
-            pod = each
-        else:
-            state.apply(Put(each))
-    if pod is None:
-        raise ConfigError(f"there is no pod {key}", remedy="name it as it is, and its namespace by -n")
-    unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-    if unbound.spec.priority is None:
-        unbound = prioritised(unbound, state.store.every(PriorityClass))
-    profile = profiles.get(pod.scheduler_name, next(iter(profiles.values())))
-    return schedule_one(unbound, state, profile), state, pod.node_name
+def _gathered(question: Question, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
+    """The objects that decide, and the namespace that is meant."""
+    if question.files:
+        return gathering.from_files(question.files)[0], question.namespace or "default"
+    wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))
+    with Console(stderr=True).status("reading the cluster"):
+        objects, own = gathering.from_cluster(wanted, kubeconfig=question.kubeconfig, context=question.context)
+    return objects, question.namespace or own
+
+
+def _explain_pending(case: Case, question: Question, namespace: str) -> int:
+    pending = [pod for pod in case.pods.values() if pod.pending and namespace in ("", pod.namespace)]
+    notes = Console(stderr=True)
+    decisions = [case.decide(pod) for pod in track(pending, "deciding", console=notes, disable=not sys.stderr.isatty())]
+    if question.output == "table":
+        show_all(Console(highlight=False, markup=False), decisions)
+    else:
+        items = [printing.decided(decision) for decision in decisions]
+        printing.echo({"apiVersion": printing.VERSION, "kind": "DecisionList", "items": items}, question.output)
+    return 0 if all(decision.node is not None for decision in decisions) else 1
+
+
+class Case:
+    """A cluster as these objects have it, and the pods in it."""
+
+    def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile]) -> None:
+        self.state, self.pods, self._profiles = ClusterState(), dict[str, Pod](), profiles
+        for each in objects:
+            self.state.apply(Put(each))
+            if isinstance(each, Pod):
+                self.pods[each.key] = each
+        for pod in self.pods.values():
+            if pod.pending and pod.nominated_node and not pod.terminating:
+                self.state.nominate(self._with_priority(pod), pod.nominated_node)
+
+    def pod(self, key: str) -> Pod:
+        if key not in self.pods:
+            raise ConfigError(f"there is no pod {key}", remedy="name it as it is, and its namespace by -n")
+        return self.pods[key]
+
+    def decide(self, pod: Pod) -> Decision:
+        """About one pod, which from now on counts as having no node."""
+        profile = self._profiles.get(pod.scheduler_name, next(iter(self._profiles.values())))
+        unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+        if pod.uid in self.state.pods:
+            self.state.remove_pod(pod.uid)
+        return schedule_one(self._with_priority(unbound), self.state, profile)
+
+    def _with_priority(self, pod: Pod) -> Pod:
+        return pod if pod.spec.priority is not None else prioritised(pod, self.state.store.every(PriorityClass))
 
 
 # -- for people
+
+
+def show_all(console: Console, decisions: list[Decision]) -> None:
+    if not decisions:
+        console.print("No pod is pending.")
+        return
+    table = Table("namespace", "pod", "node", "why")
+    for decision in decisions:
+        gate = decision.gated
+        why = _ahead(decision) if decision.node else ", ".join(gate.reasons) if gate else decision.full_message
+        table.add_row(decision.pod.namespace, decision.pod.name, decision.node or "", why)
+    console.print(table)
 
 
 def show(console: Console, decision: Decision, state: ClusterState, bound_to: str) -> None:
@@ -95,11 +150,14 @@ def show(console: Console, decision: Decision, state: ClusterState, bound_to: st
 
 
 def _won(decision: Decision) -> str:
+    return f"{decision.pod.key} goes to {decision.node} ({_ahead(decision)})"
+
+
+def _ahead(decision: Decision) -> str:
     totals = sorted(decision.trail.totals.tolist(), reverse=True)
     ahead = totals[0] - totals[1] if len(totals) > 1 else None
     how = "the only node left" if ahead is None else f"{ahead} ahead" if ahead else "drawn among the best"
-    feasible = f"{len(totals)} of {len(decision.trail.names)} nodes feasible"
-    return f"{decision.pod.key} goes to {decision.node} ({how}; {feasible})"
+    return f"{how}; {len(totals)} of {len(decision.trail.names)} nodes feasible"
 
 
 def _scores(decision: Decision) -> Table:

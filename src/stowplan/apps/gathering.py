@@ -33,19 +33,20 @@ def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]
     return found, skipped
 
 
-def from_cluster(wanted: Iterable[str], *, kubeconfig: str = "", context: str = "") -> list[Object]:
-    """All objects of these kinds, each kind as of one moment."""
+def from_cluster(wanted: Iterable[str], *, kubeconfig: str = "", context: str = "") -> tuple[list[Object], str]:
+    """All objects of these kinds, each kind as of one moment; and the namespace that the context names."""
     with asyncio.Runner(loop_factory=loops.new) as runner:
         return runner.run(_list(sorted(wanted), kubeconfig, context))
 
 
-async def _list(wanted: list[str], kubeconfig: str, context: str) -> list[Object]:
-    client = Client(Transport(credentials.load(kubeconfig or None, context or None)))
+async def _list(wanted: list[str], kubeconfig: str, context: str) -> tuple[list[Object], str]:
+    access = credentials.load(kubeconfig or None, context or None)
+    client = Client(Transport(access))
     try:
         lists = await asyncio.gather(*(_list_kind(client, kind) for kind in wanted))
     finally:
         await client.close()
-    return [each for found in lists for each in found]
+    return [each for found in lists for each in found], access.namespace
 
 
 async def _list_kind(client: Client, kind: str) -> list[Object]:

@@ -10,11 +10,10 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from stowplan.apps import certificates
+from stowplan.apps import certificates, printing
 from stowplan.apps.guard import Guard
 from stowplan.apps.options import Options, Running
 from stowplan.apps.serving import Door, Pages
-from stowplan.framework.verdict import Decision
 from stowplan.kube.client import Client
 
 STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
@@ -82,28 +81,7 @@ async def _latest(running: Running, key: str) -> dict[str, Any] | None:
         return None
     pod = running.reflectors["Pod"].known.objects.get(key)
     found = None if pod is None else running.live.engine.trails.latest(pod.uid)
-    return None if found is None else shown(found)
-
-
-def shown(decision: Decision) -> dict[str, Any]:
-    """A decision and its trail, for people and programs."""
-    trail = decision.trail
-    weights = {name: weight for name, (weight, _) in trail.scores.items()}
-    return {
-        "apiVersion": "stowplan.io/v1alpha1",
-        "kind": "Decision",
-        "pod": decision.pod.key,
-        "uid": decision.pod.uid,
-        "node": decision.node,
-        "message": decision.full_message,
-        "rejected": {
-            name: {"plugin": verdict.plugin, "code": verdict.code, "reasons": verdict.reasons}
-            for name, verdict in trail.rejections()
-            if verdict is not None
-        },
-        "weights": weights,
-        "scores": {name: {"plugins": each, "total": total} for name, each, total in trail.scored()},
-    }
+    return None if found is None else printing.decided(found)
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

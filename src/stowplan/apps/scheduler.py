@@ -16,18 +16,16 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from stowplan.apps import pages
 from stowplan.apps.leading import Leading, somebody_schedules
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
 from stowplan.apps.options import Options, Running, beside_kube_scheduler
 from stowplan.apps.reload import ConfigFile, Loaded, follow
-from stowplan.apps.serving import Serving
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.kube import credentials, loops
@@ -39,6 +37,9 @@ from stowplan.kube.resources import RESOURCES
 from stowplan.kube.transport import Transport
 from stowplan.kube.writer import Writer
 from stowplan.objects.errors import ConfigError, StowplanError
+
+if TYPE_CHECKING:
+    from stowplan.apps.serving import Serving
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
 HELD_BACK = 20_000  # events; beyond that they are written although pods wait to be bound
@@ -62,15 +63,16 @@ class Program:
 
     async def main(self) -> int:
         """Run until told to stop (0) or until the lease is lost (1)."""
-        loop = asyncio.get_running_loop()
         client, events = Client(self._transport(CONNECTIONS)), Client(self._transport(EVENT_WRITERS))
-        serving = Serving(pages.of(self.running, loop), pages.doors(self.options, self._client_of))
+        serving = self._serving() if self.options.secure_port or self.options.plain_port else None
         try:
             await self._refuse_to_double(client)
-            self._serve(serving)
+            if serving is not None:
+                self._serve(serving)
             await self._work(client, events)
         finally:
-            serving.stop()
+            if serving is not None:
+                serving.stop()
             await self._end_tasks()
             await client.close()
             await events.close()
@@ -79,6 +81,13 @@ class Program:
     def stop(self) -> None:
         self.running.stopping = True
         self._stop.set()
+
+    def _serving(self) -> Serving:
+        """What is not served need not be imported, which takes longer than all the rest."""
+        from stowplan.apps import pages, serving
+
+        loop = asyncio.get_running_loop()
+        return serving.Serving(pages.of(self.running, loop), pages.doors(self.options, self._client_of))
 
     def _serve(self, serving: Serving) -> None:
         try:

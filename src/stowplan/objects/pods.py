@@ -289,5 +289,10 @@ class Pod(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
     def finished(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
 
+    @property
+    def pending(self) -> bool:
+        """Does it still need a node?"""
+        return not self.node_name and not self.finished
+
     def condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.status.conditions if condition.type == kind), None)
