@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live oracle controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-embedded oracle controlplane clean help
 
 help:                ## what there is to make
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
 setup: $(READY)      ## a .venv with everything needed, and .venv/bin/stowplan
 
@@ -49,6 +49,9 @@ bench-quick: setup   ## the same in a minute, for a first look
 
 bench-live: setup    ## beside the real kube-scheduler at a real kube-apiserver, about an hour (needs Go once); ARGS='--quick'
 	$(BIN)/python -m benchmarks.live --json build/bench-live.json $(ARGS)
+
+bench-embedded: setup ## 2,000 nodes and 20,000 pods in an embedded cluster, about a minute
+	$(BIN)/python -m benchmarks.embedded $(ARGS)
 
 oracle: setup        ## build the recorder of the real kube-scheduler's decisions (needs Go)
 	$(BIN)/python -m tests.oracle --build-only
