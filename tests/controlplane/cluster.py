@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ class Cluster:
     """
 
     def __init__(
-        self, server: str, ca: Path, tokens: Mapping[str, str], kubectl: Path, folder: Path,
+        self, server: str, ca: Path | None, tokens: Mapping[str, str], kubectl: Path, folder: Path,
         *, has_accounts: bool = True, has_kubelets: bool = True,
     ) -> None:  # fmt: skip
         self.server = server
@@ -38,6 +39,9 @@ class Cluster:
         self.has_kubelets = has_kubelets
         self._kubectl = kubectl
         self._numbers = itertools.count(1)
+
+    def check(self) -> None:
+        """Is all of it still there?"""
 
     def api(self, user: str = "admin") -> Api:
         """Plain HTTP as one of `credentials.USERS`."""
@@ -104,6 +108,16 @@ class Cluster:
         finally:
             for name in names:
                 self.api().ask("DELETE", f"/api/v1/nodes/{name}")
+
+    @contextlib.contextmanager
+    def having(self, *objects: Any) -> Iterator[None]:
+        """Objects without a namespace, gone afterwards."""
+        text = "\n---\n".join(json.dumps(each) for each in objects)
+        self.kubectl("apply", "--filename=-", input=text)
+        try:
+            yield
+        finally:
+            self.kubectl("delete", "--wait=false", "--ignore-not-found", "--filename=-", input=text)
 
     def _ready_nodes(self) -> set[str]:
         return {node["metadata"]["name"] for node in self.api().must("GET", "/api/v1/nodes")["items"] if is_ready(node)}

@@ -1,18 +1,28 @@
 """Control planes that live as long as the test session, and a line in the summary that says what ran against them.
 
+Tests of what users do ask for `cluster`: they run against the embedded cluster and against a real control plane.
+
 Without Go and without ready-made programs these tests are skipped, and the summary says so. With Go there is no way
 around them: what is missing is built, and a build that fails is a failure.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.controlplane import build
+from tests.controlplane.cluster import Cluster
 from tests.controlplane.plane import ControlPlane
+from tests.embedded.running import EmbeddedCluster, served
 
+EVERYWHERE = [
+    pytest.param("embedded", id="embedded"),
+    pytest.param("plane", id="on Kubernetes 1.36", marks=pytest.mark.controlplane),
+]
 STARTED = pytest.StashKey[list[str]]()
 MARKED = pytest.StashKey[set[str]]()
 
@@ -41,12 +51,39 @@ def each_plane(request: pytest.FixtureRequest) -> ControlPlane:
     return found
 
 
+@pytest.fixture(scope="session")
+def embedded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """The cluster in a process, with the real kubectl."""
+    with served() as found:
+        yield EmbeddedCluster(found, kubectl(request.config), tmp_path_factory.mktemp("embedded"))
+
+
+@pytest.fixture(params=EVERYWHERE)
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """The embedded cluster and the real one, for tests that must not find a difference."""
+    found: Cluster = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def namespace(plane: ControlPlane) -> Iterator[str]:
-    """A fresh namespace of `plane`; for another plane use its method of this name."""
-    plane.check()
-    with plane.namespace() as name:
+def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace of the test's `cluster`, or else of `plane`; for another plane use its method of this name."""
+    cluster: Cluster = request.getfixturevalue("cluster" if "cluster" in request.fixturenames else "plane")
+    cluster.check()
+    with cluster.namespace() as name:
         yield name
+    cluster.check()
+
+
+def kubectl(config: pytest.Config) -> Path:
+    """The one that goes with the version that we are true to, or else whichever is there."""
+    try:
+        return build.programs(build.MAIN, teller(config))["kubectl"]
+    except build.CannotBuildError as reason:
+        found = shutil.which("kubectl")
+        if found is None:
+            pytest.skip(f"no kubectl: {reason}")
+        return Path(found)
 
 
 def running(version: str, config: pytest.Config) -> Iterator[ControlPlane]:

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.controlplane.cluster import Cluster
 from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, condition, stowplan, wait_until_bound
-from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
-
-pytestmark = pytest.mark.controlplane
 
 FAVOURITE = "extended-2"
 RESOURCE = "example.com/widget"
@@ -26,9 +24,9 @@ RESOURCE = "example.com/widget"
 class Extender(ThreadingHTTPServer):
     """Keeps pods off the first node, likes the third best, binds by itself, and spares pods called "dear"."""
 
-    def __init__(self, plane: ControlPlane, *, capable: bool) -> None:
+    def __init__(self, cluster: Cluster, *, capable: bool) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.plane, self.capable = plane, capable
+        self.cluster, self.capable = cluster, capable
         self.asked: list[tuple[str, Any]] = []
         self.fails = False
 
@@ -60,7 +58,7 @@ class Extender(ThreadingHTTPServer):
             "metadata": {"name": body["PodName"], "uid": body["PodUID"]},
             "target": {"kind": "Node", "name": body["Node"]},
         }
-        answer = self.plane.api().ask("POST", path, binding)
+        answer = self.cluster.api().ask("POST", path, binding)
         return {"Error": "" if answer.status == 201 else answer.body.decode()}
 
 
@@ -84,9 +82,9 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def extended(
-    plane: ControlPlane, folder: Path, *, capable: bool = True, **options: Any
+    cluster: Cluster, folder: Path, *, capable: bool = True, **options: Any
 ) -> Iterator[tuple[Extender, Stowplan]]:
-    server = Extender(plane, capable=capable)
+    server = Extender(cluster, capable=capable)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     extender = {"urlPrefix": f"http://127.0.0.1:{server.server_port}/e/", "nodeCacheCapable": capable, **options}
@@ -100,7 +98,7 @@ def extended(
     file = folder / "extended.yaml"
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     try:
-        with stowplan(plane, f"extended-{server.server_port}", "--config", str(file)) as program:
+        with stowplan(cluster, f"extended-{server.server_port}", "--config", str(file)) as program:
             yield server, program
     finally:
         server.shutdown()
@@ -109,20 +107,20 @@ def extended(
 
 
 @pytest.fixture
-def nodes(plane: ControlPlane) -> Iterator[list[str]]:
-    with plane.nodes(3, prefix="extended", capacity={"cpu": "4"}) as names:
+def nodes(cluster: Cluster) -> Iterator[list[str]]:
+    with cluster.nodes(3, prefix="extended", capacity={"cpu": "4"}) as names:
         yield names
 
 
 @pytest.mark.parametrize("capable", [pytest.param(True, id="names only"), pytest.param(False, id="whole nodes")])
 def test_filter_prioritize_and_bind(
-    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, capable: bool
+    cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, capable: bool
 ) -> None:
     verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
-    with extended(plane, tmp_path, capable=capable, **verbs) as (server, program):
-        apply(plane, namespace, *(a_live_pod(f"p{number}") for number in range(5)))
-        wait_until_bound(plane, namespace, 5, explain=program.explain)
-        assert set(bound(plane, namespace).values()) == {FAVOURITE}
+    with extended(cluster, tmp_path, capable=capable, **verbs) as (server, program):
+        apply(cluster, namespace, *(a_live_pod(f"p{number}") for number in range(5)))
+        wait_until_bound(cluster, namespace, 5, explain=program.explain)
+        assert set(bound(cluster, namespace).values()) == {FAVOURITE}
         by_verb = dict(server.asked)
         assert set(by_verb) == {"filter", "prioritize", "bind"}
         assert by_verb["filter"]["Pod"]["spec"]["containers"], "the pod comes whole"
@@ -135,50 +133,50 @@ def test_filter_prioritize_and_bind(
     [pytest.param(False, "SchedulerError", id="the pod waits"), pytest.param(True, "", id="it is done without")],
 )
 def test_an_extender_that_fails(
-    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, ignorable: bool, outcome: str
+    cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, ignorable: bool, outcome: str
 ) -> None:
-    with extended(plane, tmp_path, filterVerb="filter", ignorable=ignorable) as (server, program):
+    with extended(cluster, tmp_path, filterVerb="filter", ignorable=ignorable) as (server, program):
         server.fails = True
-        apply(plane, namespace, a_live_pod("web"))
+        apply(cluster, namespace, a_live_pod("web"))
         if ignorable:
-            wait_until_bound(plane, namespace, 1, explain=program.explain)
+            wait_until_bound(cluster, namespace, 1, explain=program.explain)
             return
         until(
             "it says so",
-            lambda: condition(plane, namespace, "web").get("reason") == outcome,
+            lambda: condition(cluster, namespace, "web").get("reason") == outcome,
             30,
             program.explain,
         )
-        assert "code 500" in condition(plane, namespace, "web")["message"]
+        assert "code 500" in condition(cluster, namespace, "web")["message"]
         server.fails = False
-        wait_until_bound(plane, namespace, 1, explain=program.explain)
+        wait_until_bound(cluster, namespace, 1, explain=program.explain)
 
 
 def test_only_pods_with_its_resources_are_its_business(
-    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path
+    cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path
 ) -> None:
     managed = [{"name": RESOURCE, "ignoredByScheduler": True}]
-    with extended(plane, tmp_path, filterVerb="filter", managedResources=managed) as (server, program):
-        apply(plane, namespace, a_live_pod("plain"))
-        wait_until_bound(plane, namespace, 1, explain=program.explain)
+    with extended(cluster, tmp_path, filterVerb="filter", managedResources=managed) as (server, program):
+        apply(cluster, namespace, a_live_pod("plain"))
+        wait_until_bound(cluster, namespace, 1, explain=program.explain)
         assert not server.asked
         special = a_live_pod("special")
         limits = {"cpu": "100m", RESOURCE: "1"}
         special["spec"]["containers"][0]["resources"] = {"requests": limits, "limits": {RESOURCE: "1"}}
-        apply(plane, namespace, special)
-        wait_until_bound(plane, namespace, 2, explain=program.explain)
+        apply(cluster, namespace, special)
+        wait_until_bound(cluster, namespace, 2, explain=program.explain)
         assert [verb for verb, _ in server.asked] == ["filter"]
-        assert bound(plane, namespace)["special"] != "extended-0"
+        assert bound(cluster, namespace)["special"] != "extended-0"
 
 
 @pytest.mark.parametrize("capable", [pytest.param(True, id="uids only"), pytest.param(False, id="whole pods")])
-def test_preempt(plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path, capable: bool) -> None:
+def test_preempt(cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, capable: bool) -> None:
     """Room could be made on any node; the extender lets it be made on its favourite only."""
-    with extended(plane, tmp_path, capable=capable, preemptVerb="preempt") as (server, program):
-        apply(plane, namespace, *(a_live_pod(f"low-{number}", cpu="3") for number in range(3)))
-        wait_until_bound(plane, namespace, 3, explain=program.explain)
-        victim = next(name for name, node in bound(plane, namespace).items() if node == FAVOURITE)
-        apply(plane, namespace, a_live_pod("high", cpu="3", priorityClassName="system-cluster-critical"))
-        until("it has its place", lambda: bound(plane, namespace).get("high"), 60, program.explain)
-        assert bound(plane, namespace)["high"] == FAVOURITE and victim not in bound(plane, namespace)
+    with extended(cluster, tmp_path, capable=capable, preemptVerb="preempt") as (server, program):
+        apply(cluster, namespace, *(a_live_pod(f"low-{number}", cpu="3") for number in range(3)))
+        wait_until_bound(cluster, namespace, 3, explain=program.explain)
+        victim = next(name for name, node in bound(cluster, namespace).items() if node == FAVOURITE)
+        apply(cluster, namespace, a_live_pod("high", cpu="3", priorityClassName="system-cluster-critical"))
+        until("it has its place", lambda: bound(cluster, namespace).get("high"), 60, program.explain)
+        assert bound(cluster, namespace)["high"] == FAVOURITE and victim not in bound(cluster, namespace)
         assert [verb for verb, _ in server.asked][:1] == ["preempt"]

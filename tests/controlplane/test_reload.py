@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.controlplane.cluster import Cluster
 from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, stowplan, wait_until_bound
-from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
-
-pytestmark = pytest.mark.controlplane
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -25,8 +23,8 @@ profiles: [%s]
 
 
 @pytest.fixture
-def nodes(plane: ControlPlane) -> Iterator[list[str]]:
-    with plane.nodes(2, prefix="reload") as names:
+def nodes(cluster: Cluster) -> Iterator[list[str]]:
+    with cluster.nodes(2, prefix="reload") as names:
         yield names
 
 
@@ -40,36 +38,36 @@ def in_force(program: Stowplan) -> Any:
 
 
 def test_a_bad_edit_is_refused_and_a_good_one_taken(
-    plane: ControlPlane, namespace: str, nodes: list[str], tmp_path: Path
+    cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "config.yaml"
     write(file, "stowplan")
-    with stowplan(plane, "reload", "--config", str(file)) as program:
+    with stowplan(cluster, "reload", "--config", str(file)) as program:
         apply(
-            plane, namespace, a_live_pod("first"), a_live_pod("waits", cpu="4000"), a_live_pod("for", scheduler="new")
+            cluster, namespace, a_live_pod("first"), a_live_pod("waits", cpu="4000"), a_live_pod("for", scheduler="new")
         )
-        wait_until_bound(plane, namespace, 1, explain=program.explain)
+        wait_until_bound(cluster, namespace, 1, explain=program.explain)
         before = in_force(program)
 
         file.write_text("profiles: [{schedulerName: x, plugins: {nonsense: {}}}]", encoding="utf-8")
         until("it complains", lambda: "is refused" in program.tail(), 20, program.explain)
         assert in_force(program) == before
-        apply(plane, namespace, a_live_pod("second"))
-        wait_until_bound(plane, namespace, 2, explain=program.explain)
+        apply(cluster, namespace, a_live_pod("second"))
+        wait_until_bound(cluster, namespace, 2, explain=program.explain)
         refusals = [line for line in program.log.read_text(encoding="utf-8").splitlines() if "is refused" in line]
         assert len(refusals) == 1 and str(file) in refusals[0]
 
         write(file, "stowplan", "new", most=7)
         until("it is in force", lambda: in_force(program)["pod_max_backoff_seconds"] == 7, 20, program.explain)
-        wait_until_bound(plane, namespace, 3, explain=program.explain)
-        assert set(bound(plane, namespace)) == {"first", "second", "for"}
+        wait_until_bound(cluster, namespace, 3, explain=program.explain)
+        assert set(bound(cluster, namespace)) == {"first", "second", "for"}
         assert program.metric("scheduler_pending_pods", queue="unschedulable") == 1, "who waited waits on"
 
 
-def test_a_reload_imports_no_new_code(plane: ControlPlane, nodes: list[str], tmp_path: Path) -> None:
+def test_a_reload_imports_no_new_code(cluster: Cluster, nodes: list[str], tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     write(file, "stowplan")
-    with stowplan(plane, "no-new-code", "--config", str(file)) as program:
+    with stowplan(cluster, "no-new-code", "--config", str(file)) as program:
         (tmp_path / "evil.py").write_text("raise SystemExit(1)", encoding="utf-8")
         write(file, "stowplan", more=', plugins: {filter: {enabled: [{name: "evil.py:Evil"}]}}')
         until("it complains", lambda: "is refused" in program.tail(), 20, program.explain)

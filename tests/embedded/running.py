@@ -16,11 +16,13 @@ from tests.controlplane.cluster import Cluster
 class EmbeddedCluster(Cluster):
     """What tests do with a cluster, done with the embedded one."""
 
-    def __init__(self, embedded: Embedded, kubectl: Path, folder: Path) -> None:
+    def __init__(self, embedded: Embedded, kubectl: Path, folder: Path, *, has_controllers: bool = True) -> None:
         self.embedded = embedded
         tokens = dict.fromkeys(("admin", "scheduler", "nobody"), "")
-        super().__init__(embedded.url, folder / "no-certificate", tokens, kubectl, folder)
-        self.ca = None  # type: ignore[assignment]
+        super().__init__(embedded.url, None, tokens, kubectl, folder, has_accounts=False, has_kubelets=has_controllers)
+
+    def check(self) -> None:
+        assert self.embedded.problems == []
 
     def kubeconfig(self, user: str = "admin") -> Path:
         file = self.folder / f"{user}.kubeconfig"

@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Iterator
 import pytest
 
 from tests.controlplane import build
-from tests.controlplane.conftest import STARTED, teller
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.conftest import EVERYWHERE, STARTED, kubectl, teller
 from tests.controlplane.plane import ControlPlane
+from tests.embedded.running import EmbeddedCluster, served
 from tests.kube.certificates import Authority
 
 
@@ -47,9 +49,26 @@ def plane(authority: Authority, request: pytest.FixtureRequest) -> Iterator[Cont
         yield plane
 
 
+@pytest.fixture(scope="session")
+def embedded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """The embedded cluster; nobody works on its objects, either."""
+    with served(with_controllers=False) as found:
+        folder = tmp_path_factory.mktemp("embedded")
+        yield EmbeddedCluster(found, kubectl(request.config), folder, has_controllers=False)
+
+
+@pytest.fixture(params=EVERYWHERE)
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Both."""
+    found: Cluster = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def namespace(plane: ControlPlane) -> Iterator[str]:
-    """A fresh namespace, in which pods may be made."""
-    with plane.namespace() as name:
-        plane.api().must("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace of the test's `cluster`, or else of `plane`, in which pods may be made."""
+    cluster: Cluster = request.getfixturevalue("cluster" if "cluster" in request.fixturenames else "plane")
+    with cluster.namespace() as name:
+        cluster.api().must("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
         yield name
+    cluster.check()

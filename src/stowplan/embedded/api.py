@@ -179,10 +179,16 @@ class Api:
             leaving["status"] = {**leaving.get("status", {}), "phase": "Terminating"}
         if lifecycle.ended(leaving):
             if not asked.dry_run:
-                self.store.remove(resource.collection, resource.key(namespace, name))
+                self._end(resource, resource.key(namespace, name), leaving)
             about = {"name": name, "group": resource.group, "kind": resource.plural, "uid": document["metadata"]["uid"]}
             return success(details={key: value for key, value in about.items() if value}), False
         return (document if leaving == document else self.write(resource, leaving, asked)), True
+
+    def _end(self, resource: Resource, key: str, leaving: Document) -> None:
+        """At once; but a pod goes in two steps, which whoever watches is told of."""
+        if resource.collection == "pods":
+            self.store.put(resource.collection, key, {**leaving, "metadata": dict(leaving["metadata"])})
+        self.store.remove(resource.collection, key)
 
     def _follow_definitions(self, happened: Happened) -> None:
         """Kinds come and go with their definitions."""

@@ -1,0 +1,84 @@
+"""`stowplan explain` says the same of a cluster and of a dump of it, and what the pod's own event says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, condition, stowplan
+from tests.controlplane.process import until
+
+DUMPED = (
+    "nodes,pods,namespaces,services,persistentvolumes,persistentvolumeclaims,storageclasses,csinodes,priorityclasses"
+)
+TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+WHY = ("large", "picky", "apart", "thirsty")  # the pods that have no place
+PLACED = "small"
+
+
+@pytest.fixture
+def scheduler(cluster: Cluster) -> Iterator[Stowplan]:
+    with stowplan(cluster, "explained") as program:
+        program.wait_until_leading()
+        yield program
+
+
+def explain(*arguments: str) -> tuple[int, Any]:
+    command = [sys.executable, "-m", "stowplan.apps.cli", "explain", "-o", "json", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def submit(cluster: Cluster, namespace: str) -> None:
+    apart = [{"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}]
+    apply(
+        cluster,
+        namespace,
+        a_live_pod("first", cpu="3"),
+        a_live_pod(PLACED, cpu="100m"),
+        a_live_pod("large", cpu="4500m"),
+        a_live_pod("picky", nodeSelector={"disk": "fast"}),
+        a_live_pod("apart", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart}}),
+        a_live_pod("thirsty", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "nobody"}}]),
+    )
+
+
+def test_the_cluster_its_dump_and_the_pods_own_event_agree(
+    cluster: Cluster, namespace: str, scheduler: Stowplan, tmp_path: Path
+) -> None:
+    with cluster.nodes(3, prefix="explained", capacity={"cpu": "4"}) as (_, _, tainted):
+        cluster.kubectl("taint", "node", tainted, "dedicated=gpu:NoSchedule")
+        submit(cluster, namespace)
+        until("those that fit are bound", lambda: {*bound(cluster, namespace)} == {"first", PLACED}, 60)
+        for name in WHY:
+            until(f"{name} is refused", lambda name=name: condition(cluster, namespace, name).get("message"), 60)
+        until("each has its event", lambda: all(noted(cluster, namespace, name) for name in WHY), 60)
+        dump = tmp_path / "dump.yaml"
+        dump.write_text(cluster.kubectl("get", DUMPED, "--all-namespaces", "-o", "yaml"), encoding="utf-8")
+        live = ("--kubeconfig", str(cluster.kubeconfig()))
+        for name in (*WHY, PLACED):
+            code, of_cluster = explain(name, "-n", namespace, *live)
+            assert (code, of_cluster) == explain(name, "-n", namespace, "--from", str(dump))
+            assert (code == 0) is (name == PLACED), of_cluster
+            if name != PLACED:
+                message = of_cluster["message"]
+                assert message == condition(cluster, namespace, name)["message"]
+                assert message in noted(cluster, namespace, name)
+        code, every = explain("-n", namespace, *live)
+        assert code == 1 and {each["pod"] for each in every["items"]} == {f"{namespace}/{name}" for name in WHY}
+
+
+def noted(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+    found = cluster.api().must("GET", path)["items"]
+    return [
+        each["note"] for each in found if each["regarding"]["name"] == name and each["reason"] == "FailedScheduling"
+    ]
