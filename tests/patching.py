@@ -1,4 +1,4 @@
-"""How a pretend API server patches claims and volumes: merge patches, refused if they are based on another version."""
+"""How a pretend API server patches what plugins write to: refused if based on another version, or if a test fails."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.embedded.patching import merge
+from stowplan.embedded.failures import ApiError
+from stowplan.embedded.patching import json_patch, merge
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object
-from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
 
 AnyObject = TypeVar("AnyObject", bound=Object)
-VERSIONED = (PersistentVolume, PersistentVolumeClaim)
+UNVERSIONED = (Pod, Node)  # nobody writes to them but by actions of their own
 
 
 def versioned(found: Object, version: int) -> Object:
-    if not isinstance(found, VERSIONED):
+    if isinstance(found, UNVERSIONED):
         return found
     metadata = msgspec.structs.replace(found.metadata, resource_version=str(version))
     return msgspec.structs.replace(found, metadata=metadata)
 
 
-def patched(found: Object, body: Mapping[str, Any]) -> Object | None:
+def patched(found: Object, body: Mapping[str, Any] | list[dict[str, Any]]) -> Object | None:
     """The object with the patch in it; None for a conflict."""
+    if isinstance(body, list):
+        try:
+            return kinds.convert(type(found), json_patch(msgspec.to_builtins(found, enc_hook=str), body))
+        except ApiError:
+            return None
     based_on = body.get("metadata", {}).get("resourceVersion", found.metadata.resource_version)
     if based_on != found.metadata.resource_version:
         return None

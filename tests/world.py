@@ -262,7 +262,7 @@ class World:
         return Result(action.id)
 
     def submit_later(self, each: Object) -> None:
-        """Claims and volumes get a version of their own each time; what is written to other kinds has none to meet."""
+        """What plugins patch gets a version of its own each time."""
         self._version += 1
         each = patching.versioned(each, self._version)
         self.objects[type(each).__name__, each.key] = each

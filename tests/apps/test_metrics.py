@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 from stowplan.apps.metrics import Metrics
+from stowplan.columns.views import Cluster
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
-from stowplan.objects.changes import Put
+from stowplan.framework import interfaces
+from stowplan.objects.changes import Gone, Put
 from tests.builders import a_node, a_pod, a_profile
+from tests.engine.policies import profiles
 
 STABLE = {
     "schedule_attempts_total": ("counter", {"result", "profile"}),
@@ -94,3 +99,80 @@ def test_a_timed_plugin_is_that_plugin_in_all_else() -> None:
 def test_openmetrics_where_it_is_asked_for() -> None:
     text, kind = at_work().text("application/openmetrics-text; version=1.0.0")
     assert "openmetrics" in kind and text.endswith(b"# EOF\n")
+
+
+class Counting:
+    """Has figures of its own; one of its profiles' copies is enough."""
+
+    fails = False
+
+    def score(self, *_: object) -> int:
+        return 0
+
+    def gauges(self, cluster: Cluster) -> Iterator[interfaces.Gauge]:
+        if self.fails:
+            raise KeyError("oops")
+        for node in cluster.nodes:
+            yield interfaces.Gauge("pods_there", "Pods there.", len(list(node.pods)), {"node": node.name})
+
+
+def test_plugins_have_figures_of_their_own() -> None:
+    metrics, plugin = Metrics(), Counting()
+    engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
+    for each in (a_node("a"), a_node("b"), a_pod("web", node="a")):
+        engine.handle(Put(each), 0.0)
+    metrics.look_at_plugins(engine)
+    assert 'stowplan_pods_there{node="a"} 1.0' in metrics.text()[0].decode()
+    engine.handle(Gone(a_node("b")), 1.0)
+    metrics.look_at_plugins(engine)
+    assert 'node="b"' not in metrics.text()[0].decode(), "what is gone is not shown"
+    plugin.fails = True
+    metrics.look_at_plugins(engine)
+    assert "pods_there{" not in metrics.text()[0].decode()
+
+
+class Figures:
+    """Shows what a test wants."""
+
+    def __init__(self, *shown: interfaces.Gauge) -> None:
+        self.shown = shown
+
+    def score(self, *_: object) -> int:
+        return 0
+
+    def gauges(self, cluster: Cluster) -> tuple[interfaces.Gauge, ...]:
+        return self.shown
+
+
+def test_each_profile_shows_its_own_figures() -> None:
+    """Two of them may have one plugin with different arguments."""
+    metrics = Metrics()
+    one, two = (Figures(interfaces.Gauge("told", "Told.", 1, {"of": name})) for name in ("one", "two"))
+    made = {plugin: metrics.timed(profiles(score=[plugin])["default-scheduler"]) for plugin in (one, two)}
+    engine = Scheduler({"one": made[one], "two": made[two]}, np.random.default_rng(0))
+    metrics.look_at_plugins(engine)
+    text = metrics.text()[0].decode()
+    assert 'stowplan_told{of="one"} 1.0' in text and 'stowplan_told{of="two"} 1.0' in text
+    two.shown = ()
+    metrics.look_at_plugins(engine)
+    text = metrics.text()[0].decode()
+    assert 'of="one"' in text and 'of="two"' not in text
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        pytest.param(interfaces.Gauge("told", "Told.", 3), "stowplan_told 3.0", id="a figure without labels"),
+        pytest.param(
+            interfaces.Gauge("told", "Told.", 3, {"a": "x", "b": "y"}), 'told{a="x",b="y"} 3.0', id="two labels"
+        ),
+    ],
+)
+def test_figures_with_and_without_labels(shown: interfaces.Gauge, expected: str) -> None:
+    metrics, plugin = Metrics(), Figures(shown)
+    engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
+    metrics.look_at_plugins(engine)
+    assert expected in metrics.text()[0].decode()
+    plugin.shown = (interfaces.Gauge("told", "Told.", 4, {"other": "z"}),)
+    metrics.look_at_plugins(engine)  # labels cannot change; nothing breaks
+    assert "z" not in metrics.text()[0].decode().split("stowplan_told")[-1]

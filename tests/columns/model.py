@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from stowplan.columns.counting import Settled
 from stowplan.columns.state import CARRIED, ClusterState
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
@@ -31,10 +32,9 @@ QUERIES: tuple[tuple[PodQuery, ...], ...] = (
     (PodQuery(frozenset({"two"}), (Requirement("app", "NotIn", ("x",)),)),),
     (PodQuery(None, (Requirement("app", "In", ("x", "y")),)), PodQuery(frozenset({"one"}), (HAS_TIER,))),
 )
-Question = tuple[int, bool]  # which of the queries, and whether settled
-QUESTIONS: tuple[Question, ...] = tuple(
-    (number, settled) for settled in (False, True) for number in range(len(QUERIES))
-)
+Question = tuple[int, Settled]  # which of the queries, and whether settled
+SETTLED: tuple[Settled, ...] = (False, True, "always")
+QUESTIONS: tuple[Question, ...] = tuple((number, settled) for settled in SETTLED for number in range(len(QUERIES)))
 
 
 @dataclass

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from stowplan.columns import counting, table
+from stowplan.columns.counting import Settled
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluate import schedule_one
 from stowplan.objects.changes import Gone, Put
@@ -154,8 +155,8 @@ class Histories(RuleBasedStateMachine):
 
     # -- questions
 
-    @rule(number=st.integers(0, len(QUERIES) - 1), settled=st.booleans())
-    def ask(self, number: int, settled: bool) -> None:
+    @rule(number=st.integers(0, len(QUERIES) - 1), settled=st.sampled_from((False, True, "always")))
+    def ask(self, number: int, settled: Settled) -> None:
         """From now on this count is kept in step."""
         self.state.count(*QUERIES[number], settled=settled)
 

@@ -11,6 +11,7 @@ import pytest
 
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.objects.affinity import PodQuery
+from stowplan.objects.changes import Gone, Put
 from stowplan.objects.selectors import NodeTerm, Requirement, from_labels
 from stowplan.objects.shape import REQUIRED_ANTI
 from tests.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_service, a_state
@@ -61,6 +62,7 @@ QUESTIONS: dict[str, tuple[Callable[[Nodes], Any], list[Any]]] = {
     "no such image": (lambda nodes: nodes.image("db:latest"), [0, 0, 0, 0]),
     "one by one": (lambda nodes: [node.free("cpu") for node in nodes], [1000, 2000, 2000, 4000]),
     "positions": (lambda nodes: [nodes.position(nodes.names[at]) == at for at in range(len(nodes))], [True] * 4),
+    "many positions": (lambda nodes: nodes.positions(nodes.names) == np.arange(len(nodes)), [True] * 4),
 }  # fmt: skip
 
 
@@ -70,6 +72,26 @@ def test_a_view_answers_for_its_rows(nodes: Nodes, question: str) -> None:
     ask, expected = QUESTIONS[question]
     answer = ask(nodes)
     assert (answer.tolist() if isinstance(answer, np.ndarray) else answer) == expected[-len(nodes) :]
+
+
+@pytest.mark.parametrize("nodes", views(nodes=NODES, pods=PODS))
+def test_positions_of_nodes_that_are_not_there(nodes: Nodes) -> None:
+    assert nodes.positions(["x", "gone", nodes.names[1], ""]).tolist() == [-1, -1, 1, -1]
+    nobody = nodes.where(np.zeros(len(nodes), np.bool_))
+    assert nobody.positions(["a", "d"]).tolist() == [-1, -1] and nodes.positions([]).tolist() == []
+
+
+def test_a_view_is_the_same_until_its_nodes_are_others() -> None:
+    state = a_state(nodes=["a", "b"])
+    before = Cluster(state).nodes.token
+    state.apply(Put(a_pod("p", node="a", cpu=1)))
+    state.apply(Put(a_node("b", cpu=8)))
+    assert Cluster(state).nodes.token is before
+    assert Cluster(state).nodes.where(np.array([True, True])).token is not before
+    state.apply(Gone(a_node("a")))
+    state.apply(Gone(a_pod("p", node="a", cpu=1)))
+    state.apply(Put(a_node("c")))
+    assert Cluster(state).nodes.token is not before and Cluster(state).nodes.names == ["c", "b"]
 
 
 @pytest.mark.parametrize(
@@ -179,3 +201,43 @@ def test_one_node_shows_its_objects() -> None:
 def test_a_label_that_no_node_has() -> None:
     label = a_cluster(nodes=NODES).nodes.label(HOSTNAME)
     assert not label.present.any() and label.values == [None] * 4
+
+
+def test_a_label_is_anywhere_whichever_rows_a_view_covers() -> None:
+    nodes = a_cluster(nodes=NODES).nodes
+    assert nodes.where(np.array([False, False, False, True])).label("zone").anywhere
+    assert not nodes.label(HOSTNAME).anywhere
+
+
+def test_the_values_of_a_label_are_those_of_pods_on_nodes() -> None:
+    labels = ({"tier": "front"}, {"tier": "back", "app": "x"}, {"tier": "front", "app": "y"}, {"app": "x"})
+    pods = [a_pod(f"p{number}", node="a", labels=each) for number, each in enumerate(labels)]
+    cluster = a_cluster(nodes=NODES, pods=[*pods, a_pod("waits", labels={"tier": "middle"})])
+    assert cluster.pod_label_values("tier") == {"front", "back"}
+    assert cluster.pod_label_values("never") == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "everywhere", "distinct", "variety"),
+    [
+        pytest.param("zone", False, False, 2, id="shared by two, missing on one"),
+        pytest.param("rank", False, True, 3, id="different on each that has it"),
+        pytest.param("never", False, True, 0, id="nowhere"),
+        pytest.param("os", True, False, 1, id="the same everywhere"),
+    ],
+)
+def test_how_a_label_is_spread(key: str, everywhere: bool, distinct: bool, variety: int) -> None:
+    nodes = a_cluster(nodes=[a_node(node.name, labels={**node.labels, "os": "linux"}) for node in NODES]).nodes
+    for view in (nodes, nodes.where(np.array([1, 3]))):
+        label = view.label(key)
+        assert (label.everywhere, label.distinct, label.variety) == (everywhere, distinct, variety)
+
+
+def test_fewer_nodes_by_a_mask_or_by_their_places() -> None:
+    nodes = a_cluster(nodes=NODES).nodes
+    assert nodes.where(np.array([True, False, False, True])).names == nodes.where(np.array([0, 3])).names == ["a", "d"]
+
+
+def test_promises_are_counted() -> None:
+    assert a_cluster(nodes=NODES).promises == 0
+    assert a_cluster(nodes=NODES, pods=[a_pod("p", nominated="a"), a_pod("q", nominated="a")]).promises == 2

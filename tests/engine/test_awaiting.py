@@ -118,3 +118,14 @@ def test_each_plugin_has_its_own_time_and_all_must_be_content() -> None:
     world.submit(a_namespace("newer"))
     world.run()
     assert world.bindings == {"web": "a"}
+
+
+@pytest.mark.parametrize(("quick", "said"), [(False, "a"), (True, "")])
+def test_where_the_pod_is_to_go_is_said_unless_its_pre_binding_is_quick(quick: bool, said: str) -> None:
+    plugin = Slow(True, begins=[PATCH])
+    plugin.quick_pre_bind = quick  # type: ignore[attr-defined]
+    world = World(nodes=["a"], profiles=profiles(preBind=[plugin]))
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(a_pod("web"))
+    world.run()
+    assert world.scheduler.placings[UID].step is Step.PRE_BINDING and world.pod("web").nominated_node == said

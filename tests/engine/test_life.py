@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.columns.views import Cluster
 from stowplan.engine.unit import Stage
 from stowplan.framework.verdict import SKIP, Skip
 from stowplan.objects.actions import Action, Bind, Evict, SetCondition
@@ -140,3 +141,15 @@ def test_who_skips_for_good_is_asked_no_more(final: bool, asked: list[str]) -> N
     world.run()
     assert world.bindings == {"web": "a"}
     assert log == asked
+
+
+def test_plugins_can_find_out_what_became_of_a_pod() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web"), a_pod("big", cpu=99))
+    world.run()
+    cluster = Cluster(world.scheduler.state)
+    nodes = {name: found.node_name for name in ("web", "big") if (found := cluster.known(f"uid-of-default-{name}"))}
+    assert nodes == {"web": "a", "big": ""}
+    world.delete(world.pod("big"))
+    world.submit(a_pod("web", node="a", phase="Succeeded"))
+    assert cluster.known("uid-of-default-big") is None and cluster.known("uid-of-default-web") is None

@@ -11,7 +11,8 @@ import pytest
 
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluate import schedule_one
-from stowplan.framework.verdict import SKIP, Decision, Only, PostFilterResult, Refuse, Reject
+from stowplan.framework.search import Search
+from stowplan.framework.verdict import SKIP, Avoid, Decision, Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.changes import Gone, Put
 from tests.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
 from tests.columns.model import contents, told
@@ -116,6 +117,40 @@ def test_several_reasons_of_one_node_keep_their_order() -> None:
 def test_each_row_may_be_resolvable_or_not() -> None:
     plugin = a_plugin(filter=[Reject(np.array([True, True, False]), "no", np.array([True, False, True]))])
     assert rejections(decide(plugin)) == {"a": ("Fake", U, ("no",)), "b": ("Fake", UU, ("no",)), "c": None}
+
+
+# -- nodes to be had only if there is no other
+
+
+@pytest.mark.parametrize(
+    ("avoided", "others", "refused", "node"),
+    [
+        pytest.param("a", "", "a", "b", id="one is left out"),
+        pytest.param("ab", "", "ab", "c", id="two are"),
+        pytest.param("abc", "", "", "a", id="not the last one"),
+        pytest.param("a", "bc", "", "a", id="nor the only one that filters leave"),
+        pytest.param("ab", "c", "", "a", id="nor all that filters leave"),
+        pytest.param("b", "b", "", "a", id="one that is refused anyway"),
+        pytest.param("x", "", "", "a", id="one that is not there"),
+    ],
+)
+def test_nodes_that_are_avoided(avoided: str, others: str, refused: str, node: str) -> None:
+    plugin = a_plugin(avoid=Avoid(frozenset(avoided), "rather not"), score=0)
+    decision = decide(a_plugin("Other", filter=refusing(*others)), plugin)
+    by_us = [name for name, said in rejections(decision).items() if said == ("Fake", U, ("rather not",))]
+    assert (decision.node, "".join(by_us)) == (node, refused)
+
+
+def test_what_one_plugin_leaves_is_what_the_next_may_avoid() -> None:
+    first, second = (
+        a_plugin(name, avoid=Avoid(frozenset(names), name), score=0) for name, names in (("F", "a"), ("S", "bc"))
+    )
+    assert rejections(decide(first, second)) == {"a": ("F", U, ("F",)), "b": None, "c": None}
+
+
+def test_a_node_that_was_promised_is_taken_though_it_is_avoided() -> None:
+    profile, state = a_profile_of(a_plugin(avoid=Avoid(frozenset("a"), "no"), score=0)), a_state(nodes=["a", "b"])
+    assert schedule_one(a_pod(nominated="a"), state, profile, search=Search()).node == "a"
 
 
 # -- pre-filters
@@ -306,6 +341,8 @@ MISDEEDS = [
     pytest.param({"filter": raises}, "KeyError: 'zone'", id="filter raises"),
     pytest.param({"filter": starts_and_raises}, "KeyError: 'zone'", id="filter raises half-way"),
     pytest.param({"score": raises}, "KeyError: 'zone'", id="score raises"),
+    pytest.param({"score": 0, "avoid": raises}, "KeyError: 'zone'", id="avoid raises"),
+    pytest.param({"score": 0, "avoid": "a"}, "answered 'a'; Avoid or None was due", id="avoid answers nonsense"),
     pytest.param({"filter": refusing_all(), "post_filter": raises}, "KeyError: 'zone'", id="post_filter raises"),
     pytest.param({"pre_filter": "maybe"}, "answered 'maybe'", id="pre_filter answers nonsense"),
     pytest.param({"filter": None}, "not iterable", id="filter answers None"),

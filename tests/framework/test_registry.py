@@ -168,6 +168,8 @@ def test_what_is_not_an_argument_is_left_out(folder: Path) -> None:
         pytest.param("minCandidateNodesPercentage", "min_candidate_nodes_percentage", id="words"),
         pytest.param("resources", "resources", id="one word"),
         pytest.param("ipv6Only", "ipv6_only", id="a digit ends a word"),
+        pytest.param("cacheTTL", "cache_ttl", id="capitals are one word"),
+        pytest.param("cacheTTLSeconds", "cache_ttl_seconds", id="capitals, and another word"),
     ],
 )
 def test_arguments_become_keywords(camel: str, expected: str) -> None:

@@ -66,6 +66,8 @@ async def test_a_list_that_is_refused_says_why() -> None:
         ),
         pytest.param({"v1beta1": ["workloads"]}, RESOURCES["PodGroup"], None, id="the group, but not the kind"),
         pytest.param({}, RESOURCES["PodGroup"], None, id="nothing"),
+        pytest.param({"v1alpha1": ["workloadpolicies"]}, RESOURCES["WorkloadPolicy"], "v1alpha1", id="a definition"),
+        pytest.param({}, RESOURCES["WorkloadPolicy"], None, id="one version, but its definition is missing"),
         pytest.param(
             {"v2": ["policies"], "v1": ["policies"]},
             Resource("Policy", "policies", "scheduling.k8s.io", versions=()),

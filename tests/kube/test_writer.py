@@ -21,6 +21,7 @@ from tests.kube.fakes import a_client, answered, refused, serving
 REF = PodRef("ns", "p", "u1")
 POD = "/api/v1/namespaces/ns/pods/p"
 NOON = datetime(2026, 5, 1, 12, 0, 0, 999, tzinfo=UTC)
+NOW, SINCE = ({"lastTransitionTime": f"2026-0{month}-01T12:00:00Z"} for month in (5, 1))
 
 
 class Notes:
@@ -132,6 +133,17 @@ def known_pod(**status: Any) -> Pod:
             Patch(kind="ReplicaSet", key="ns/r", body={"status": {"a": 1}}),
             [("PATCH", "/apis/apps/v1/namespaces/ns/replicasets/r/status", {"status": {"a": 1}})],
             id="a patch of the status alone",
+        ),
+        pytest.param(
+            Patch(kind="ReplicaSet", key="ns/r", body={"status": {"conditions": [{"type": "A"}, SINCE]}}),
+            [
+                (
+                    "PATCH",
+                    "/apis/apps/v1/namespaces/ns/replicasets/r/status",
+                    {"status": {"conditions": [{"type": "A"} | NOW, SINCE]}},
+                )
+            ],
+            id="conditions that turn get a time, those that stand keep theirs",
         ),
     ],
 )

@@ -96,6 +96,7 @@ class Case:
             self.state.apply(Put(each))
             if isinstance(each, Pod):
                 self.pods[each.key] = each
+        self.state.known = {pod.uid: pod for pod in self.pods.values() if not pod.finished}
         for pod in self.pods.values():
             if pod.pending and pod.nominated_node and not pod.terminating:
                 self.state.nominate(self._with_priority(pod), pod.nominated_node)

@@ -66,7 +66,7 @@ class Live:
         """Until cancelled."""
         while True:
             self.beat = self._clock()
-            self._take_in()
+            self.take_in()
             if self._decide():
                 await asyncio.sleep(0)
             elif not self._inbox:
@@ -78,10 +78,11 @@ class Live:
         until = self._clock() + seconds
         while self._tasks and self._clock() < until:
             await asyncio.wait(self._tasks, timeout=until - self._clock(), return_when=asyncio.FIRST_COMPLETED)
-            self._take_in()
+            self.take_in()
         return not self._tasks
 
-    def _take_in(self) -> None:
+    def take_in(self) -> None:
+        """Look at all that came."""
         now = self._clock()
         while self._inbox:
             change = self._inbox.popleft()

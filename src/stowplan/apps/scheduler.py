@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import signal
 import socket
 import time
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from stowplan.apps.drift import Recounts
 from stowplan.apps.leading import Leading, somebody_schedules
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
@@ -45,6 +47,7 @@ CONNECTIONS, EVENT_WRITERS = 64, 8
 HELD_BACK = 20_000  # events; beyond that they are written although pods wait to be bound
 FINISH_WITHIN = 20.0  # seconds for bindings under way when told to stop
 DRAIN_WITHIN = 30.0  # seconds for events
+LOOK_AT_PLUGINS_EVERY = 5  # seconds
 SYNCED_WITHIN = 30.0  # seconds to list what a changed configuration needs besides
 
 
@@ -58,6 +61,7 @@ class Program:
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[Any]] = []
         self._extenders: Extenders | None = None
+        self._recounts = Recounts(self.running)
 
     # -- from beginning to end
 
@@ -242,10 +246,13 @@ class Program:
         await asyncio.sleep(0)  # what the last one told is taken in before anybody decides
 
     async def _tick(self) -> None:
-        while True:
+        for second in itertools.count():
             await asyncio.sleep(1.0)
             if self.running.live is not None:
                 self.running.metrics.look_at(self.running.live.engine)
+                if second % LOOK_AT_PLUGINS_EVERY == 0:
+                    self.running.metrics.look_at_plugins(self.running.live.engine)
+                self._recounts.look(time.monotonic())
 
     # -- leading
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import yaml
+
 from stowplan.framework import config
-from stowplan.framework.config import Configuration
+from stowplan.framework.config import Configuration, ProfileSpec
 from stowplan.framework.profile import Profile, build_all
-from stowplan.framework.registry import Registry
+from stowplan.framework.registry import Registry, check_arguments
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
 
@@ -51,7 +54,51 @@ def _configured(
     document: str | bytes | Mapping[str, Any], plugins: Registry, file: str
 ) -> tuple[Configuration, dict[str, Profile]]:
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
-    return configuration, build_all(configuration, plugins)
+    profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
+    configuration = msgspec.structs.replace(configuration, profiles=profiles)
+    built = build_all(configuration, plugins)
+    notes = (*configuration.notes, *_notes(built.values()))
+    return msgspec.structs.replace(configuration, notes=notes), built
+
+
+def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
+    """What plugins have to say about their arguments."""
+    for i, profile in enumerate(profiles):
+        for bound in profile.all:
+            for note in getattr(bound.plugin, "config_notes", ()):
+                yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
+
+
+def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
+    """Some plugins have arguments in a file of their own, found from the configuration's folder on; those here win."""
+    args = {name: dict(found) for name, found in spec.plugin_args.items()}
+    for name in {enabled.name for bounds in spec.points.values() for enabled in bounds}:
+        plugin = plugins.find(name)
+        named_by, usual = getattr(plugin, "args_file", ("", ""))
+        if plugin is None or not named_by:
+            continue
+        own = args.setdefault(name, {})
+        file = own.pop(named_by, None)
+        found = _file_args(plugin, plugins.folder / (file or usual), must_be=file is not None)
+        args[name] = found | own
+    return msgspec.structs.replace(spec, plugin_args=args)
+
+
+def _file_args(plugin: type, file: Path, *, must_be: bool) -> dict[str, Any]:
+    if not file.exists() and not must_be:
+        return {}
+    text = read_text(file)
+    try:
+        found = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=str(file)) from None
+    if not isinstance(found, dict):
+        raise ConfigError("found no mapping of arguments", file=str(file), remedy="give each as `name: value`")
+    try:
+        check_arguments(plugin, found, "")
+    except ConfigError as error:
+        raise error.located(str(file)) from None
+    return found
 
 
 def defaults() -> tuple[Configuration, dict[str, Profile]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from stowplan.columns.index import SelectorIndex, anchor
 from stowplan.columns.tally import Tally
@@ -19,6 +20,8 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import Selector
 
 KEPT_COUNTERS = 16384
+
+Settled: TypeAlias = bool | Literal["always"]
 
 
 class LabelSet:
@@ -37,12 +40,12 @@ class Counter:
     """Pods that match all of `queries`, per row.
 
     `settled` is how PodTopologySpread counts: pods on their way out do not count, and a selector without conditions
-    counts nothing.
+    counts nothing. In what-ifs kube-scheduler counts such pods after all; "always" leaves them out there, too.
     """
 
     __slots__ = ("queries", "sets", "settled", "tally")
 
-    def __init__(self, queries: tuple[PodQuery, ...], settled: bool) -> None:
+    def __init__(self, queries: tuple[PodQuery, ...], settled: Settled) -> None:
         self.queries = queries
         self.settled = settled
         self.tally = Tally()
@@ -58,7 +61,9 @@ class Counter:
 
     def counts(self, terminating: bool, as_extension: bool) -> bool:
         """kube-scheduler's PreFilter extensions (`as_extension`) count even what its PreFilter leaves out."""
-        return as_extension or not self.settled or (not terminating and bool(self.selector))
+        if as_extension and self.settled != "always":
+            return True
+        return not self.settled or (not terminating and bool(self.selector))
 
 
 class Counting:
@@ -66,7 +71,7 @@ class Counting:
         self._sets: dict[tuple[str, frozenset[tuple[str, str]]], LabelSet] = {}
         # (key, value) → the label sets with that label; (key, None) → those with the key at all
         self._shelves: dict[tuple[str, str | None], dict[LabelSet, None]] = {}
-        self._counters: OrderedDict[tuple[tuple[PodQuery, ...], bool], Counter] = OrderedDict()
+        self._counters: OrderedDict[tuple[tuple[PodQuery, ...], Settled], Counter] = OrderedDict()
         self._index: SelectorIndex[Counter] = SelectorIndex()
 
     def __len__(self) -> int:
@@ -76,7 +81,11 @@ class Counting:
     def label_sets(self) -> int:
         return len(self._sets)
 
-    def ask(self, queries: tuple[PodQuery, ...], settled: bool, capacity: int) -> tuple[Counter, bool]:
+    def values(self, key: str) -> set[str]:
+        """The values that a label has on any pod on a node."""
+        return {labels.labels[key] for labels in self._shelves.get((key, None), ())}
+
+    def ask(self, queries: tuple[PodQuery, ...], settled: Settled, capacity: int) -> tuple[Counter, bool]:
         """The counter for a question, kept up to date from now on; and whether it is a new one."""
         if not queries:
             raise ValueError("a count needs at least one question")

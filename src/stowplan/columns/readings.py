@@ -117,6 +117,26 @@ class Labels:
         return np.asarray(self.codes != ABSENT)
 
     @property
+    def anywhere(self) -> bool:
+        """Does any node of the cluster have the label, in this view or not?"""
+        return self._column.labelled > 0
+
+    @property
+    def everywhere(self) -> bool:
+        """Does every node of the cluster have it?"""
+        return self._column.labelled == len(self._nodes.cluster.nodes)
+
+    @property
+    def distinct(self) -> bool:
+        """Do no two nodes of the cluster have the same value?"""
+        return self._column.distinct
+
+    @property
+    def variety(self) -> int:
+        """How many values it has in the cluster."""
+        return len(self._column.values.codes) - 1
+
+    @property
     def values(self) -> list[str | None]:
         """Each node's value, None where the label is missing."""
         return [self._column.values.values[code] for code in self.codes.tolist()]

@@ -6,7 +6,7 @@
     assumed                 objects taken for other than the API says, on behalf of pods (`assumed.py`)
     trial()                 all of these as a what-if, undone exactly (`trial.py`)
 
-Every change costs what it changes. Finished pods take no room; pods without a node are known only if nominated to one.
+Every change costs what it changes. Finished pods take no room; pods without a node count only if nominated to one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
 from stowplan.columns.assumed import Assumed
-from stowplan.columns.counting import Counting, LabelSet
+from stowplan.columns.counting import Counting, LabelSet, Settled
 from stowplan.columns.index import SelectorIndex
 from stowplan.columns.kept import Kept
 from stowplan.columns.store import Store
 from stowplan.columns.table import NodeTable
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
+from stowplan.columns.waiting import Waiting
 from stowplan.objects.affinity import PodQuery, Term, Weighted
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
@@ -50,7 +51,9 @@ class ClusterState:
         self.store = Store()
         self.counting = Counting()
         self.kept = Kept()
+        self.waiting = Waiting()
         self.pods: dict[str, Placed] = {}
+        self.known: Mapping[str, Pod] = {}  # all pods by uid, as the API has them; kept by whoever follows it
         self.priorities: Counter[int] = Counter()  # how many pods on nodes have each priority
         self.pods_on: list[dict[str, Placed]] = []
         self.uses: dict[Hashable, Tally] = {}
@@ -81,6 +84,7 @@ class ClusterState:
                 self.discard(found)
 
     def _apply_pod(self, pod: Pod, gone: bool) -> None:
+        self.waiting.heard(pod, gone)
         if pod.uid in self.pods:
             self.remove_pod(pod.uid)
         self.drop_nomination(pod.uid)
@@ -228,6 +232,10 @@ class ClusterState:
         """The node that the pod has been promised, or nothing."""
         return self._nominations.get(uid, "")
 
+    @property
+    def promises(self) -> int:
+        return len(self._nominations)
+
     def drop_nomination(self, uid: str) -> None:
         node_name = self._nominations.pop(uid, None)
         if node_name is None:
@@ -268,7 +276,7 @@ class ClusterState:
 
     # -- questions
 
-    def count(self, *queries: PodQuery, settled: bool = False) -> Tally:
+    def count(self, *queries: PodQuery, settled: Settled = False) -> Tally:
         """Pods that match all of these, per row. What is asked once is kept in step until nobody asks any more."""
         counter, is_new = self.counting.ask(queries, settled, self.table.capacity)
         if is_new:

@@ -7,14 +7,16 @@ rows are positions 0 … len(nodes)-1.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.columns.assumed import Assumed
+from stowplan.columns.counting import Settled
 from stowplan.columns.one_node import OneNode
 from stowplan.columns.readings import Free, Interned, Labels, NameColumn, Resources
 from stowplan.columns.state import ClusterState, Placed
@@ -119,7 +121,7 @@ class Nodes:
 
     # -- questions about pods
 
-    def count(self, *queries: PodQuery, settled: bool = False) -> Ints:
+    def count(self, *queries: PodQuery, settled: Settled = False) -> Ints:
         """How many pods on each node match all of these; `settled` leaves out those on their way out."""
         return self.of(self._state.count(*queries, settled=settled))
 
@@ -146,9 +148,14 @@ class Nodes:
 
     # -- rows
 
-    def where(self, mask: Bools) -> Nodes:
-        """The same view of fewer nodes."""
-        return Nodes(self._state, self.rows[mask], False, self.cluster)
+    @property
+    def token(self) -> object:
+        """The same object as long as the same nodes are at the same positions, for answers that are worth keeping."""
+        return self.rows
+
+    def where(self, these: Bools | Ints) -> Nodes:
+        """The same view of fewer nodes: those of a mask, or at these places, which must ascend."""
+        return Nodes(self._state, self.rows[these], False, self.cluster)
 
     def position(self, name: str) -> int | None:
         """Where in this view a node is, if it is here."""
@@ -157,6 +164,15 @@ class Nodes:
             return None
         found = int(np.searchsorted(self.rows, row))
         return found if found < len(self.rows) and self.rows[found] == row else None
+
+    def positions(self, names: Sequence[str]) -> Ints:
+        """The same for many; -1 for those that are not here."""
+        rows = np.fromiter(map(self._table.row_of.get, names, repeat(-1)), np.int64, len(names))
+        if self._whole:  # no row is skipped, so a row's number is its position
+            return np.where(rows < len(self.rows), rows, -1)
+        found = np.searchsorted(self.rows, rows)
+        found[found == len(self.rows)] = 0
+        return np.where(self.rows[found] == rows, found, -1) if len(self.rows) else np.full(len(rows), -1, np.int64)
 
     def __iter__(self) -> Iterator[OneNode]:
         return (OneNode(self._state, row) for row in self.rows.tolist())
@@ -235,7 +251,16 @@ class Cluster:
         return [] if row is None else [placed.pod for placed in self._state.pods_on[row].values()]
 
     def pod(self, uid: str) -> Placed | None:
+        """A pod on a node, or taken for one."""
         return self._state.pods.get(uid)
+
+    def known(self, uid: str) -> Pod | None:
+        """A pod as the API has it, with or without a node; None for one that has ended or is gone."""
+        return self._state.known.get(uid)
+
+    def pod_label_values(self, key: str) -> set[str]:
+        """The values that a label has on pods on nodes. It looks at each distinct label set: not for decisions."""
+        return self._state.counting.values(key)
 
     def node_names_of(self, tally: Tally) -> list[str]:
         """The nodes where a tally counts any."""
@@ -250,8 +275,17 @@ class Cluster:
         """The question that an incoming pod's affinity term asks about the pods that are there."""
         return self._state.query(term)
 
-    def count(self, *queries: PodQuery, settled: bool = False) -> Tally:
+    def count(self, *queries: PodQuery, settled: Settled = False) -> Tally:
         return self._state.count(*queries, settled=settled)
+
+    @property
+    def promises(self) -> int:
+        """How many pods without a node have been promised one."""
+        return self._state.promises
+
+    def waiting(self, query: PodQuery) -> int:
+        """How many pods match that have no node yet."""
+        return self._state.waiting.count(query)
 
     def used(self, use: Hashable) -> Tally | None:
         return self._state.uses.get(use)

@@ -109,14 +109,16 @@ class Binding:
         self.recall.stop_waiting_for_answers(placing)
         placing.step = Step.PRE_BINDING
         try:
-            actions = [self._send(placing, action, now, plugin) for plugin, action in placing.pre_bind()]
+            wanted = list(placing.pre_bind())
         except PluginError as error:
             yield from self.give_up(placing, str(error), now)
             return
-        if not actions:
+        if not wanted:
             yield from self.awaiting.ask(placing, now)
             return
-        yield from self._announce(placing)
+        actions = [self._send(placing, action, now, plugin) for plugin, action in wanted]
+        if not placing.profile.quick.issuperset(plugin for plugin, _ in wanted):
+            yield from self._announce(placing)
         yield from actions
 
     def _bind(self, placing: Placing, now: float) -> Iterator[Any]:

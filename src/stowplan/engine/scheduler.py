@@ -35,7 +35,8 @@
 
 What is reserved is in the one state (`columns.ClusterState`) as an assumed pod, so nothing is counted twice. The
 queued part is `admission` and `queue`, the attempt `deciding` (with `gang`), what follows `binding` (with `placing`),
-the way back `recall` and `failing`. Numbers, deadlines and who waits for which result are in `outbox`.
+the way back `recall` and `failing`. Numbers, deadlines and who waits for which result are in `outbox`; what plugins
+write besides decisions is `tending`.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import assumed
 from stowplan.engine.reports import Report
+from stowplan.engine.tending import Tending
 from stowplan.framework.profile import Profile
 from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Action
@@ -107,6 +109,8 @@ class Scheduler:
             report,
             extenders,
         )
+        self._tending = Tending(self.profiles, self.state, self._outbox)
+        self.state.known = self.admission.known
         self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
 
@@ -122,6 +126,7 @@ class Scheduler:
         old = self._old(found)
         self.state.apply(change)
         self._binding.awaiting.changed(found)
+        self._tending.changed(old, None if gone else found)
         self.admission.happened(happenings.of(old, None if gone else found), now)
         return []
 
@@ -134,6 +139,8 @@ class Scheduler:
             yield from self._binding.awaiting.ask_again(now)
         if self._outbox.due(now):
             yield from self._outbox.expire(now)
+        if self._tending.anybody:
+            yield from self._tending.tend(now)
         attempt = self.deciding.next(now)
         if attempt is not None:
             yield from self.deciding.try_out(attempt, now)
@@ -142,7 +149,7 @@ class Scheduler:
         """When time alone makes a step worth taking; minus infinity if one is already."""
         if self.deciding.ready or self._binding.awaiting.ready:
             return float("-inf")
-        moments = (self._outbox.next_deadline(), self.queue.next_deadline())
+        moments = (self._outbox.next_deadline(), self.queue.next_deadline(), self._tending.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
     def allow(self, uid: str, plugin: str, now: float) -> list[Action]:
@@ -169,6 +176,7 @@ class Scheduler:
         self.profiles.update(profiles)
         self._binding.extenders = extenders
         self.deciding.adopt(extenders)
+        self._tending.adopt()
         self.admission.adopt(now, initial_backoff=initial_backoff, max_backoff=max_backoff)
 
     # -- pods
@@ -188,14 +196,17 @@ class Scheduler:
             self._uids[pod.key] = pod.uid
         elif self._uids.get(pod.key) == pod.uid:
             del self._uids[pod.key]
+        self._tending.changed(old, None if out else pod)
         yield from self._binding.heard(pod, out, now)
         if out or pod.node_name:
             self.state.drop_nomination(pod.uid)
             self.admission.withdraw(pod.uid)
             self.state.apply(Gone(pod) if out else Put(pod))
-        elif pod.uid not in self.placings:
-            self._keep_promise(old, pod)
-            self.admission.submit(pod, now)
+        else:
+            self.state.waiting.heard(pod, False)
+            if pod.uid not in self.placings:
+                self._keep_promise(old, pod)
+                self.admission.submit(pod, now)
         self.admission.happened(happenings.of(old, None if out else pod), now)
         self._promise_changed(old, None if out else pod, now)
 

@@ -15,6 +15,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 Answer = TypeVar("Answer")
+UNSIGNED: dict[Any, Any] = {np.dtype(np.int64): np.uint64, np.dtype(np.uint8): np.uint8}  # what scores may be
 
 
 def ask(bound: Bound, method: str, *arguments: Any) -> Any:
@@ -78,10 +79,12 @@ def ask_score(bound: Bound, pod: Pod, nodes: Nodes) -> Ints | int | None:
     score = ask(bound, "score", pod, nodes)
     if score is None or (type(score) is int and 0 <= score <= MAX_SCORE):
         return score
-    if not isinstance(score, np.ndarray) or score.dtype != np.int64 or score.shape != (len(nodes),):
+    if not isinstance(score, np.ndarray) or score.dtype not in UNSIGNED or score.shape != (len(nodes),):
         found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
         raise PluginError(bound.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
-    if len(score) and int(score.view(np.uint64).max()) > MAX_SCORE:  # below 0 is far above 100 without a sign
+    if len(score) and int(score.view(UNSIGNED[score.dtype]).max()) > MAX_SCORE:  # below 0 is far above 100 then
         wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
         raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
+    if score.dtype == np.uint8 and score.base is None:
+        return score
     return score.astype(np.uint8)  # a copy, since a column itself would change under the trail's feet

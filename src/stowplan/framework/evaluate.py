@@ -5,6 +5,7 @@
       2  narrow       is it refused as a whole, or bound to certain nodes?    pre_filter, all of them
       3  sift         which nodes are left, and which plugin refused which?   filter, in order, survivors only
                       what do extenders say?                                  their answers, where they are there
+                      which are to be had only if there is no other?          avoid
       4  rank         which of them is best?                                  score, weighted; extenders' scores
       5  make room    if none was left: could evictions help?                 post_filter
 
@@ -31,7 +32,9 @@ from stowplan.framework.verdict import (
     FEASIBLE,
     SKIP,
     UNRESOLVABLE,
+    UNSCHEDULABLE,
     UNSEEN,
+    Avoid,
     Candidate,
     Decision,
     Only,
@@ -186,7 +189,19 @@ class Evaluation:
             self.search.stop(self.nodes, verdict_of, self.profile)
         if self.consultation:
             self._sift_by_extenders(self.consultation, book, verdict_of)
+        for bound in self.profile.avoiding:
+            self._leave_out(bound, book, verdict_of)
         self.trail.verdicts, self.trail.verdict_of = book.verdicts, verdict_of
+
+    def _leave_out(self, bound: Bound, book: VerdictBook, verdict_of: Verdicts) -> None:
+        """Nodes that a plugin would rather not have are refused as long as another one is left."""
+        avoided = expect(bound, "avoid", Avoid, ask(bound, "avoid", self.pod, self.cluster))
+        if avoided is None:
+            return
+        places = (self.nodes.position(name) for name in avoided.names)
+        left = [at for at in places if at is not None and verdict_of[at] == FEASIBLE]
+        if left and len(left) < int((verdict_of == FEASIBLE).sum()):
+            verdict_of[left] = book.number(Verdict(bound.name, UNSCHEDULABLE, (avoided.reason,)))
 
     def _sift_by_extenders(self, consultation: Consultation, book: VerdictBook, verdict_of: Verdicts) -> None:
         names = {self.trail.names[at]: at for at in (verdict_of == FEASIBLE).nonzero()[0].tolist()}
@@ -244,13 +259,14 @@ class Evaluation:
     def filtered(self, nodes: Nodes, filters: Iterable[Bound], book: VerdictBook) -> Verdicts:
         """Every filter in order, each asked only about the nodes that are left; the number of each node's verdict."""
         verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
-        left, places = nodes, np.arange(len(nodes))
+        left, places, refused = nodes, np.arange(len(nodes)), None
         for bound in filters:
+            if refused is not None:
+                passed = (~refused).nonzero()[0]
+                left, places = left.where(passed), places[passed]
             if not len(left):
                 break
             refused = book.enter(bound, ask_filter(bound, self.pod, left), verdict_of, places)
-            if refused is not None:
-                left, places = left.where(~refused), places[~refused]
         return verdict_of
 
     def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
@@ -281,7 +297,7 @@ class Evaluation:
         if not len(trail.feasible):
             return
         everybody = len(trail.feasible) == len(self.nodes)
-        nodes = self.nodes if everybody else self.nodes.where(trail.verdict_of == FEASIBLE)
+        nodes = self.nodes if everybody else self.nodes.where(trail.feasible)
         trail.totals = np.zeros(len(nodes), np.int64)
         pre_scored = {bound.name for bound in self.profile.at("preScore")}
         for bound in self.profile.at("score"):

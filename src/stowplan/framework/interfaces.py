@@ -13,21 +13,27 @@ Class attributes that a plugin may have, all optional:
     filters_by_row    its filter's answer for a node depends on the pod's shape and that row alone, so it may be kept
     scores_by_row     the same for its score
     skip_is_final     where its pre_filter answers SKIP, its reserve, pre_bind and pre_bound have nothing to do either
+    quick_pre_bind    its pre_bind wants no more than a write: the pod's status need not say meanwhile where it is to go
     awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
     reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
+    tends             kinds whose changes make it worth asking its `tend`; see `Tend`
+    args_file         where further arguments of it may be found: (the argument that names the file, its default); what
+                      the configuration itself says wins, and a default file that is not there is nothing
+    config_notes      (of an instance) what whoever checks a configuration should know about the arguments given there
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from stowplan.columns.arrays import Ints, Rows
+from stowplan.columns.arrays import Bytes, Ints, Rows
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.verdict import (
+    Avoid,
     Candidate,
     Decision,
     NotYet,
@@ -38,7 +44,9 @@ from stowplan.framework.verdict import (
     Skip,
     Verdict,
 )
+from stowplan.objects.actions import Patch
 from stowplan.objects.errors import ConfigError
+from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
 
@@ -115,9 +123,20 @@ class PostFilter(Protocol):
 
 
 @runtime_checkable
+class Avoids(Protocol):
+    """A filter that yields: it is asked when all filters and extenders have spoken, and cannot refuse the last node.
+
+    It has no extension point of its own; a plugin that runs anywhere in a profile is asked.
+    """
+
+    def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
+        """Nodes that the pod gets only if no other is feasible. A node that it was promised is taken all the same."""
+
+
+@runtime_checkable
 class Score(Protocol):
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | int | None:
-        """0 to 100 for each of these feasible nodes; one number for all; None to have no say for this pod."""
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | Bytes | int | None:
+        """0 to 100 for each of these feasible nodes (int64, or uint8); one number for all; None to have no say."""
 
 
 @runtime_checkable
@@ -171,6 +190,49 @@ class PostBind(Protocol):
 class Siblings(Protocol):
     def siblings(self, pod: Pod, cluster: Cluster) -> Iterable[str]:
         """Uids of waiting pods to try now: asked once the pod has its node, and again once it is bound."""
+
+
+@runtime_checkable
+class Tend(Protocol):
+    """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
+
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
+        """What is to be written now. `changed` has the old and new versions of all objects of its kinds that changed
+        since it was last asked; None: look at everything, at the start or because a patch failed.
+        """
+
+
+class Gauge(msgspec.Struct, frozen=True):
+    """A figure beside the scheduler's metrics; its name gets the prefix `stowplan_`."""
+
+    name: str
+    help: str
+    value: float
+    labels: dict[str, str] = {}
+
+
+@runtime_checkable
+class Gauges(Protocol):
+    def gauges(self, cluster: Cluster) -> Iterable[Gauge]:
+        """Figures of its own, for people who watch; asked now and then, between decisions."""
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """A count that a recount did not confirm: what of, how many a plugin goes by, and how many there are."""
+
+    what: str
+    counted: int
+    recounted: int
+
+
+@runtime_checkable
+class Recount(Protocol):
+    """A plugin whose counts may be compared with the API's own objects, for whoever wants to see that they agree."""
+
+    recount_every: float  # seconds; 0: never
+
+    def recount(self, pods: Iterable[Pod], cluster: Cluster) -> Iterable[Drift]:
+        """Where its counts are other than these pods make them, which are all there are in the cluster."""
 
 
 class Wake(msgspec.Struct, frozen=True):

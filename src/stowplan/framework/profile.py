@@ -66,6 +66,11 @@ class Profile:
         return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bound"))
 
     @cached_property
+    def quick(self) -> frozenset[str]:
+        """The plugins whose pre-binding is over in a moment."""
+        return frozenset(bound.name for bound in self.all if getattr(bound.plugin, "quick_pre_bind", False))
+
+    @cached_property
     def done_by_skipping(self) -> frozenset[str]:
         """The plugins that have nothing more to do for a pod once their pre-filter says so."""
         return frozenset(bound.name for bound in self.all if getattr(bound.plugin, "skip_is_final", False))
@@ -74,6 +79,16 @@ class Profile:
     def activators(self) -> tuple[Bound, ...]:
         """The plugins that name pods to be tried with another one."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "siblings"))
+
+    @cached_property
+    def avoiding(self) -> tuple[Bound, ...]:
+        """The plugins that name nodes to be taken only if no other will do."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "avoid"))
+
+    @cached_property
+    def tending(self) -> tuple[Bound, ...]:
+        """The plugins that keep something in the API in step."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "tend"))
 
     def plugin(self, name: str) -> Any | None:
         """The instance of a plugin that runs anywhere in this profile."""

@@ -32,6 +32,10 @@ class Registry:
         if discover:
             self._discover()
 
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
     def closed(self) -> Registry:
         """The same plugins, those by path or module included that were used so far; no others are imported."""
         registry = Registry(self._plugins, folder=self._folder)
@@ -59,7 +63,8 @@ class Registry:
             raise ConfigError(f"no plugin is called {name!r}", path=path)
         where = f"{path}.pluginConfig[name={name}].args".lstrip(".")
         keywords = {snake(key): value for key, value in args.items() if key not in ("apiVersion", "kind")}
-        _check_keywords(plugin, args, keywords, where)
+        check_arguments(plugin, args, where)
+        _check_complete(plugin, keywords, where)
         try:
             return plugin(**keywords)
         except ConfigError as error:
@@ -110,23 +115,27 @@ class Registry:
 
 
 def snake(name: str) -> str:
-    """minCandidateNodes → min_candidate_nodes."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+    """minCandidateNodes → min_candidate_nodes, cacheTTLSeconds → cache_ttl_seconds."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def _check_keywords(plugin: type, args: Mapping[str, Any], keywords: Mapping[str, Any], where: str) -> None:
+def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
+    """An argument that the plugin does not take is an error."""
     parameters = inspect.signature(plugin).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     for given in args:
-        if snake(given) in keywords and snake(given) not in parameters:
+        if given not in ("apiVersion", "kind") and snake(given) not in parameters:
             remedy = _one_of(snake(given), list(parameters))
             raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy)
-    for name, parameter in parameters.items():
+
+
+def _check_complete(plugin: type, keywords: Mapping[str, Any], where: str) -> None:
+    for name, parameter in inspect.signature(plugin).parameters.items():
         if (
             parameter.default is parameter.empty
             and name not in keywords
-            and parameter.kind is not parameter.VAR_POSITIONAL
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ):
             raise ConfigError(f"argument {name!r} is missing", path=where, remedy="it has no default; give it here")
 

@@ -4,6 +4,7 @@ Reject      some rows are refused, for one reason              (a plugin's filte
 Refuse      the pod as a whole is refused                      (a plugin's pre_filter, pre_enqueue, permit …)
 Only        look at these nodes alone                          (pre_filter)
 SKIP        this plugin has nothing to do for this pod         (pre_filter)
+Avoid       take these nodes only if no other will do          (avoid)
 NotYet      what was asked for is not there yet                (pre_bound)
 Trail       who was rejected by what, who scored what; kept as codes and rendered only when somebody looks
 Decision    the answer for one pod, with its trail
@@ -76,6 +77,18 @@ class Only:
     """The search is narrowed to nodes of these names."""
 
     names: frozenset[str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.names, frozenset):
+            raise TypeError(f"names must be a frozenset of node names; found {self.names!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Avoid:
+    """Nodes of these names are refused, for this reason, as long as another one is feasible."""
+
+    names: frozenset[str]
+    reason: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.names, frozenset):

@@ -18,6 +18,7 @@ from stowplan.kube.resources import Resource
 from stowplan.kube.transport import TIMEOUT, Transport
 
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 SILENCE = 150.0  # seconds; a server sends a bookmark each minute
 encode = msgspec.json.encode

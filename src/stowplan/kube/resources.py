@@ -24,11 +24,12 @@ class Resource(msgspec.Struct, frozen=True):
     namespaced: bool = True
     fields: str = ""  # a field selector: only these are listed and watched
     own_type: type[Object] | None = None  # what its documents become, if that is not in objects.kinds
+    optional: bool = False  # not every server has it: one without its definition, say
 
     @property
     def sure(self) -> bool:
         """Whether every server has it, at the one version that is named."""
-        return len(self.versions) == 1
+        return len(self.versions) == 1 and not self.optional
 
     @property
     def object_type(self) -> type[Object]:
@@ -36,7 +37,7 @@ class Resource(msgspec.Struct, frozen=True):
 
     def at(self, version: str) -> Resource:
         """The same, served at this version."""
-        return msgspec.structs.replace(self, versions=(version,))
+        return msgspec.structs.replace(self, versions=(version,), optional=False)
 
     @property
     def root(self) -> str:
@@ -65,6 +66,7 @@ RESOURCES: dict[str, Resource] = {
         Resource("ReplicationController", "replicationcontrollers"),
         Resource("ReplicaSet", "replicasets", "apps"),
         Resource("StatefulSet", "statefulsets", "apps"),
+        Resource("Deployment", "deployments", "apps"),
         Resource("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
         Resource("PriorityClass", "priorityclasses", _scheduling, namespaced=False),
         Resource("PersistentVolume", "persistentvolumes", namespaced=False),
@@ -79,6 +81,7 @@ RESOURCES: dict[str, Resource] = {
         Resource("ResourceSlice", "resourceslices", _resource, namespaced=False),
         Resource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2")),
         Resource("Workload", "workloads", _scheduling, ("v1beta1", "v1alpha2")),
+        Resource("WorkloadPolicy", "workloadpolicies", "kosmos.io", ("v1alpha1",), optional=True),
         Resource("Lease", "leases", "coordination.k8s.io"),
         Resource("Event", "events", "events.k8s.io"),
     )

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from stowplan.kube.answers import RefusedError, Response, UnreachableError
-from stowplan.kube.client import STRATEGIC_MERGE, Client
+from stowplan.kube.client import JSON_PATCH, MERGE, STRATEGIC_MERGE, Client
 from stowplan.kube.resources import PODS, RESOURCES, Resource
 from stowplan.kube.transport import AGAIN
 from stowplan.objects import actions, kinds
@@ -124,13 +124,28 @@ class Writer:
         return _result(action, await self._patch_status(action.pod, status, until))
 
     async def _patch(self, action: actions.Patch, until: float) -> Result:
-        """A merge patch; one of the status alone goes to its subresource: elsewhere a server passes it over."""
+        """One of the status alone goes to its subresource: elsewhere a server passes it over."""
         resource = await self._served(action.kind)
         if resource is None:
             return Result(action.id, 404, f"the server has no {action.kind}")
-        subresource = "status" if "status" in action.body and action.body.keys() <= {"metadata", "status"} else ""
-        answer = await self._client.patch(resource, action.key, action.body, subresource=subresource, until=until)
+        body: dict[str, Any] | list[dict[str, Any]] = action.body
+        subresource, form = "", JSON_PATCH
+        if isinstance(body, dict):
+            of_status = "status" in body and body.keys() <= {"metadata", "status"}
+            subresource, form = "status" if of_status else "", MERGE
+            body = self._timed(body) if of_status else body
+        answer = await self._client.patch(
+            resource, action.key, body, subresource=subresource, content_type=form, until=until
+        )
         return _result(action, answer)
+
+    def _timed(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Plugins know no clock: conditions that come without the time of their last transition turn now."""
+        conditions = body["status"].get("conditions")
+        if not conditions:
+            return body
+        now = {"lastTransitionTime": self._now().strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return {**body, "status": {**body["status"], "conditions": [now | each for each in conditions]}}
 
     async def _read(self, action: actions.Read, until: float) -> Result:
         answer = await self._client.get(PODS, _key(action.pod), until=until)

@@ -71,11 +71,16 @@ class Record(AnyAction, frozen=True):
 
 
 class Patch(AnyAction, frozen=True):
-    """A merge patch of an object that a plugin writes to."""
+    """A patch of an object that a plugin writes to: a merge patch, or (a list of operations) a JSON patch.
+
+    One of the status alone goes to the status. A merge patch that has metadata.resourceVersion, and a JSON patch that
+    begins with a test, are refused if the object is no longer as the plugin saw it. Conditions in a status need no
+    lastTransitionTime: where it is missing it is the time of writing.
+    """
 
     kind: str
     key: str
-    body: dict[str, Any]
+    body: dict[str, Any] | list[dict[str, Any]]
 
 
 class Read(AnyAction, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.objects import devices, nodes, pods, storage, workloads
+from stowplan.objects import devices, nodes, pods, policies, storage, workloads
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.quantity import Quantity, quantity
@@ -26,6 +26,7 @@ KINDS: dict[str, type[Object]] = {
         workloads.ReplicationController,
         workloads.ReplicaSet,
         workloads.StatefulSet,
+        workloads.Deployment,
         workloads.PodDisruptionBudget,
         workloads.PriorityClass,
         storage.PersistentVolume,
@@ -36,6 +37,7 @@ KINDS: dict[str, type[Object]] = {
         storage.CSIStorageCapacity,
         storage.VolumeAttachment,
         devices.DeviceClass,
+        policies.WorkloadPolicy,
     )
 }
 

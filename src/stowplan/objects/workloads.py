@@ -34,12 +34,21 @@ class SelectorSpec(_Part, frozen=True):
     selector: LabelSelector | None = None
 
 
+class ReplicasSpec(_Part, frozen=True):
+    selector: LabelSelector | None = None
+    replicas: int | None = None  # 1, where nobody says
+
+
 class ReplicaSet(Object, frozen=True, rename="camel", omit_defaults=True):
-    spec: SelectorSpec = SelectorSpec()
+    spec: ReplicasSpec = ReplicasSpec()
 
 
 class StatefulSet(Object, frozen=True, rename="camel", omit_defaults=True):
-    spec: SelectorSpec = SelectorSpec()
+    spec: ReplicasSpec = ReplicasSpec()
+
+
+class Deployment(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: ReplicasSpec = ReplicasSpec()
 
 
 class DisruptionBudgetStatus(_Part, frozen=True):

@@ -1,0 +1,99 @@
+"""Plugins that keep objects of their own in step with the cluster: the status of a policy, say.
+
+Each is told what changed since it was last asked, and answers with patches. It is asked again once those are answered,
+not sooner than a second later, however much happens. Where a patch failed, and at the start, it is asked about
+everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster
+from stowplan.engine.outbox import Outbox
+from stowplan.framework.asking import ask_list
+from stowplan.framework.profile import Bound, Profile
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Result
+from stowplan.objects.errors import PluginError
+from stowplan.objects.meta import Object
+
+PAUSE = 1.0  # seconds
+AFTER_ERROR = 10.0
+MOST = 100_000  # versions to remember; beyond that, everything is looked at
+
+
+class Tender:
+    """One plugin, what it has not been told yet (None: everything), and its patches under way."""
+
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound
+        self.kinds = frozenset(bound.plugin.tends)
+        self.changed: list[Object] | None = None
+        self.ready_at = float("-inf")
+        self.awaited: set[int] = set()
+
+    @property
+    def due_at(self) -> float | None:
+        wanted = self.changed is None or bool(self.changed)
+        return self.ready_at if wanted and not self.awaited else None
+
+
+class Tending:
+    def __init__(self, profiles: Mapping[str, Profile], state: ClusterState, outbox: Outbox) -> None:
+        self._profiles, self._state, self._outbox = profiles, state, outbox
+        self._tenders: list[Tender] = []
+        self.adopt()
+
+    def adopt(self) -> None:
+        """The plugins of the profiles as they are now. One that several profiles have does its work once."""
+        found = {bound.name: bound for profile in self._profiles.values() for bound in profile.tending}
+        for tender in self._tenders:
+            self._outbox.forget(tender.awaited)
+        self._tenders = [Tender(bound) for bound in found.values()]
+
+    @property
+    def anybody(self) -> bool:
+        return bool(self._tenders)
+
+    def changed(self, *versions: Object | None) -> None:
+        """An object came, changed or went: its old and its new version."""
+        for tender in self._tenders:
+            if tender.changed is not None and len(tender.changed) > MOST:
+                tender.changed = None
+            elif tender.changed is not None:
+                tender.changed += [
+                    each for each in versions if each is not None and type(each).__name__ in tender.kinds
+                ]
+
+    def next_deadline(self) -> float | None:
+        moments = (tender.due_at for tender in self._tenders)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def tend(self, now: float) -> Iterator[Any]:
+        """Ask those for whom it is time."""
+        for tender in self._tenders:
+            due = tender.due_at
+            if due is not None and due <= now:
+                yield from self._ask(tender, now)
+
+    def _ask(self, tender: Tender, now: float) -> Iterator[Any]:
+        told, tender.changed, tender.ready_at = tender.changed, [], now + PAUSE
+        try:
+            wanted: Iterable[Patch] = ask_list(tender.bound, "tend", Patch, told, Cluster(self._state))
+        except PluginError:
+            tender.changed, tender.ready_at = None, now + AFTER_ERROR
+            return
+        for patch in wanted:
+            sent = self._outbox.send(patch, now, partial(self._answered, tender))
+            tender.awaited.add(sent.id)
+            yield sent
+
+    def _answered(self, tender: Tender, result: Result, now: float) -> Iterator[Any]:
+        tender.awaited.discard(result.id)
+        if not result.fine and result.status != 404:
+            tender.changed, tender.ready_at = None, max(tender.ready_at, now + PAUSE)
+        return iter(())

@@ -1,0 +1,130 @@
+"""Plugins that keep something in the API in step: what they are told, how often they are asked, what if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from stowplan.columns.views import Cluster
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Result
+from stowplan.objects.meta import Object
+from stowplan.objects.workloads import ReplicaSet
+from tests.builders import a_pod, a_replica_set
+from tests.engine.policies import profiles
+from tests.world import World
+
+
+class Census:
+    """Writes the number of bound pods into an annotation of a replica set."""
+
+    tends = ("Pod", "ReplicaSet")
+
+    def __init__(self) -> None:
+        self.told: list[list[str] | None] = []
+        self.fails = False
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+        if self.fails:
+            raise KeyError("oops")
+        self.told.append(None if changed is None else [f"{type(each).__name__} {each.name}" for each in changed])
+        found = cluster.get(ReplicaSet, "default/web")
+        number = str(sum(len(list(node.pods)) for node in cluster.nodes))
+        if found is not None and found.annotations.get("census") != number:
+            yield Patch(kind="ReplicaSet", key=found.key, body={"metadata": {"annotations": {"census": number}}})
+
+
+@pytest.fixture
+def census() -> Census:
+    return Census()
+
+
+@pytest.fixture
+def world(census: Census) -> World:
+    world = World(nodes=["a"], profiles=profiles(postBind=[census]))
+    world.submit(a_replica_set("web"))
+    world.run()
+    return world
+
+
+def counted(world: World) -> str | None:
+    return world.objects["ReplicaSet", "default/web"].annotations.get("census")
+
+
+def test_first_everything_then_what_changed(world: World, census: Census) -> None:
+    assert census.told[0] is None and counted(world) == "0"
+    world.submit(a_pod("p"))
+    world.run()
+    assert counted(world) == "0", "it was asked a moment ago"
+    world.advance(2)
+    assert counted(world) == "1"
+    seen = {each for told in census.told[1:] for each in told or ()}
+    assert seen == {"Pod p", "ReplicaSet web"}
+
+
+def test_it_is_not_asked_while_nothing_happens(world: World, census: Census) -> None:
+    world.advance(5)  # its own patch is news, once
+    asked = len(census.told)
+    world.advance(600)
+    assert len(census.told) == asked
+
+
+def test_not_before_its_patches_are_answered(world: World, census: Census) -> None:
+    world.advance(5)
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(a_pod("p"))
+    world.advance(3)
+    asked = len(census.told)
+    world.submit(a_pod("q"))
+    world.advance(3)
+    assert len(census.told) == asked
+    world.answers = lambda action: Result(action.id)
+    world.advance(60)  # the patch counts as lost
+    assert None in census.told[asked:] and counted(world) == "2"
+
+
+@pytest.mark.parametrize(("status", "again"), [(409, True), (500, True), (404, False)])
+def test_after_a_refusal_everything_is_looked_at(world: World, census: Census, status: int, again: bool) -> None:
+    world.advance(5)
+    world.answers = lambda action: Result(action.id, status if isinstance(action, Patch) else 200)
+    world.submit(a_pod("p"))
+    world.advance(3)
+    asked = len(census.told)
+    world.answers = lambda action: Result(action.id)
+    world.advance(3)
+    assert (None in census.told[asked:]) is again
+    assert (counted(world) == "1") is again
+
+
+def test_one_that_raises_is_asked_again_later_and_pods_go_on(world: World, census: Census) -> None:
+    world.advance(5)
+    census.fails = True
+    world.submit(a_pod("p"))
+    world.advance(3)
+    assert world.bindings == {"p": "a"} and counted(world) == "0"
+    census.fails = False
+    world.advance(10)
+    assert counted(world) == "1" and census.told[-2:] != [None, None]
+
+
+def test_a_plugin_of_two_profiles_does_its_work_once(census: Census) -> None:
+    one = profiles(postBind=[census])["default-scheduler"]
+    world = World(nodes=["a"], profiles={"default-scheduler": one, "other": one})
+    world.submit(a_replica_set("web"))
+    world.run()
+    assert len([action for action in world.actions if isinstance(action, Patch)]) == 1
+
+
+def test_a_json_patch_may_test_what_it_is_based_on(world: World) -> None:
+    def patch(old: str, new: str) -> Result:
+        path = "/metadata/annotations/census"
+        body = [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
+        return world._patch(Patch(kind="ReplicaSet", key="default/web", body=body))
+
+    assert patch("7", "8").status == 409 and counted(world) == "0"
+    assert patch("0", "8").fine and counted(world) == "8"
