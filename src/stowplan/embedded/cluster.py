@@ -31,14 +31,16 @@ Document: TypeAlias = dict[str, Any]
 
 _TURN = 0.02  # seconds that controllers work before requests have their turn
 _GATHER = (0.005, 0.25)  # seconds that changes gather before controllers look at them: least and most
+_DEFINITIONS = Path(__file__).with_name("definitions")  # of the kinds that our own policies read
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 class Embedded:
     """A cluster in this process.
 
-    `seed` makes names and uids repeatable, `crds` are files or folders of definitions, `keep` is how much of the
-    past watchers can ask for. `start_seconds`, `stop_seconds`, `job_seconds` are the pace of the pretend kubelets.
+    `seed` makes names and uids repeatable, `crds` are files or folders of definitions besides our own, `keep` is how
+    much of the past watchers can ask for. `start_seconds`, `stop_seconds`, `job_seconds` are the pace of the pretend
+    kubelets.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Embedded:
         self.handlers = Handlers(self.api, clock)
         self.server = Server(self.handlers)
         self._bootstrap()
-        loading.load(self.api, crds, clock())
+        loading.load(self.api, (_DEFINITIONS, *crds), clock())
         kubelets = Kubelets(
             self.api.store, start_seconds=start_seconds, stop_seconds=stop_seconds, job_seconds=job_seconds
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from stowplan.plugins.nodes.default_binder import DefaultBinder
 from stowplan.plugins.nodes.default_preemption import DefaultPreemption
 from stowplan.plugins.nodes.dynamic_resources import DynamicResources
+from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
 from stowplan.plugins.nodes.image_locality import ImageLocality
 from stowplan.plugins.nodes.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins.nodes.node_affinity import NodeAffinity
@@ -21,10 +22,12 @@ from stowplan.plugins.nodes.node_volume_limits import NodeVolumeLimits
 from stowplan.plugins.nodes.pod_topology_spread import PodTopologySpread
 from stowplan.plugins.nodes.priority_sort import PrioritySort
 from stowplan.plugins.nodes.scheduling_gates import SchedulingGates
+from stowplan.plugins.nodes.sp_priority import SPPriority
 from stowplan.plugins.nodes.taint_toleration import TaintToleration
 from stowplan.plugins.nodes.volume_binding import VolumeBinding
 from stowplan.plugins.nodes.volume_restrictions import VolumeRestrictions
 from stowplan.plugins.nodes.volume_zone import VolumeZone
+from stowplan.plugins.nodes.workload_policy import WorkloadPolicy
 
 BUILT_IN: dict[str, type] = {
     "SchedulingGates": SchedulingGates,
@@ -47,4 +50,8 @@ BUILT_IN: dict[str, type] = {
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "FlavourClusterWide": FlavourClusterWide,
+    "SPPriority": SPPriority,
+    "WorkloadPolicy": WorkloadPolicy,
+    "LeafNodeWorkloadPolicy": WorkloadPolicy,  # as Kosmos calls it
 }

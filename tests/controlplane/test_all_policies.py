@@ -1,0 +1,117 @@
+"""deploy/profiles/all: the three policies in one process; on a real cluster with the rights of the profiles alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.deployed import DEPLOY, deployed
+from tests.controlplane.flavours import WORKER, landed
+from tests.controlplane.ours import a_deployment, apply, bound, pods, stowplan
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import until
+
+PROFILES = DEPLOY / "profiles"
+COMPONENTS = "components: [profiles/kosmos-scheduler, profiles/sp-priority, profiles/all]\n"
+STATE = "annotation.sp.io/schedule-state"
+POLICY: dict[str, Any] = {
+    "apiVersion": "kosmos.io/v1alpha1",
+    "kind": "WorkloadPolicy",
+    "metadata": {"name": "two-and-one"},
+    "spec": {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "placed"}},
+        "allocationType": "Required",
+        "allocationPolicy": [{"name": "worker-0", "replicas": 2}, {"name": "worker-1", "replicas": 1}],
+    },
+}
+
+
+def configuration() -> Any:
+    """With the file of SPPriority where it is in the repository, since nothing is mounted."""
+    text = (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8")
+    file = PROFILES / "sp-priority" / "sppriority.yaml"
+    return yaml.safe_load(text.replace("/etc/stowplan/sppriority.yaml", str(file)))
+
+
+@pytest.fixture(params=EVERYWHERE)
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """With all three at work in it."""
+    found: Cluster = request.getfixturevalue(request.param)
+    with ExitStack() as stack:
+        if isinstance(found, ControlPlane):
+            for name in ("kosmos-scheduler", "sp-priority"):
+                file = str(PROFILES / name / "rbac.yaml")
+                found.kubectl("apply", "--filename", file)
+                stack.callback(found.kubectl, "delete", "--filename", file)
+            found.kubectl("apply", "--kustomize", str(DEPLOY / "crds"))
+            stack.callback(found.kubectl, "delete", "--kustomize", str(DEPLOY / "crds"))
+            found.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/workloadpolicies.kosmos.io")
+            scheduler = stack.enter_context(deployed(found, tmp_path, configuration()))
+            yield found
+            assert "forbidden" not in scheduler.program.log.read_text(encoding="utf-8").lower()
+        else:
+            file = str(tmp_path / "config.yaml")
+            Path(file).write_text(yaml.safe_dump(configuration()), encoding="utf-8")
+            stack.enter_context(stowplan(found, "all", "--config", file)).wait_until_leading()
+            yield found
+
+
+def history(cluster: Cluster, namespace: str) -> dict[str, Any]:
+    (found,) = cluster.api().must("GET", f"/apis/apps/v1/namespaces/{namespace}/replicasets?labelSelector=app%3Dmoved")[
+        "items"
+    ]
+    text = found["metadata"].get("annotations", {}).get(STATE)
+    return dict(yaml.safe_load(text)) if text else {}
+
+
+def test_a_pod_chooses_its_policy_by_the_schedulers_name(cluster: Cluster, namespace: str) -> None:
+    with cluster.nodes(3, prefix="worker", labels=WORKER) as workers:
+        gold = a_deployment("gold", 6, scheduler="secondary-scheduler")
+        gold["spec"]["template"]["metadata"]["labels"]["flavour"] = "gold"
+        placed = a_deployment("placed", 4, scheduler="kosmos-scheduler")
+        placed["spec"]["template"]["metadata"]["labels"]["workload-policy.kosmos.io"] = "two-and-one"
+        apply(cluster, namespace, POLICY, gold, placed, a_deployment("moved", 1, scheduler="sp-scheduler"))
+        until("six, three and one are bound", lambda: len(bound(cluster, namespace)) == 10, 60)
+
+        assert landed(cluster) == {("gold", worker): 2 for worker in workers}
+        assert by_node(cluster, namespace, "placed") == {"worker-0": 2, "worker-1": 1, "": 1}
+        (before,) = by_node(cluster, namespace, "moved")
+        until("the first is counted", lambda: history(cluster, namespace).get("latest") == before, 30)
+        cluster.kubectl("delete", "pod", "--selector=app=moved", "--namespace", namespace, "--now")
+        until("another is bound", lambda: set(by_node(cluster, namespace, "moved")) - {"", before}, 60)
+        until("it is counted", lambda: sum(history(cluster, namespace)["node_count"].values()) == 2, 30)
+
+
+def by_node(cluster: Cluster, namespace: str, app: str) -> Counter[str]:
+    found = (pod for pod in pods(cluster, namespace) if pod["metadata"]["labels"]["app"] == app)
+    return Counter(pod["spec"].get("nodeName", "") for pod in found)
+
+
+@pytest.mark.controlplane
+def test_a_server_takes_the_manifests(plane: ControlPlane, tmp_path: Path) -> None:
+    """As their comment says: by naming three components, in that order."""
+    assert COMPONENTS.strip() in (PROFILES / "all" / "kustomization.yaml").read_text(encoding="utf-8")
+    folder = tmp_path / "deploy"
+    shutil.copytree(DEPLOY, folder)
+    with (folder / "kustomization.yaml").open("a", encoding="utf-8") as file:
+        file.write(COMPONENTS)
+    said = plane.kubectl("apply", "--dry-run=server", "--kustomize", str(folder))
+    assert "customresourcedefinition.apiextensions.k8s.io/workloadpolicies.kosmos.io" in said
+    rendered = list(yaml.safe_load_all(plane.kubectl("kustomize", str(folder))))
+    (config,) = (each["data"] for each in rendered if each["kind"] == "ConfigMap")
+    assert config == {
+        "config.yaml": (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8"),
+        "sppriority.yaml": (PROFILES / "sp-priority" / "sppriority.yaml").read_text(encoding="utf-8"),
+    }
+    roles = {each["metadata"]["name"] for each in rendered if each["kind"] == "ClusterRole"}
+    assert roles == {"stowplan", "stowplan:workload-policy", "system:sp-scheduler"}

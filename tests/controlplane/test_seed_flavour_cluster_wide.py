@@ -1,0 +1,104 @@
+"""FlavourClusterWide from its seed's own files, unedited, as OpenShift's operator would run it.
+
+The test plays the operator: its namespace and account, its kind of resource (a stub), and a scheduler with what the
+ConfigMap in the cluster says. On the real control plane the account has the rights of deploy/openshift/rbac.yaml alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.flavours import (
+    ACCOUNT,
+    CONFIG_MAP,
+    FLAVOURS,
+    NAMESPACE,
+    SEEDS,
+    WORKER,
+    documents,
+    granted,
+    landed,
+    mount,
+    operator,
+)
+from tests.controlplane.ours import Stowplan, stowplan
+from tests.controlplane.process import until
+
+
+class Operated(NamedTuple):
+    """A cluster, the scheduler in it, and the file that has its configuration."""
+
+    cluster: Cluster
+    program: Stowplan
+    file: Path
+
+
+@pytest.fixture(scope="module", params=EVERYWHERE)
+def operated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
+    cluster: Cluster = request.getfixturevalue(request.param)
+    file = tmp_path_factory.mktemp("seed") / "config.yaml"
+    with ExitStack() as stack:
+        stack.enter_context(operator(cluster))
+        for each in ("secondaryScheduler.yaml", "config.yaml"):
+            cluster.kubectl("apply", "--filename", str(SEEDS / each))
+        mount(cluster, file)
+        kubeconfig = cluster.kubeconfig()
+        if request.param != "embedded":  # which knows no rights
+            stack.enter_context(granted(cluster))
+            kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+        started = stowplan(cluster, "seed-flavour", "--config", str(file), kubeconfig=kubeconfig)
+        program = stack.enter_context(started)
+        program.wait_until_leading()
+        yield Operated(cluster, program, file)
+        program.stop(grace=60)
+        assert program.code == 0, program.tail()
+        assert "forbidden" not in program.log.read_text(encoding="utf-8").lower(), "it never met its limits"
+
+
+def test_gold_silver_and_bronze_in_three_namespaces_end_at_one_of_each_per_worker(operated: Operated) -> None:
+    cluster, program = operated.cluster, operated.program
+    with ExitStack() as stack:
+        workers = stack.enter_context(cluster.nodes(3, prefix="worker", labels=WORKER))
+        stack.enter_context(cluster.nodes(1, prefix="infra"))
+        for flavour, document in documents().items():
+            assert f"flavour: {flavour}" in document
+            namespace = stack.enter_context(cluster.namespace(flavour))
+            cluster.kubectl("apply", "--namespace", namespace, "--filename=-", input=document)
+        until("nine pods are bound", lambda: landed(cluster).total() == 9, 60, program.explain)
+        expected = {(flavour, node): 1 for flavour in FLAVOURS for node in workers}
+        assert landed(cluster) == expected, "and nobody is on the node that is no worker"
+        until("the figures say so", lambda: program.metric("stowplan_flavour_pods", label="flavour") == 9, 30)
+        assert program.metric("stowplan_flavour_skew") == 0
+
+
+def test_the_seeds_other_configuration_goes_by_the_label_tier(operated: Operated) -> None:
+    """It is applied over the first one, and in force without a restart."""
+    cluster, program = operated.cluster, operated.program
+    spec = {"schedulerName": "secondary-scheduler", "containers": [{"name": "app", "image": "nginx:latest"}]}
+    cluster.kubectl("apply", "--filename", str(SEEDS / "config-custom-label.yaml"))
+    mount(cluster, operated.file)
+    try:
+        until("it is in force", lambda: "The configuration is in force" in program.tail(), 30, program.explain)
+        with cluster.nodes(3, prefix="worker", labels=WORKER) as workers, cluster.namespace("tier") as namespace:
+            for number in range(6):
+                metadata = {"name": f"front-{number}", "labels": {"tier": "front"}}
+                body = {"metadata": metadata, "spec": spec}
+                cluster.api().must("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+            until("six pods are bound", lambda: landed(cluster, "tier").total() == 6, 60, program.explain)
+            assert landed(cluster, "tier") == {("front", node): 2 for node in workers}
+    finally:
+        cluster.kubectl("apply", "--filename", str(SEEDS / "config.yaml"))
+        mount(cluster, operated.file)
+
+
+def test_the_seeds_resource_is_there_as_it_stands(operated: Operated) -> None:
+    path = f"/apis/operator.openshift.io/v1/namespaces/{NAMESPACE}/secondaryschedulers/cluster"
+    spec = operated.cluster.api().must("GET", path)["spec"]
+    assert (spec["schedulerConfig"], spec["managementState"]) == (CONFIG_MAP, "Managed")

@@ -1,0 +1,40 @@
+"""All policies in one process: each profile as it is by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stowplan.apps import wiring
+
+PROFILES = Path(__file__).parents[2] / "deploy" / "profiles"
+SINGLE = ("secondary-scheduler", "sp-priority", "kosmos-scheduler")
+
+
+def configuration(name: str) -> Any:
+    return yaml.safe_load((PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
+
+
+def test_the_profiles_are_those_of_the_single_configurations() -> None:
+    together = configuration("all")
+    assert together["profiles"] == [profile for name in SINGLE for profile in configuration(name)["profiles"]]
+    assert [each["schedulerName"] for each in together["profiles"]] == [
+        "secondary-scheduler", "sp-scheduler", "kosmos-scheduler",
+    ]  # fmt: skip
+    for name in SINGLE:
+        assert {**configuration(name), "profiles": together["profiles"]} == together
+
+
+def test_each_policy_runs_in_its_own_profile_only() -> None:
+    text = (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8")
+    mounted = text.replace("/etc/stowplan/sppriority.yaml", str(PROFILES / "sp-priority" / "sppriority.yaml"))
+    found, profiles = wiring.configured(mounted)
+    policies = {"FlavourClusterWide", "SPPriority", "WorkloadPolicy"}
+    assert found.notes == ()
+    assert {name: {bound.name for bound in profile.all} & policies for name, profile in profiles.items()} == {
+        "secondary-scheduler": {"FlavourClusterWide"},
+        "sp-scheduler": {"SPPriority"},
+        "kosmos-scheduler": {"WorkloadPolicy"},
+    }

@@ -1,0 +1,50 @@
+"""The profile kosmos-scheduler: a configuration that can be used, and the rights that its policy needs, no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stowplan.apps import wiring
+from stowplan.framework.profile import Profile
+from stowplan.kube.resources import RESOURCES
+from stowplan.plugins.nodes.workload_policy import WorkloadPolicy
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "profiles" / "kosmos-scheduler"
+
+
+def profile() -> Profile:
+    configuration, profiles = wiring.read_configuration(FOLDER / "config.yaml")
+    assert not configuration.notes
+    assert configuration.leader_election.resource_name == "stowplan", "the lease that deploy/rbac.yaml lets it have"
+    (found,) = profiles.values()
+    return found
+
+
+def test_the_policy_outvotes_all_other_plugins_together() -> None:
+    found = profile()
+    assert found.scheduler_name == "kosmos-scheduler"
+    weights = {bound.name: bound.weight for bound in found.at("score")}
+    assert weights.pop("WorkloadPolicy") > sum(weights.values()) * 100
+    assert found.at("postFilter")[0].name == "WorkloadPolicy"
+
+
+def test_the_rights_are_what_it_reads_and_writes() -> None:
+    needed: dict[tuple[str, str], set[str]] = {("kosmos.io", "workloadpolicies/status"): {"patch"}}
+    for kind in WorkloadPolicy.reads:
+        needed[RESOURCES[kind].group, RESOURCES[kind].plural] = {"get", "list", "watch"}
+    role, binding = yaml.safe_load_all((FOLDER / "rbac.yaml").read_text())
+    granted: dict[tuple[str, str], set[str]] = {}
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            granted |= {(group, resource): set(rule["verbs"]) for resource in rule["resources"]}
+    assert granted == needed
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "stowplan", "namespace": "kube-system"}]
+
+
+def test_the_component_has_all_of_it() -> None:
+    found: Any = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    assert (found["kind"], found["resources"]) == ("Component", ["../../crds", "rbac.yaml"])

@@ -1,0 +1,111 @@
+"""The definitions of our own kinds: there from the start, the same as in deploy/, and open to every spelling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stowplan.embedded.asked import Asked
+from stowplan.embedded.cluster import Embedded
+from stowplan.embedded.failures import ApiError
+from stowplan.embedded.structural import Structure
+from stowplan.embedded.tables import custom
+
+ROOT = Path(__file__).parents[2]
+PACKAGED, DEPLOYED = ROOT / "src" / "stowplan" / "embedded" / "definitions", ROOT / "deploy" / "crds"
+SEED = ROOT / "tests" / "seeds" / "workload_policy"
+NAMES = sorted(file.name for file in PACKAGED.glob("*.yaml"))
+
+
+def test_deploy_has_the_same_definitions() -> None:
+    assert NAMES == ["workloadpolicies.kosmos.io.yaml"]
+    listed = yaml.safe_load((DEPLOYED / "kustomization.yaml").read_text())["resources"]
+    assert sorted(listed) == NAMES
+    for name in NAMES:
+        assert (PACKAGED / name).read_bytes() == (DEPLOYED / name).read_bytes()
+
+
+def definition() -> Any:
+    return yaml.safe_load((PACKAGED / NAMES[0]).read_text())
+
+
+def create(cluster: Embedded, document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    resource = cluster.api.catalogue.of_kind("kosmos.io/v1alpha1", "WorkloadPolicy")
+    assert resource is not None
+    asked = Asked(0.0)
+    return cluster.api.create(resource, "default", document, asked), asked.warnings
+
+
+def a_document(**spec: Any) -> dict[str, Any]:
+    given = {"topologyKey": "zone", "labelSelector": {}, "allocationPolicy": [{"name": "a", "replicas": 1}], **spec}
+    return {"apiVersion": "kosmos.io/v1alpha1", "kind": "WorkloadPolicy", "metadata": {"name": "p"}, "spec": given}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Embedded:
+    return Embedded(with_controllers=False)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({field: spelled}, id=f"{field} {spelled}")
+        for field, values in {
+            "allocationType": ("require", "Require", "required", "Required", "REQUIRED", "preferred", "Preferred"),
+            "allocationMethod": ("Fill", "fill", "FILL", "Balance", "balance"),
+            "scheduleStrategy": ("Fill", "fill", "Balance", "balance"),
+        }.items()
+        for spelled in values
+    ],
+)  # fmt: skip
+def test_every_spelling_is_kept_as_it_is_written(cluster: Embedded, spec: dict[str, str]) -> None:
+    document = {**a_document(**spec), "metadata": {"generateName": "p-"}}
+    made, warnings = create(cluster, document)
+    assert made["spec"] == {**document["spec"], "allocationType": spec.get("allocationType", "Preferred")}
+    assert warnings == []
+
+
+@pytest.mark.parametrize("file", ["design-details.yaml", "workloadpolicy.yaml"])
+def test_the_seeds_policies_lose_nothing(file: str) -> None:
+    document = yaml.safe_load((SEED / file).read_text())
+    version = definition()["spec"]["versions"][0]
+    structure = Structure(version["schema"]["openAPIV3Schema"])
+    assert structure.pruned(document) == document
+    assert structure.causes(document) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        pytest.param({"allocationType": "soft"}, "spec.allocationType", id="a type that is none"),
+        pytest.param({"allocationMethod": "Full"}, "spec.allocationMethod", id="a method that is none"),
+        pytest.param({"topologyKey": ""}, "spec.topologyKey", id="no topology key"),
+        pytest.param({"allocationPolicy": [{"name": "a", "replicas": -1}]}, "replicas", id="less than nothing"),
+        pytest.param({"allocationPolicy": []}, "spec.allocationPolicy", id="no domain"),
+    ],
+)
+def test_what_a_server_refuses(cluster: Embedded, spec: dict[str, Any], said: str) -> None:
+    with pytest.raises(ApiError, match=said):
+        create(cluster, a_document(**spec))
+
+
+def test_the_columns_say_how_it_stands() -> None:
+    version = definition()["spec"]["versions"][0]
+    status = {
+        "desired": 4, "current": 3, "pending": 2,
+        "conditions": [
+            {"type": "Valid", "status": "True"}, {"type": "Satisfied", "status": "False", "message": "a 3/4"},
+        ],
+    }  # fmt: skip
+    document = {**a_document(allocationType="Required"), "status": status}
+    document["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    sheet = custom.sheet(version["additionalPrinterColumns"])
+    cells = sheet.cells(document, 1_767_225_600.0 + 60)
+    shown = {column.name: cell for column, cell in zip(sheet.columns, cells, strict=True)}
+    assert shown == {
+        "Name": "p", "Topology": "zone", "Type": "Required", "Desired": 4, "Current": 3, "Pending": 2,
+        "Satisfied": "False", "Valid": "True", "Domains": "a 3/4", "Age": "60s",
+    }  # fmt: skip

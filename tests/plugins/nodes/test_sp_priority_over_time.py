@@ -1,0 +1,504 @@
+"""SPPriority over time: pods that are deleted and come anew, schedulers that are killed, servers that say no."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import cycle, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stowplan.framework.profile import Bound, Profile
+from stowplan.objects.actions import Action, Bind, Patch, Record
+from stowplan.objects.changes import Result
+from stowplan.plugins.nodes.sp_priority import STATE, SPPriority
+from tests.builders import a_node, a_profile
+from tests.plugins.nodes.replicas import a_replica, an_owner, with_priority
+from tests.world import World
+
+NOTE, BIND, COUNT = "note", "bind", "count"
+
+
+def stage(action: Action) -> str:
+    """Which step of a pod's way an action is."""
+    if isinstance(action, Bind):
+        return BIND
+    return (NOTE if '"pending"' in text_of(action) else COUNT) if isinstance(action, Patch) else ""
+
+
+def text_of(action: Patch) -> str:
+    value = action.body[-1]["value"]  # type: ignore[index]
+    return value if isinstance(value, str) else next(iter(value.values()))
+
+
+def never_twice(nodes: list[str]) -> bool:
+    """Was no pod where the one before it had been?"""
+    return all(one != another for one, another in pairwise(nodes))
+
+
+class Shop:
+    """An owner of one pod, which is deleted and made anew."""
+
+    def __init__(self, nodes: str = "ABC", owner: Any = None, **args: Any) -> None:
+        self._args = args
+        self.world = World(nodes=nodes, profiles=self._profiles())
+        self.owner = owner or an_owner()
+        self.world.submit(self.owner)
+        self.world.run()
+        self.made = 0
+
+    def _profiles(self) -> dict[str, Profile]:
+        return {"default-scheduler": with_priority(**self._args)}
+
+    @property
+    def plugin(self) -> Any:
+        return self.world._profiles["default-scheduler"].plugin("SPPriority")
+
+    @property
+    def history(self) -> dict[str, Any]:
+        found = self.world.objects[type(self.owner).__name__, self.owner.key]
+        told: dict[str, Any] = json.loads(found.annotations.get(STATE, "{}"))
+        return told
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found: dict[str, int] = self.history.get("node_count", {})
+        return found
+
+    @property
+    def name(self) -> str:
+        return f"web-{self.made}"
+
+    def make(self, **keywords: Any) -> None:
+        """The next pod."""
+        self.made += 1
+        self.world.submit(a_replica(self.name, **keywords))
+
+    def node(self) -> str:
+        """Where the pod is, once it is somewhere."""
+        self.world.run()
+        if self.name not in self.world.bindings:
+            self.world.advance(30)
+        return self.world.bindings[self.name]
+
+    def delete(self) -> None:
+        self.world.delete(self.world.pod(self.name))
+
+    def kill(self, at: str, *, done: bool, deleted: bool = False) -> None:
+        """The next pod is made, and the scheduler killed at this step, before or after the server has done it; while
+        nobody runs the pod may be deleted.
+        """
+        world = self.world
+        world.answers = lambda action: None if stage(action) == at else Result(action.id)
+        self.make()
+        world.advance(5)
+        held = next(action for action in reversed(world.actions) if stage(action) == at)
+        world.lag()
+        if done:
+            world._do(held)
+        if deleted:
+            self.delete()
+        world.answers = world.fine
+        self.restart()
+
+    def restart(self) -> None:
+        """Another process: it knows nothing but what the server has."""
+        self.world._profiles = self._profiles()
+        self.world.restart()
+        self.world.catch_up()
+
+
+# -- the plain way
+
+
+def test_a_pod_is_noted_before_it_is_bound_and_counted_afterwards() -> None:
+    shop = Shop()
+    shop.make()
+    node = shop.node()
+    assert shop.history == {"latest": "", "node_count": {}, "pending": {"uid-of-default-web-1": node}}
+    shop.world.advance(2)
+    assert shop.history == {"latest": node, "node_count": {node: 1}}
+    assert [stage(action) for action in shop.world.actions if stage(action)] == [NOTE, BIND, COUNT]
+
+
+@pytest.mark.parametrize("pause", [pytest.param(0, id="at once"), pytest.param(3, id="after a while")])
+def test_deleted_ten_times_it_never_returns_to_where_it_was(pause: float) -> None:
+    shop, nodes = Shop(), list[str]()
+    for _ in range(11):
+        shop.make()
+        nodes.append(shop.node())
+        shop.world.advance(pause)
+        shop.delete()
+    assert never_twice(nodes)
+    shop.world.advance(3)
+    assert shop.counts == Counter(nodes) and shop.history["latest"] == nodes[-1]
+    assert set(nodes) == set("ABC") and max(shop.counts.values()) <= 5, "and is everywhere equally often, more or less"
+    desk = shop.plugin._desk
+    assert not desk._given and not desk._owner_of and not desk._wanted and len(desk._sent) <= 1
+
+
+def test_nothing_is_written_for_pods_that_it_is_not_for() -> None:
+    shop = Shop(owner=an_owner(replicas=2))
+    shop.make()
+    shop.world.advance(5)
+    assert shop.world.bindings and shop.history == {}
+
+
+def test_counts_of_nodes_that_are_gone_are_dropped() -> None:
+    shop = Shop(owner=an_owner({"latest": "A", "node_count": {"A": 3, "gone": 9, "B": 1}}))
+    shop.make()
+    assert shop.node() == "C"
+    shop.world.advance(2)
+    assert shop.counts == {"A": 3, "B": 1, "C": 1}
+
+
+def test_half_life() -> None:
+    shop = Shop(owner=an_owner({"latest": "A", "node_count": {"A": 8, "B": 8}}), halfLife=2)
+    for _ in range(2):
+        shop.make()
+        shop.node()
+        shop.delete()
+    shop.world.advance(2)
+    assert shop.counts["A"] + shop.counts["B"] in (8, 9) and shop.counts.get("C", 0) <= 1
+
+
+def test_a_pod_that_comes_before_its_owner_waits_for_it() -> None:
+    shop = Shop()
+    owner = shop.world.objects["ReplicaSet", "default/web"]
+    shop.world.delete(owner)
+    shop.make()
+    shop.world.advance(1)
+    assert not shop.world.bindings and "waiting to hear of ReplicaSet default/web" in shop.world.said(shop.name)[0]
+    shop.world.submit(an_owner())
+    shop.world.run()
+    assert shop.world.bindings, "at once"
+    shop.world.advance(2)
+    assert sum(shop.counts.values()) == 1
+
+
+# -- killed
+
+
+@pytest.mark.parametrize("at", [NOTE, BIND, COUNT])
+@pytest.mark.parametrize("done", [pytest.param(False, id="before"), pytest.param(True, id="after")])
+def test_killed_at_any_step_nothing_is_lost_and_nothing_counted_twice(at: str, done: bool) -> None:
+    shop = Shop()
+    shop.kill(at, done=done)
+    node = shop.node()
+    shop.world.advance(3)
+    assert shop.history == {"latest": node, "node_count": {node: 1}}
+    shop.delete()
+    shop.make()
+    assert shop.node() != node
+
+
+@pytest.mark.parametrize(
+    ("at", "done", "counted"),
+    [
+        pytest.param(NOTE, False, 0, id="before it is noted"),
+        pytest.param(NOTE, True, 1, id="noted, not bound: nobody can tell, and it hardly ever happens"),
+        pytest.param(BIND, True, 1, id="bound, not counted"),
+        pytest.param(COUNT, False, 1, id="bound, and known to be"),
+        pytest.param(COUNT, True, 1, id="counted"),
+    ],
+)
+def test_the_pod_is_deleted_while_nobody_runs(at: str, done: bool, counted: int) -> None:
+    shop = Shop()
+    shop.kill(at, done=done, deleted=True)
+    shop.world.advance(3)
+    assert sum(shop.counts.values()) == counted and "pending" not in shop.history
+    last = shop.history.get("latest", "")
+    shop.make()
+    assert shop.node() != last
+
+
+KILLS = st.none() | st.tuples(st.sampled_from((NOTE, BIND, COUNT)), st.booleans())
+
+
+@given(st.lists(st.tuples(KILLS, st.booleans()), min_size=1, max_size=8))
+def test_whenever_it_is_killed_the_counts_add_up(rounds: list[tuple[tuple[str, bool] | None, bool]]) -> None:
+    shop, nodes = Shop(), list[str]()
+    for kill, quick in rounds:
+        if kill is None:
+            shop.make()
+        else:
+            shop.kill(kill[0], done=kill[1])
+        nodes.append(shop.node())
+        shop.world.advance(0 if quick else 3)
+        shop.delete()
+    shop.world.advance(5)
+    assert shop.counts == Counter(nodes) and "pending" not in shop.history
+    assert never_twice(nodes)
+    assert len(shop.world.bound) == len(nodes)
+
+
+FINE, REFUSED, LOST, UNANSWERED = "fine", "refused", "lost", "done, but not answered"
+OUTCOMES = st.lists(st.sampled_from((FINE, FINE, FINE, REFUSED, LOST, UNANSWERED)), min_size=1, max_size=12)
+DEEDS = st.lists(st.sampled_from(("make", "make", "delete", "lag", "catch up", "wait", "kill")), max_size=25)
+
+
+@given(OUTCOMES, DEEDS, st.booleans())
+def test_whatever_goes_wrong_each_pod_of_an_owner_of_several_counts_once(
+    outcomes: list[str], deeds: list[str], alone: bool
+) -> None:
+    shop = Shop(owner=an_owner(replicas=1 if alone else 3), skipMultiReplica=alone)
+    world, bound, turn = shop.world, dict[str, str](), cycle(outcomes)
+
+    def answer(action: Action) -> Result | None:
+        outcome = next(turn) if stage(action) else FINE
+        if outcome == UNANSWERED:
+            world._do(action)
+        return {FINE: Result(action.id), REFUSED: Result(action.id, 409, "no")}.get(outcome)
+
+    world.answers, world.checks = answer, False  # while the watch is late, the scheduler need not agree with the server
+    for deed in deeds:
+        there = [pod for pod in world.pods() if pod.node_name]
+        bound |= {pod.uid: pod.node_name for pod in there}
+        match deed:
+            case "make":
+                shop.make()
+                world.submit_at_once(world.pod(shop.name))
+            case "delete" if there:
+                world.delete(there[0])
+            case "lag":
+                world.lag()
+            case "catch up":
+                world.catch_up()
+            case "wait":
+                world.advance(4)
+            case "kill":
+                shop.restart()
+        world.run()
+    world.answers = world.fine
+    world.catch_up()
+    world.advance(120)
+    world.check()
+    bound |= {pod.uid: pod.node_name for pod in world.pods()}
+    assert shop.counts == Counter(bound.values()) and "pending" not in shop.history
+    assert len(world.bound) == len(bound) == shop.made
+
+
+# -- what the server says
+
+
+@pytest.mark.parametrize("status", [409, 422, 500, 0])
+@pytest.mark.parametrize("at", [NOTE, BIND, COUNT])
+def test_a_refused_write_is_tried_again(at: str, status: int) -> None:
+    shop, refused = Shop(), list[Action]()
+
+    def answer(action: Action) -> Result:
+        if stage(action) == at and not refused:
+            refused.append(action)
+            return Result(action.id, status, "no")
+        return Result(action.id)
+
+    shop.world.answers = answer
+    shop.make()
+    shop.world.advance(30)
+    assert refused and sum(shop.counts.values()) == 1 and "pending" not in shop.history
+
+
+def test_what_others_write_meanwhile_is_not_lost() -> None:
+    shop = Shop()
+    shop.world.lag()
+    shop.world.submit(an_owner({"latest": "B", "node_count": {"A": 1, "B": 2}, "note": "mine"}))
+    shop.make()
+    shop.world.submit_at_once(shop.world.pod(shop.name))
+    shop.world.run()
+    assert not shop.world.bindings, "it was decided without knowing that"
+    shop.world.catch_up()
+    assert shop.node() == "C"
+    shop.world.advance(3)
+    assert shop.history == {"latest": "C", "node_count": {"A": 1, "B": 2, "C": 1}, "note": "mine"}
+
+
+@pytest.mark.parametrize("pause", [0, 3])
+def test_somebody_who_puts_back_what_was_there_holds_up_nobody(pause: float) -> None:
+    """As a Deployment's controller does with what `kubectl rollout undo` made an annotation of the Deployment."""
+    copy = {"latest": "A", "node_count": {"A": 1}}
+    shop = Shop(owner=an_owner(copy))
+    for _ in range(5):
+        shop.make()
+        shop.world.advance(pause)
+        shop.world.submit(an_owner(copy))
+        assert shop.node() != "A"
+        shop.world.submit(an_owner(copy))
+        shop.delete()
+    shop.world.advance(5)
+    assert not shop.plugin._desk._given and not any("in time" in each.note for each in shop.world.events)
+
+
+def test_a_pod_that_goes_before_it_is_bound_does_not_count() -> None:
+    shop = Shop()
+    shop.world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)
+    shop.make()
+    shop.world.run()
+    assert shop.history["pending"]
+    shop.delete()
+    shop.world.answers = shop.world.fine
+    shop.world.advance(3)
+    assert shop.history == {"latest": "", "node_count": {}}
+
+
+def test_a_pod_that_somebody_else_binds_counts_where_it_is() -> None:
+    shop = Shop()
+    shop.world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)
+    shop.make()
+    shop.world.run()
+    (given_to,) = shop.history["pending"].values()
+    elsewhere = next(node for node in "ABC" if node != given_to)
+    shop.world.submit(a_replica(shop.name, node=elsewhere))
+    shop.world.advance(3)
+    assert shop.history == {"latest": elsewhere, "node_count": {elsewhere: 1}}
+
+
+def test_a_decision_knows_of_the_one_before_although_the_watch_is_late() -> None:
+    shop = Shop(skipMultiReplica=False)
+    shop.make()
+    shop.world.lag()
+    first = shop.node()
+    shop.make()
+    shop.world.submit_at_once(shop.world.pod(shop.name))
+    shop.world.run()
+    given_to = shop.world.scheduler.placings[f"uid-of-default-{shop.name}"].node_name
+    assert given_to != first
+    assert shop.name not in shop.world.bindings, "its note waits until the first is seen"
+    shop.world.catch_up()
+    shop.world.advance(3)
+    assert shop.counts == {first: 1, given_to: 1} and shop.history["latest"] == given_to
+
+
+def test_two_pods_of_one_owner_at_once() -> None:
+    shop = Shop("AB", owner=an_owner(replicas=2), skipMultiReplica=False)
+    shop.world.submit(a_replica("one"), a_replica("two"))
+    shop.world.advance(5)
+    assert sorted(shop.world.bindings.values()) == ["A", "B"], "the second knows where the first goes"
+    assert shop.counts == {"A": 1, "B": 1}
+
+
+def test_a_burst_of_one_owner_is_written_in_a_few_patches() -> None:
+    shop = Shop(owner=an_owner(replicas=50), skipMultiReplica=False)
+    shop.world.lag()
+    for number in range(50):
+        shop.world.submit_at_once(a_replica(f"p{number}"))
+    shop.world.run()
+    shop.world.catch_up()
+    shop.world.advance(10)
+    assert len(shop.world.bindings) == 50 == sum(shop.counts.values())
+    assert shop.counts == Counter(shop.world.bindings.values())
+    assert sum(isinstance(action, Patch) for action in shop.world.actions) <= 5
+    assert not any("FailedScheduling" in each.reason for each in shop.world.events)
+
+
+def test_those_who_wait_for_a_note_that_fails_are_noted_by_the_next() -> None:
+    shop, refused = Shop(owner=an_owner(replicas=2), skipMultiReplica=False), list[Action]()
+
+    def answer(action: Action) -> Result:
+        if isinstance(action, Patch) and len(refused) < 2:
+            refused.append(action)
+            return Result(action.id, 409, "no")
+        return Result(action.id)
+
+    shop.world.answers = answer
+    shop.world.submit(a_replica("one"), a_replica("two"))
+    shop.world.advance(30)
+    assert len(shop.world.bindings) == 2 == sum(shop.counts.values())
+
+
+def test_scaled_up_in_between_what_was_noted_is_counted_all_the_same() -> None:
+    shop = Shop()
+    shop.make()
+    node = shop.node()
+    found = shop.world.objects["ReplicaSet", "default/web"]
+    shop.world.submit(an_owner(found.annotations[STATE], replicas=3))
+    shop.world.advance(3)
+    assert shop.history == {"latest": node, "node_count": {node: 1}}
+
+
+# -- other owners
+
+
+def test_the_history_of_a_deployment_survives_a_rollout() -> None:
+    shop = Shop(owner=an_owner(kind="Deployment", name="shop"), stateOwner="Deployment")
+    nodes = []
+    for name in ("first", "second", "third"):
+        shop.world.submit(an_owner(name=name, of=("Deployment", "shop")))
+        shop.make(of=("ReplicaSet", name))
+        nodes.append(shop.node())
+    shop.world.advance(3)
+    assert len(set(nodes)) == 3 and shop.counts == Counter(nodes)
+
+
+def test_what_a_deployment_controller_copies_to_a_replica_set_is_left_alone() -> None:
+    shop = Shop(owner=an_owner(kind="Deployment", name="shop"), stateOwner="Deployment")
+    copy = {"latest": "A", "node_count": {"A": 1}, "pending": {"gone": "B"}}
+    shop.world.submit(an_owner(copy, of=("Deployment", "shop")))
+    shop.make()
+    shop.node()
+    shop.world.advance(3)
+    assert sum(shop.counts.values()) == 1
+    assert {action.kind for action in shop.world.actions if isinstance(action, Patch)} == {"Deployment"}
+
+
+def test_a_stateful_set_keeps_its_own() -> None:
+    shop = Shop(owner=an_owner(kind="StatefulSet"), statefulSets=True)
+    nodes = []
+    for _ in range(3):
+        shop.made = 0  # its pod has the same name each time, but not the same uid
+        shop.make(of=("StatefulSet", "web"), uid=f"uid-{len(nodes)}")
+        nodes.append(shop.node())
+        shop.delete()
+    shop.world.advance(3)
+    assert len(set(nodes)) == 3 and shop.counts == Counter(nodes)
+
+
+# -- what cannot be read, and other configurations
+
+
+def test_what_cannot_be_read_is_left_as_it_is_and_that_is_said() -> None:
+    shop = Shop(owner=an_owner("somebody else's"))
+    shop.make()
+    shop.world.advance(5)
+    assert shop.world.bindings
+    assert shop.world.objects["ReplicaSet", "default/web"].annotations[STATE] == "somebody else's"
+    (event,) = (each for each in shop.world.events if each.reason == "ScheduleStateUnreadable")
+    assert isinstance(event, Record) and event.type == "Warning"
+    assert event.note == (
+        f"The annotation {STATE} of ReplicaSet default/web cannot be read: it is left as it is, and nothing is counted "
+        "until it is removed"
+    )
+
+
+def test_listed_at_score_and_post_bind_it_counts_too() -> None:
+    """As the original's code has it: after the binding, so a crash in between loses a pod."""
+    plugin = SPPriority()
+    points = dict(a_profile().points)
+    for point in ("score", "postBind"):
+        points[point] = (*points[point], Bound("SPPriority", plugin, 5))
+    shop = Shop()
+    shop.world.adopt({"default-scheduler": Profile("default-scheduler", points)})
+    nodes = []
+    for _ in range(5):
+        shop.make()
+        nodes.append(shop.node())
+        shop.world.advance(3)
+        shop.delete()
+    shop.world.advance(3)
+    assert shop.counts == Counter(nodes)
+    assert never_twice(nodes)
+    assert not plugin._desk._given and not plugin._desk._wanted
+
+
+def test_strict_holds_against_all_that_speaks_for_the_last_node() -> None:
+    shop = Shop("", strict=True, weight=1)
+    tainted = [a_node(name, taints=["k=v:PreferNoSchedule"]) for name in "BC"]
+    shop.world.submit(a_node("A", cpu=64, memory="256Gi"), *tainted)
+    nodes = []
+    for _ in range(6):
+        shop.make(cpu=1)
+        nodes.append(shop.node())
+        shop.delete()
+    assert nodes[::2] == ["A"] * 3 and set(nodes[1::2]) == {"B", "C"}
