@@ -97,3 +97,16 @@ spec:
 """
 WIDGET = "apiVersion: example.io/v1\nkind: Widget\nmetadata: {name: one}\nspec: {size: 3}\n"
 WRONG_WIDGET = WIDGET.replace("size: 3", "size: 0")
+
+LIST = """
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: one}
+  data: {a: b}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: two}
+"""

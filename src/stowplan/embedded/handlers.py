@@ -76,6 +76,9 @@ class Handlers:
             requests_only_get(request)
             found = openapi.answer(request.path, self.api.catalogue, self.api.definitions)
             return answers.of(found) if found is not None else answers.text("404 page not found\n", 404)
+        if request.path == "/openapi/v2":
+            requests_only_get(request)
+            return openapi.second_version(request.accept)
         if request.path.split("/")[1] in [path[1:] for path in _HEALTH]:
             return answers.text("ok")
         form = requests.form(request.accept)

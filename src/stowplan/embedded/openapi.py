@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import schema
+from stowplan.embedded import answers, schema
+from stowplan.embedded.answers import Answer
 from stowplan.embedded.crds import Definitions
 from stowplan.embedded.resources import Catalogue, Resource
 
@@ -32,6 +33,9 @@ _PARAMETERS = [
     for name in ("dryRun", "fieldManager", "fieldValidation")
 ]
 _METADATA = "meta.v1.ObjectMeta"
+# Asked for and answered with two spellings, since the first is no media type by the rules.
+ASKED_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def answer(path: str, catalogue: Catalogue, definitions: Definitions) -> Document | None:
@@ -44,6 +48,16 @@ def answer(path: str, catalogue: Catalogue, definitions: Definitions) -> Documen
     if len(parts) not in (2, 3) or not catalogue.serves(group, version):
         return None
     return _document(catalogue.served(group, version), definitions)
+
+
+def second_version(accept: str) -> Answer:
+    """OpenAPI v2 without definitions. kubectl asks for it before it takes a `kind: List` apart, to look its items up
+    there; those it does not find it leaves to the server.
+    """
+    if ASKED_V2 in accept:
+        return Answer(200, b"\x0a\x032.0", ANSWERED_V2)  # the one field that says it is version 2.0
+    about = {"title": "Kubernetes", "version": schema.version()}
+    return answers.of({"swagger": "2.0", "info": about, "paths": {}, "definitions": {}})
 
 
 def _document(resources: list[Resource], definitions: Definitions) -> Document:
