@@ -12,14 +12,14 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import bound_pods, bounds, churn, decoding, report, runs, stepping, twins, workload
+from benchmarks import bound_pods, bounds, churn, decoding, policies, report, runs, stepping, twins, workload
 from benchmarks.figures import AnyFigure, Figure, Missing
 from benchmarks.race import ROUNDS
 from stowplan.apps import wiring
 
 QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
-COMPARISONS = ("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES)
+COMPARISONS = ("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES, policies.NAME)
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[],
         "decode-pod": lambda: list(decoding.run(plan.rounds)),
         "per-node-twins": lambda: twins.run(plan.rounds),
         "churn-memory": lambda: list(churn.run(CHURN_QUICK if plan.quick else CHURN)),
+        policies.NAME: lambda: list(policies.run(profile, plan.rounds)),
         **{name: lambda name=name: [stepping.run(name, profile, plan.rounds)] for name in stepping.NAMES},
     }
     yield from ((name, step) for name, step in comparisons.items() if name in plan.names)

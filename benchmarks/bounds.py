@@ -39,6 +39,7 @@ LIMITS = (
     Limit("engine-step", 0, "yardsticks", most=1),
     Limit("engine-pending", 0, "ratio", most=1.2),
     Limit("engine-group", 0, "ratio", most=2),
+    Limit("policies", 0, "ratio", most=1.3),
 )
 
 

@@ -7,9 +7,10 @@ of every pod and ends. It needs Python and nothing else; the cluster and its wor
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import resources
 from itertools import cycle, islice
@@ -20,23 +21,31 @@ import yaml
 from rich.console import Console
 from rich.live import Live as Screen
 
-from stowplan.apps import demo_screen
+from stowplan.apps import demo_screen, wiring
 from stowplan.apps.logs import Log
+from stowplan.apps.reload import Loaded
 from stowplan.apps.scheduler import Program, when_told_to_stop
-from stowplan.apps.up import create, node, scheduling
+from stowplan.apps.up import create, delete, node, scheduling
 from stowplan.embedded.cluster import Embedded
 from stowplan.kube import loops
 from stowplan.objects.pods import Pod
 
 SETTLED_WITHIN = 50.0  # seconds
 REDRAWN_EVERY = 0.25
+MOVED_EVERY, ONE_BY_ONE = 4.0, 10_000
 
 
 def run() -> int:
     """0 if every pod was placed or told why not."""
-    script = yaml.safe_load(resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8"))
     with asyncio.Runner(loop_factory=loops.new) as runner:
-        return runner.run(play(script, Console(highlight=False, markup=False)))
+        return runner.run(play(script(), Console(highlight=False, markup=False)))
+
+
+def script() -> dict[str, Any]:
+    """What is played."""
+    text = resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
 
 
 async def play(script: Mapping[str, Any], console: Console) -> int:
@@ -45,20 +54,55 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
         for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
             create(cluster, "v1", "Node", of_group(group, f"{group['name']}-{number}", zone))
     await cluster.start()
+    configured = Loaded(*wiring.configured(script["configuration"]))
     try:
-        with written(cluster.kubeconfig()) as kubeconfig, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-            async with scheduling(kubeconfig, Log(stream=nowhere)) as (program, _):
+        with written(cluster.kubeconfig()) as kubeconfig:
+            log = Log(stream=Nowhere())
+            async with scheduling(kubeconfig, log, without_file=lambda: configured) as (program, _):
+                for each in script["objects"]:
+                    create(cluster, each["apiVersion"], each["kind"], each)
                 for workload in script["workloads"]:
                     create(cluster, "apps/v1", "Deployment", deployment(workload))
-                expected = sum(workload["replicas"] for workload in script["workloads"])
                 if console.is_terminal:
-                    return await _watch(console, program, kubeconfig, expected)
-                settled = await _settle(program, expected)
-                console.width = max(console.width, 160)
-                demo_screen.summary(console, script, program, told(program))
-                return 0 if settled else 1
+                    return await _watch(console, cluster, script, program, kubeconfig)
+                return await _tell(console, cluster, script, program)
     finally:
         await cluster.stop()
+
+
+async def _tell(console: Console, cluster: Embedded, script: Mapping[str, Any], program: Program) -> int:
+    """What became of every pod."""
+    settled = await _settle(program, expected(script))
+    journey = [each async for each in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"])]
+    settled = settled and await _settle(program, expected(script))
+    console.width = max(console.width, 160)
+    demo_screen.summary(console, script, program, told(program), journey)
+    return 0 if settled else 1
+
+
+async def moved(cluster: Embedded, program: Program, workload: str, times: int) -> AsyncIterator[str]:
+    """The nodes to which a workload's one pod goes, each time that it is deleted."""
+    gone = ""
+    for left in range(times, -1, -1):
+        found = None
+        while found is None or found.uid == gone or not found.node_name:
+            await asyncio.sleep(0.05)
+            found = next((pod for pod in told(program) if pod.labels.get("app") == workload), None)
+        yield found.node_name
+        if left:
+            gone = found.uid
+            delete(cluster, "v1", "Pod", found.name)
+
+
+def expected(script: Mapping[str, Any]) -> int:
+    return sum(workload["replicas"] for workload in script["workloads"])
+
+
+class Nowhere(io.StringIO):
+    """For a log that would spoil the picture; there may be no /dev/null."""
+
+    def write(self, text: str) -> int:
+        return len(text)
 
 
 @contextmanager
@@ -103,16 +147,32 @@ def told(program: Program) -> list[Pod]:
     return [pod for pod in found if isinstance(pod, Pod)]
 
 
-async def _watch(console: Console, program: Program, kubeconfig: Path, expected: int) -> int:
+async def _watch(
+    console: Console, cluster: Embedded, script: Mapping[str, Any], program: Program, kubeconfig: Path
+) -> int:
     stop = asyncio.Event()
     when_told_to_stop(stop.set)
+    journey: list[str] = []
+    moving = asyncio.create_task(_keep_moving(cluster, script, program, journey))
     with Screen(console=console, auto_refresh=False, screen=False) as screen:
         while not stop.is_set():
-            screen.update(demo_screen.drawn(program, told(program), kubeconfig, console.height), refresh=True)
+            screen.update(
+                demo_screen.drawn(program, told(program), kubeconfig, console.height, script, journey), refresh=True
+            )
             with suppress(TimeoutError):
                 async with asyncio.timeout(REDRAWN_EVERY):
                     await stop.wait()
-    return 0 if is_settled(program, expected) else 1
+    moving.cancel()
+    await asyncio.gather(moving, return_exceptions=True)
+    return 0 if is_settled(program, expected(script)) else 1
+
+
+async def _keep_moving(cluster: Embedded, script: Mapping[str, Any], program: Program, journey: list[str]) -> None:
+    """Once every few seconds, for somebody who watches."""
+    await _settle(program, expected(script))
+    async for place in moved(cluster, program, script["moved"]["workload"], ONE_BY_ONE):
+        journey.append(place)
+        await asyncio.sleep(MOVED_EVERY)
 
 
 # -- the script's objects
@@ -126,12 +186,13 @@ def of_group(group: Mapping[str, Any], name: str, zone: str) -> dict[str, Any]:
 
 
 def deployment(workload: Mapping[str, Any]) -> dict[str, Any]:
-    labels = {"app": workload["name"]}
+    own = {"app": workload["name"]}
+    spec = {"schedulerName": workload.get("scheduler", "default-scheduler"), **workload["pod"]}
     return {
         "metadata": {"name": workload["name"]},
         "spec": {
             "replicas": workload["replicas"],
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": workload["pod"]},
+            "selector": {"matchLabels": own},
+            "template": {"metadata": {"labels": own | workload.get("labels", {})}, "spec": spec},
         },
     }

@@ -20,11 +20,14 @@ from stowplan.objects.pods import Pod
 TRY = ("get pods -o wide", "scale deployment web --replicas=60", "describe pod -l app=train")
 
 
-def summary(console: Console, script: Mapping[str, Any], program: Program, pods: Sequence[Pod]) -> None:
+def summary(
+    console: Console, script: Mapping[str, Any], program: Program, pods: Sequence[Pod], journey: Sequence[str]
+) -> None:
     """Everything, once, for a pipe."""
     assert program.running.live is not None
     engine = program.running.live.engine
     console.print(_workloads(script, pods))
+    console.print(_journey(script, journey))
     console.print(node_map(engine.state))
     console.print(_pending(pods))
     decided = [engine.trails.latest(pod.uid) for pod in sorted(pods, key=lambda pod: pod.name)]
@@ -33,7 +36,14 @@ def summary(console: Console, script: Mapping[str, Any], program: Program, pods:
     console.print(f"{placed} of {len(pods)} pods placed on {len(Cluster(engine.state).nodes)} nodes.")
 
 
-def drawn(program: Program, pods: Sequence[Pod], kubeconfig: Path, height: int) -> Group:
+def drawn(
+    program: Program,
+    pods: Sequence[Pod],
+    kubeconfig: Path,
+    height: int,
+    script: Mapping[str, Any],
+    journey: Sequence[str],
+) -> Group:
     """The same with what to try next first; what does not fit on the terminal is cut off at the end."""
     live = program.running.live
     if live is None:
@@ -44,6 +54,7 @@ def drawn(program: Program, pods: Sequence[Pod], kubeconfig: Path, height: int) 
     commands = "\n".join(f"    kubectl --kubeconfig {kubeconfig} {line}" for line in TRY)
     return Group(
         Text(f"{placed} of {len(pods)} pods placed. Ctrl-C ends it. Try:\n{commands}\n"),
+        Text(_journey(script, journey[-6:])),
         _decisions([each for each in latest if each.node is not None][-rows // 2 :]),
         node_map(live.engine.state, rows),
         _pending(pods),
@@ -70,6 +81,10 @@ def _workloads(script: Mapping[str, Any], pods: Sequence[Pod]) -> Table:
         own = [pod for pod in pods if pod.labels.get("app") == workload["name"]]
         table.add_row(workload["name"], f"{sum(bool(pod.node_name) for pod in own)} of {len(own)}", workload["says"])
     return table
+
+
+def _journey(script: Mapping[str, Any], journey: Sequence[str]) -> str:
+    return f"{script['moved']['workload']}, deleted again and again: {' → '.join(journey) or '…'}\n"
 
 
 def _pending(pods: Sequence[Pod]) -> Table:

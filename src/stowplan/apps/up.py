@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,9 @@ import click
 
 from stowplan.apps.logs import Log
 from stowplan.apps.options import Options, instead_of_kube_scheduler
+from stowplan.apps.reload import Loaded as InForce
 from stowplan.apps.scheduler import Program, when_told_to_stop
-from stowplan.embedded.asked import Asked
+from stowplan.embedded.asked import Asked, DeleteOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.loading import Loaded
 from stowplan.kube import loops
@@ -77,11 +78,14 @@ async def main(wanted: Wanted, stop: asyncio.Event) -> int:
 
 @asynccontextmanager
 async def scheduling(
-    kubeconfig: Path, log: Log, config: Path | None = None
+    kubeconfig: Path,
+    log: Log,
+    config: Path | None = None,
+    without_file: Callable[[], InForce] = instead_of_kube_scheduler,
 ) -> AsyncIterator[tuple[Program, asyncio.Future[int]]]:
     """The scheduler of such a cluster, at work; it is the only one there, so it serves `default-scheduler`."""
     options = Options(config=config, kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
-    program = Program(options, instead_of_kube_scheduler, log)
+    program = Program(options, without_file, log)
     working = asyncio.ensure_future(program.main())
     try:
         yield program, working
@@ -107,6 +111,14 @@ def create(cluster: Embedded, version: str, kind: str, document: dict[str, Any])
     namespace = "default" if resource.namespaced else ""
     whole = {"apiVersion": version, "kind": kind, **document}
     cluster.api.create(resource, namespace, whole, Asked(cluster.clock(), "Ignore"))
+
+
+def delete(cluster: Embedded, version: str, kind: str, name: str) -> None:
+    """Take an object of the default namespace out of the cluster, at once."""
+    resource = cluster.api.catalogue.of_kind(version, kind)
+    assert resource is not None, f"{kind} is not served"
+    asked = Asked(cluster.clock(), "Ignore")
+    cluster.api.delete(resource, "default", name, DeleteOptions(grace_period_seconds=0), asked)
 
 
 def write(file: Path, text: str) -> None:

@@ -1,0 +1,161 @@
+"""What the policies beyond kube-scheduler's cost: 5,000 nodes and 50,000 bound pods that each policy has to count.
+
+Each is compared with a basic decision by the default profile in the same cluster. The pod leaves again, off the clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count, cycle
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks import making, workload
+from benchmarks.figures import Comparison
+from benchmarks.race import Lane, race
+from benchmarks.workload import CreateNodes, Template
+from benchmarks.yardstick import Yardstick
+from stowplan.apps import wiring
+from stowplan.columns.state import ClusterState
+from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.profile import Profile
+from stowplan.objects import kinds
+from stowplan.objects.changes import Put
+from stowplan.objects.pods import Pod
+
+NODES, PODS, BATCH, OWNERS = 5000, 50_000, 20, 1000
+VISITED = 20  # nodes that each owner's pod has been on
+ZONE = "topology.kubernetes.io/zone"
+NAME = "policies"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A plugin, what objects it reads, and what its pods carry."""
+
+    name: str
+    labels: dict[str, str] = field(default_factory=dict)
+    owned: bool = False  # by one of many replica sets
+    objects: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+def _replica_set(number: int, names: list[str]) -> dict[str, Any]:
+    """Each has a history of its own, so that nothing worked out for one helps with the next."""
+    counts = {name: 1 + (at + number) % 7 for at, name in enumerate(names[number : number + VISITED])}
+    annotations = {"annotation.sp.io/schedule-state": json.dumps({"latest": names[number], "node_count": counts})}
+    name = f"moved-{number}"
+    metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"replicas": 1}}
+
+
+def _workload_policy(zones: list[str]) -> dict[str, Any]:
+    spec = {
+        "topologyKey": ZONE,
+        "labelSelector": {"matchLabels": {"counted": "yes"}},
+        "allocationPolicy": [{"name": zone, "replicas": 20_000 * (at + 1)} for at, zone in enumerate(zones)],
+        "allocationType": "Required",
+    }
+    return {"metadata": {"name": "fractions", "namespace": "default"}, "spec": spec}
+
+
+def every(names: list[str], zones: list[str]) -> tuple[Policy, ...]:
+    return (
+        Policy("FlavourClusterWide", {"flavour": "gold", "counted": "yes"}),
+        Policy("SPPriority", owned=True, objects=tuple(("ReplicaSet", _replica_set(n, names)) for n in range(OWNERS))),
+        Policy(
+            "WorkloadPolicy",
+            {"workload-policy/kosmos.io": "fractions", "counted": "yes"},
+            objects=(("WorkloadPolicy", _workload_policy(zones)),),
+        ),
+    )
+
+
+def run(default: Profile, rounds: int) -> Iterator[Comparison]:
+    state = _cluster()
+    names = [name for name in state.table.names if name]
+    zones = sorted({node.labels[ZONE] for node in state.table.nodes if node is not None})
+    for policy in every(names, zones):
+        for kind, document in policy.objects:
+            state.apply(Put(kinds.convert(kinds.KINDS[kind], document)))
+        yield _compare(policy, state, default, _with(policy.name), rounds)
+
+
+def _with(name: str) -> Profile:
+    """The default profile and this plugin, wherever it belongs."""
+    plugins = {"multiPoint": {"enabled": [{"name": name, "weight": 5}]}}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
+    }
+    return wiring.configured(document)[1]["default-scheduler"]
+
+
+def _compare(policy: Policy, state: ClusterState, default: Profile, profile: Profile, rounds: int) -> Comparison:
+    lanes = [
+        Lane(_decisions(state, default, lambda n: _pod(n)), Yardstick(state)),
+        Lane(
+            _decisions(state, profile, lambda number: _pod(number, policy.labels, owned=policy.owned)), Yardstick(state)
+        ),
+    ]
+    race(lanes, rounds)
+    basic, own = lanes
+    return Comparison(
+        workload=NAME,
+        case=policy.name,
+        nodes=NODES,
+        pods=PODS,
+        unit="µs",
+        value=own.microseconds,
+        against=basic.microseconds,
+        ratio=own.ratio_to(basic),
+        yardsticks=own.yardsticks,
+        pods_per_s=own.decisions / own.seconds,
+        note="against a basic decision",
+    )
+
+
+def _decisions(state: ClusterState, profile: Profile, made: Callable[[int], Pod]) -> Callable[[], tuple[float, int]]:
+    generator, numbers = np.random.default_rng(0), count(10**7)
+
+    def batch() -> tuple[float, int]:
+        seconds = 0.0
+        for pod in [made(next(numbers)) for _ in range(BATCH)]:
+            start = perf_counter()
+            decision = schedule_one(pod, state, profile, generator)
+            if decision.node is None:
+                raise RuntimeError(f"{pod.key}: {decision.error or decision.message}")
+            state.add_pod(pod, decision.node)
+            seconds += perf_counter() - start
+            state.remove_pod(pod.uid)
+        return seconds, BATCH
+
+    return batch
+
+
+def _cluster() -> ClusterState:
+    """Worker nodes in zones, full of pods that the policies count."""
+    state, generator = ClusterState(), np.random.default_rng(1)
+    plan = next(step for step in workload.every()["spread"].workload_template if isinstance(step, CreateNodes))
+    for node in making.nodes(plan, NODES):
+        node.metadata.labels["node-role.kubernetes.io/worker"] = ""
+        state.apply(Put(node))
+    flavours = cycle(("gold", "silver", "bronze"))
+    for number, row in enumerate(generator.integers(NODES, size=PODS).tolist()):
+        pod = _pod(number, {"flavour": next(flavours), "counted": "yes", "app": f"app-{number % 2000}"})
+        state.add_pod(pod, state.table.names[row])
+    return state
+
+
+def _pod(number: int, labels: dict[str, str] | None = None, *, owned: bool = False) -> Pod:
+    owner = f"moved-{number % OWNERS}"
+    owners = [{"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": owner, "uid": owner, "controller": True}]
+    metadata = {"name": f"pod-{number}", "labels": labels or {}, "ownerReferences": owners if owned else []}
+    amounts = {"cpu": "100m", "memory": "100Mi"}
+    container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": amounts}}
+    template: Template = {"metadata": metadata, "spec": {"containers": [container]}}
+    return next(making.pods([template], 1, "default", str(number)))
