@@ -53,9 +53,8 @@ class Leading:
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
 
     def start(self) -> None:
-        running, options = self._running, self._running.options
-        election = running.loaded.configuration.leader_election
-        if not (election.leader_elect if options.leader_elect is None else options.leader_elect):
+        running = self._running
+        if not running.elects:
             self._begin()
             return
         loop = asyncio.get_running_loop()

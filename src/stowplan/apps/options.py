@@ -57,8 +57,14 @@ class Running:
     stopping: bool = False
 
     @property
+    def elects(self) -> bool:
+        """Is there a lease to be had before anything is decided?"""
+        told = self.options.leader_elect
+        return self.loaded.configuration.leader_election.leader_elect if told is None else told
+
+    @property
     def leading(self) -> bool:
-        return self.lease is None or self.lease.leading
+        return not self.elects if self.lease is None else self.lease.leading
 
     @property
     def synced(self) -> bool:
