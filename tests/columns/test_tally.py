@@ -10,6 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.columns.tally import MOST_COLUMNS, Tally
+from stowplan.columns.views import Cluster
+from stowplan.objects import selectors
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.changes import Put
+from tests.builders import a_node, a_pod, a_state
 
 few = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 3)), max_size=30)
 many = st.integers(64, 200).map(lambda size: [(row, 1 + row % 3) for row in range(size)])
@@ -93,4 +98,17 @@ def test_sums_of_many_columns_are_not_kept_for_ever() -> None:
     tally = Tally()
     for _ in range(50):
         tally.by_column(Column(), 4)
-    assert len(tally._sums or ()) <= MOST_COLUMNS + 1
+    assert len(tally._sums or ()) <= MOST_COLUMNS
+
+
+def test_a_label_that_is_thrown_out_is_no_longer_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its column does not grow with the others."""
+    monkeypatch.setattr("stowplan.columns.table.KEPT_LABEL_COLUMNS", 1)
+    state = a_state(nodes=[a_node("n0", labels={"rack": "a"})])
+    tally = Cluster(state).count(PodQuery(None, selectors.from_labels({"app": "web"})))
+    Cluster(state).by_domain(tally, "rack")
+    Cluster(state).nodes.label("other")
+    for number in range(1, 200):
+        state.apply(Put(a_node(f"n{number}", labels={"rack": "a" if number % 2 else "b"})))
+        state.add_pod(a_pod(f"p{number}", labels={"app": "web"}), f"n{number}")
+    assert sorted(Cluster(state).by_domain(tally, "rack").tolist())[-2:] == [99, 100]

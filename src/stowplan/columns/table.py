@@ -279,7 +279,7 @@ class NodeTable:
                     column.put(row, value)
             self.labels[key] = column
             if len(self.labels) > KEPT_LABEL_COLUMNS:
-                self.labels.popitem(last=False)
+                self.labels.popitem(last=False)[1].version += 1  # it is no longer kept in step
         else:
             self.labels.move_to_end(key)
         return column

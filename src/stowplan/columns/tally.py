@@ -50,8 +50,8 @@ class Tally:
             self._rows.pop(row, None)
 
     def _add_up(self, row: int, amount: int) -> None:
-        for column, (version, sums) in list((self._sums or {}).items()):
-            if version == column.version:
+        for column, (version, sums) in (self._sums or {}).items():
+            if version == column.version:  # else they are made anew when somebody asks
                 sums[column.codes[row]] += amount
 
     def _spread_out(self, capacity: int) -> None:
@@ -99,11 +99,11 @@ class Tally:
 
     def by_column(self, column: Coded, size: int) -> Ints:
         """The counts summed up per code of a column; from then on the sums follow each change of a row."""
-        if self._sums is None or len(self._sums) > MOST_COLUMNS:
-            self._sums = {}
-        version, sums = self._sums.get(column, (-1, None))
+        version, sums = (self._sums or {}).get(column, (-1, None))
         if sums is None or version != column.version or len(sums) != size:
             sums = self.by_code(column.codes, size)
+            if self._sums is None or (len(self._sums) >= MOST_COLUMNS and column not in self._sums):
+                self._sums = {}
             self._sums[column] = (column.version, sums)
         return sums.copy()
 
