@@ -153,3 +153,13 @@ def test_plugins_can_find_out_what_became_of_a_pod() -> None:
     world.delete(world.pod("big"))
     world.submit(a_pod("web", node="a", phase="Succeeded"))
     assert cluster.known("uid-of-default-big") is None and cluster.known("uid-of-default-web") is None
+    assert [cluster.left(f"uid-of-default-{name}") for name in ("web", "big", "other")] == ["a", "", None]
+
+
+def test_only_the_last_pods_that_went_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stowplan.columns.state.REMEMBERED", 2)
+    world = World(nodes=["a"])
+    for name in ("one", "two", "three"):
+        world.submit(a_pod(name, node="a"))
+        world.delete(world.pod(name))
+    assert list(world.scheduler.state.left) == ["uid-of-default-two", "uid-of-default-three"]

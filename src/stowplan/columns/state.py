@@ -11,7 +11,7 @@ Every change costs what it changes. Finished pods take no room; pods without a n
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
@@ -34,6 +34,7 @@ from stowplan.objects.workloads import Namespace
 
 CARRIED = (REQUIRED_ANTI, REQUIRED, PREFERRED)
 RECENT_SHAPES = 1024
+REMEMBERED = 10_000  # pods that are gone
 
 
 class Placed:
@@ -54,6 +55,7 @@ class ClusterState:
         self.waiting = Waiting()
         self.pods: dict[str, Placed] = {}
         self.known: Mapping[str, Pod] = {}  # all pods by uid, as the API has them; kept by whoever follows it
+        self.left: OrderedDict[str, str] = OrderedDict()  # where the last pods that went had been, by uid
         self.priorities: Counter[int] = Counter()  # how many pods on nodes have each priority
         self.pods_on: list[dict[str, Placed]] = []
         self.uses: dict[Hashable, Tally] = {}
@@ -89,6 +91,9 @@ class ClusterState:
             self.remove_pod(pod.uid)
         self.drop_nomination(pod.uid)
         if gone or pod.finished:
+            self.left[pod.uid] = pod.node_name
+            if len(self.left) > REMEMBERED:
+                self.left.popitem(last=False)
             return
         if pod.node_name:
             self.add_pod(pod, pod.node_name)

@@ -258,6 +258,10 @@ class Cluster:
         """A pod as the API has it, with or without a node; None for one that has ended or is gone."""
         return self._state.known.get(uid)
 
+    def left(self, uid: str) -> str | None:
+        """The node of a pod that ended or went, empty if it never had one; None if that was not seen, or long ago."""
+        return self._state.left.get(uid)
+
     def pod_label_values(self, key: str) -> set[str]:
         """The values that a label has on pods on nodes. It looks at each distinct label set: not for decisions."""
         return self._state.counting.values(key)

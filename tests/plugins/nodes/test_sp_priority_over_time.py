@@ -343,6 +343,21 @@ def test_a_pod_that_goes_before_it_is_bound_does_not_count() -> None:
     assert shop.history == {"latest": "", "node_count": {}}
 
 
+def test_nor_does_it_hide_where_the_last_one_was() -> None:
+    shop = Shop("AB")
+    shop.make()
+    last = shop.node()
+    shop.delete()
+    shop.world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)
+    shop.make()
+    shop.world.run()
+    assert shop.history["pending"][f"uid-of-default-{shop.name}"] != last
+    shop.delete()
+    shop.world.answers = shop.world.fine
+    shop.make()
+    assert shop.node() != last, "at once, before anything is counted"
+
+
 def test_a_pod_that_somebody_else_binds_counts_where_it_is() -> None:
     shop = Shop()
     shop.world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)

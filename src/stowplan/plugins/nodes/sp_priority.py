@@ -33,7 +33,6 @@ LAST = "node(s) had the last pod of the same owner"
 UNREADABLE = (
     "The annotation %s of %s %s cannot be read: it is left as it is, and nothing is counted until it is removed"
 )
-MOST = 10_000  # pods that never had a node, remembered
 
 
 class SPPriority:
@@ -65,7 +64,6 @@ class SPPriority:
         )
         self._state, self._desk = _key("stateAnnKey", state_ann_key), Desk(state_ann_key)
         self._strict, self._half_life = _flag("strict", strict), _number("halfLife", half_life)
-        self._never_bound: dict[str, None] = {}  # uids of pods that are gone
         self.reads = tuple(self._owners.kinds)
         self.tends = ("Pod", *self.reads)
 
@@ -113,7 +111,8 @@ class SPPriority:
         """The node of a pod that was given one: where it is or was bound, or is on its way to; none if it came back."""
         pod = cluster.known(uid)
         if pod is None:
-            return "" if uid in self._never_bound else given
+            left = cluster.left(uid)
+            return given if left is None else left
         return pod.node_name or (given if cluster.pod(uid) is not None else "")
 
     # -- on the way to a node
@@ -166,8 +165,9 @@ class SPPriority:
         """Count the pods that are seen bound, or gone, and note those that wait for it."""
         if changed is None:
             self._desk.lost()
-        else:
-            self._remember(changed, cluster)
+        for each in changed or ():
+            if not isinstance(each, Pod):
+                (self._desk.forget if cluster.get(type(each), each.key) is None else self._desk.seen)(each)
         for owner in self._touched(changed, cluster):
             before = read(owner.annotations.get(self._state))
             if before is not None and not self._desk.busy(owner):
@@ -176,25 +176,13 @@ class SPPriority:
                     yield self._desk.send(owner, after.among(cluster.nodes).text())
 
     def _settled(self, history: History, cluster: Cluster) -> History:
-        """A pod that was gone when we started counts: between the note and the binding is a moment only."""
+        """A pod that nobody saw go counts where it was given: between the note and the binding is a moment only."""
         after = history
         for uid, given in history.pending.items():
             if not _waits(cluster.known(uid)):
                 after = after.settled(uid, self._where(uid, given, cluster), self._half_life)
                 self._desk.settle(uid)
         return after
-
-    def _remember(self, changed: Sequence[Object], cluster: Cluster) -> None:
-        """Pods that are gone and never had a node; writes to owners that have been seen, or never will be."""
-        for uid, pod in {each.uid: each for each in changed if isinstance(each, Pod)}.items():
-            if not pod.node_name and cluster.known(uid) is None:
-                self._never_bound[uid] = None
-        while len(self._never_bound) > MOST:
-            del self._never_bound[next(iter(self._never_bound))]
-        for each in changed:
-            if not isinstance(each, Pod):
-                gone = cluster.get(type(each), each.key) is None
-                (self._desk.forget if gone else self._desk.seen)(each)
 
     def _touched(self, changed: Sequence[Object] | None, cluster: Cluster) -> list[Workload]:
         """Owners with something to be settled or noted."""
