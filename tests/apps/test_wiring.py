@@ -63,6 +63,8 @@ def test_another_file_is_named_by_an_argument(tmp_path: Path) -> None:
         ("sise: 5", "unknown argument 'sise'; did you mean 'size'?"),
         ("- 5", "found no mapping of arguments"),
         ("{", "not YAML"),
+        ("size: 2026-13-45", "not YAML"),
+        ("yes: 5", "found no mapping of arguments"),
         (None, "cannot be read: No such file or directory"),
     ],
 )
@@ -73,3 +75,8 @@ def test_a_file_that_will_not_do_is_named(tmp_path: Path, text: str | None, prob
     with pytest.raises(ConfigError) as caught:
         made(tmp_path, f"{{settings: {file}}}")
     assert str(file) in str(caught.value) and problem in str(caught.value)
+
+
+def test_the_name_of_a_file_is_a_text(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found 5, expected the path of a file"):
+        made(tmp_path, "{settings: 5}")

@@ -128,3 +128,15 @@ def test_a_json_patch_may_test_what_it_is_based_on(world: World) -> None:
 
     assert patch("7", "8").status == 409 and counted(world) == "0"
     assert patch("0", "8").fine and counted(world) == "8"
+
+
+def test_what_is_refused_for_good_is_tried_ever_more_seldom(world: World, census: Census) -> None:
+    world.advance(5)
+    world.answers = lambda action: Result(action.id, 403 if isinstance(action, Patch) else 200)
+    world.submit(a_pod("p"))
+    world.advance(1000)
+    refused = sum(isinstance(action, Patch) for action in world.actions)
+    assert 5 <= refused <= 14
+    world.answers = lambda action: Result(action.id)
+    world.advance(301)
+    assert counted(world) == "1"

@@ -135,12 +135,18 @@ class Live:
         try:
             result = await self._perform(action)
             self.take((result,))
-            if result.status in SAYS_MUCH and not isinstance(action, Ask):
+            if result.status in SAYS_MUCH and not isinstance(action, Ask) and not _is_lost_race(action, result):
                 self._say(action, result)
         finally:
             self._under_way -= isinstance(action, COUNTED)
 
     def _say(self, action: Action, result: Result) -> None:
-        about = getattr(getattr(action, "pod", None), "name", "")
+        pod = getattr(action, "pod", None)
+        about = f"{action.kind} {action.key}" if isinstance(action, Patch) else getattr(pod, "name", "")
         what = type(action).__name__
         self._problem("The API server refuses", action=what, about=about, status=result.status, why=result.message)
+
+
+def _is_lost_race(action: Action, result: Result) -> bool:
+    """A test at the head of a JSON patch failed: somebody else wrote first."""
+    return isinstance(action, Patch) and isinstance(action.body, list) and result.status == 422

@@ -79,26 +79,36 @@ def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
             continue
         own = args.setdefault(name, {})
         file = own.pop(named_by, None)
+        if file is not None and not (isinstance(file, str) and file):
+            path = f"pluginConfig[name={name}].args.{named_by}"
+            raise ConfigError(f"found {file!r}, expected the path of a file", path=path)
         found = _file_args(plugin, plugins.folder / (file or usual), must_be=file is not None)
         args[name] = found | own
     return msgspec.structs.replace(spec, plugin_args=args)
 
 
 def _file_args(plugin: type, file: Path, *, must_be: bool) -> dict[str, Any]:
-    if not file.exists() and not must_be:
+    if not must_be and not _is_there(file):
         return {}
     text = read_text(file)
     try:
         found = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=str(file)) from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise ConfigError("found no mapping of arguments", file=str(file), remedy="give each as `name: value`")
     try:
         check_arguments(plugin, found, "")
     except ConfigError as error:
         raise error.located(str(file)) from None
     return found
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:  # a folder that is not ours to look into
+        return False
 
 
 def defaults() -> tuple[Configuration, dict[str, Profile]]:

@@ -22,6 +22,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 
 PAUSE = 1.0  # seconds
+LONGEST_PAUSE = 300.0
 AFTER_ERROR = 10.0
 MOST = 100_000  # versions to remember; beyond that, everything is looked at
 
@@ -34,6 +35,7 @@ class Tender:
         self.kinds = frozenset(bound.plugin.tends)
         self.changed: list[Object] | None = None
         self.ready_at = float("-inf")
+        self.refusals = 0  # in a row
         self.awaited: set[int] = set()
 
     @property
@@ -93,7 +95,12 @@ class Tending:
             yield sent
 
     def _answered(self, tender: Tender, result: Result, now: float) -> Iterator[Any]:
+        """Refused again and again, it is tried ever more seldom: nobody may have the right to write there."""
         tender.awaited.discard(result.id)
-        if not result.fine and result.status != 404:
-            tender.changed, tender.ready_at = None, max(tender.ready_at, now + PAUSE)
+        if result.fine or result.status == 404:
+            tender.refusals = 0
+        else:
+            tender.refusals += 1
+            pause = min(PAUSE * 2.0 ** min(tender.refusals - 1, 10), LONGEST_PAUSE)
+            tender.changed, tender.ready_at = None, max(tender.ready_at, now + pause)
         return iter(())
