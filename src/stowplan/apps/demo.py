@@ -27,6 +27,7 @@ from stowplan.apps.reload import Loaded
 from stowplan.apps.scheduler import Program, when_told_to_stop
 from stowplan.apps.up import create, delete, node, scheduling
 from stowplan.embedded.cluster import Embedded
+from stowplan.embedded.failures import ApiError
 from stowplan.kube import loops
 from stowplan.objects.pods import Pod
 
@@ -72,9 +73,14 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
 
 async def _tell(console: Console, cluster: Embedded, script: Mapping[str, Any], program: Program) -> int:
     """What became of every pod."""
-    settled = await _settle(program, expected(script))
-    journey = [each async for each in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"])]
-    settled = settled and await _settle(program, expected(script))
+    settled, journey = False, list[str]()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SETTLED_WITHIN):
+            await _settle(program, script)
+            async for place in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"]):
+                journey.append(place)
+            await _settle(program, script)
+            settled = True
     console.width = max(console.width, 160)
     demo_screen.summary(console, script, program, told(program), journey)
     return 0 if settled else 1
@@ -92,10 +98,6 @@ async def moved(cluster: Embedded, program: Program, workload: str, times: int) 
         if left:
             gone = found.uid
             delete(cluster, "v1", "Pod", found.name)
-
-
-def expected(script: Mapping[str, Any]) -> int:
-    return sum(workload["replicas"] for workload in script["workloads"])
 
 
 class Nowhere(io.StringIO):
@@ -123,14 +125,10 @@ def written(text: str) -> Iterator[Path]:
             yield Path(file.name)
 
 
-async def _settle(program: Program, expected: int) -> bool:
+async def _settle(program: Program, script: Mapping[str, Any]) -> None:
     """Wait until every pod is placed or told why not."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(SETTLED_WITHIN):
-            while not is_settled(program, expected):
-                await asyncio.sleep(0.05)
-            return True
-    return False
+    while not is_settled(program, sum(workload["replicas"] for workload in script["workloads"])):
+        await asyncio.sleep(0.05)
 
 
 def is_settled(program: Program, expected: int) -> bool:
@@ -164,15 +162,17 @@ async def _watch(
                     await stop.wait()
     moving.cancel()
     await asyncio.gather(moving, return_exceptions=True)
-    return 0 if is_settled(program, expected(script)) else 1
+    return 0 if journey else 1  # the first entry is made once all is settled; what people try after that is theirs
 
 
 async def _keep_moving(cluster: Embedded, script: Mapping[str, Any], program: Program, journey: list[str]) -> None:
     """Once every few seconds, for somebody who watches."""
-    await _settle(program, expected(script))
-    async for place in moved(cluster, program, script["moved"]["workload"], ONE_BY_ONE):
-        journey.append(place)
-        await asyncio.sleep(MOVED_EVERY)
+    await _settle(program, script)
+    while True:
+        with suppress(ApiError):  # somebody else deleted it first
+            async for place in moved(cluster, program, script["moved"]["workload"], ONE_BY_ONE):
+                journey.append(place)
+                await asyncio.sleep(MOVED_EVERY)
 
 
 # -- the script's objects
