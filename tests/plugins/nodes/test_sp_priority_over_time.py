@@ -8,7 +8,7 @@ from itertools import cycle, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stowplan.framework.profile import Bound, Profile
@@ -241,6 +241,7 @@ DEEDS = st.lists(st.sampled_from(("make", "make", "delete", "lag", "catch up", "
 
 
 @given(OUTCOMES, DEEDS, st.booleans())
+@example([FINE, REFUSED], ["lag", "make", "wait", "delete", "kill"], False)  # noted for one node, then bound to another
 def test_whatever_goes_wrong_each_pod_of_an_owner_of_several_counts_once(
     outcomes: list[str], deeds: list[str], alone: bool
 ) -> None:

@@ -16,11 +16,14 @@ Ref: TypeAlias = tuple[str, str, str]  # kind, key and uid of an owner
 
 
 class Sent(NamedTuple):
-    """A write under way: what it is made from, what it writes, for which pod if for one, and whether it succeeded."""
+    """A write under way: what it is made from, what it writes, for which pod and node if for one, and whether it
+    succeeded.
+    """
 
     base: str | None
     text: str
     uid: str
+    node_name: str
     sure: bool = False
 
 
@@ -86,14 +89,15 @@ class Desk:
         return sent is not None and sent.base == owner.annotations.get(self._name)
 
     def succeeded(self, owner: Object, uid: str) -> bool:
-        """Is it this pod's own? It was answered, then: the pod would not have come so far."""
-        if not self.busy(owner) or self._sent[ref(owner)].uid != uid:
+        """Is it this pod's own, on its way to this node? It was answered, then: the pod would not have come so far."""
+        sent = self._sent.get(ref(owner))
+        if sent is None or not self.busy(owner) or (sent.uid, sent.node_name) != (uid, self.given(owner).get(uid)):
             return False
-        self._sent[ref(owner)] = self._sent[ref(owner)]._replace(sure=True)
+        self._sent[ref(owner)] = sent._replace(sure=True)
         return True
 
     def send(self, owner: Object, text: str, uid: str = "") -> Patch:
-        self._sent[ref(owner)] = Sent(owner.annotations.get(self._name), text, uid)
+        self._sent[ref(owner)] = Sent(owner.annotations.get(self._name), text, uid, self.given(owner).get(uid, ""))
         return patch(owner, self._name, text)
 
     def seen(self, owner: Object) -> None:
