@@ -216,9 +216,14 @@ def test_a_rolling_update_of_a_required_policy_completes(place: Cluster) -> None
     apply(place, NAMESPACE, document)
     place.kubectl(*rollout)
     until("the old ones are gone", lambda: not before & {pod["metadata"]["name"] for pod in pods(place, NAMESPACE)}, 60)
-    assert running(place) == {"member": 1, "host": 3}
-    until("the policy is told", lambda: policy(place, "rolling")["status"]["current"] == 4, 30)
-    assert condition(policy(place, "rolling"), "Satisfied")["status"] == "True"
+    until("they run where they should", lambda: running(place) == {"member": 1, "host": 3}, 60)
+    until("the policy is told", lambda: told_of(place, "rolling") == (4, "True"), 60)
+
+
+def told_of(place: Cluster, name: str) -> tuple[int, str]:
+    """How many pods its status has, and whether it is satisfied with where they are: old ones count until they go."""
+    found = policy(place, name)
+    return found.get("status", {}).get("current", 0), condition(found, "Satisfied").get("status", "")
 
 
 def test_what_cannot_be_used_is_refused_or_said(place: Cluster) -> None:
