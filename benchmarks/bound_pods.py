@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import making, workload
 from benchmarks.figures import Comparison
-from benchmarks.race import Lane, race
+from benchmarks.race import Lane, compared, race
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.columns.state import ClusterState
@@ -54,19 +54,7 @@ def _compare(
 ) -> Comparison:
     lanes = [Lane(Decisions(state, profile, owners()).batch, Yardstick(state)) for state in (few, many)]
     race(lanes, rounds)
-    return Comparison(
-        workload="bound-pods",
-        case=case,
-        nodes=NODES,
-        pods=MANY,
-        unit="µs",
-        value=lanes[1].microseconds,
-        against=lanes[0].microseconds,
-        ratio=lanes[1].ratio_to(lanes[0]),
-        yardsticks=lanes[1].yardsticks,
-        pods_per_s=lanes[1].decisions / lanes[1].seconds,
-        note=f"against {FEW:,} bound pods",
-    )
+    return compared("bound-pods", case, lanes, f"against {FEW:,} bound pods", nodes=NODES, pods=MANY)
 
 
 class Decisions:

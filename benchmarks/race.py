@@ -10,6 +10,7 @@ import gc
 from collections.abc import Callable, Sequence
 from statistics import median
 
+from benchmarks.figures import Comparison
 from benchmarks.yardstick import Yardstick
 
 ROUNDS = 20
@@ -49,6 +50,33 @@ class Lane:
 
     def forget(self) -> None:
         self.costs, self.passes, self.seconds, self.decisions = [], [], 0.0, 0
+
+
+def compared(
+    workload: str,
+    case: str,
+    lanes: Sequence[Lane],
+    note: str,
+    *,
+    nodes: int,
+    pods: int,
+    yardsticks: float | None = None,
+) -> Comparison:
+    """The second of two lanes against the first."""
+    against, value = lanes
+    return Comparison(
+        workload=workload,
+        case=case,
+        nodes=nodes,
+        pods=pods,
+        unit="µs",
+        value=value.microseconds,
+        against=against.microseconds,
+        ratio=value.ratio_to(against),
+        yardsticks=value.yardsticks if yardsticks is None else yardsticks,
+        pods_per_s=value.decisions / value.seconds,
+        note=note,
+    )
 
 
 def race(lanes: Sequence[Lane], rounds: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import making, workload
 from benchmarks.figures import Comparison
-from benchmarks.race import Lane, race
+from benchmarks.race import Lane, compared, race
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.columns.state import ClusterState
@@ -104,9 +104,15 @@ def _step(profile: Profile, rounds: int) -> Comparison:
     lanes = [Lane(sides.first, Yardstick(state)), Lane(sides.second, Yardstick(state))]
     race(lanes, rounds)
     more = median(_differences(*lanes))
-    return _comparison(
-        "engine-step", "one step", lanes, f"{more:.2f} yardsticks more than the bare decision", yardsticks=more
-    )  # fmt: skip
+    return compared(
+        "engine-step",
+        "one step",
+        lanes,
+        f"{more:.2f} yardsticks more than the bare decision",
+        nodes=NODES,
+        pods=BATCH,
+        yardsticks=more,
+    )
 
 
 class Turns:
@@ -154,7 +160,9 @@ def _pending(profile: Profile, rounds: int) -> Comparison:
     yardstick = Yardstick(alone.scheduler.state)
     lanes = [Lane(lambda: through(alone), yardstick), Lane(lambda: through(crowded), yardstick)]
     race(lanes, rounds)
-    return _comparison("engine-pending", f"{PENDING:,} pods without a place", lanes, "against none")
+    return compared(
+        "engine-pending", f"{PENDING:,} pods without a place", lanes, "against none", nodes=NODES, pods=BATCH
+    )
 
 
 # -- groups
@@ -178,7 +186,14 @@ def _group(profile: Profile, rounds: int) -> Comparison:
         stage = Stage(with_gangs, _with_pool(room))
         lanes.append(Lane(_whole_group(stage, fits=room == GROUP), Yardstick(stage.scheduler.state)))
     race(lanes, max(rounds // 4, 3))
-    return _comparison("engine-group", f"a group of {GROUP:,} that does not fit", lanes, "against one that does")
+    return compared(
+        "engine-group",
+        f"a group of {GROUP:,} that does not fit",
+        lanes,
+        "against one that does",
+        nodes=NODES,
+        pods=BATCH,
+    )
 
 
 def _whole_group(stage: Stage, *, fits: bool) -> Any:
@@ -232,22 +247,3 @@ def _some(
 def _endless(spec: Template) -> Iterator[Pod]:
     for number in count():
         yield from _some(1000, spec, prefix=f"lot{number}")
-
-
-def _comparison(
-    name: str, case: str, lanes: list[Lane], note: str, yardsticks: float | None = None
-) -> Comparison:  # fmt: skip
-    against, value = lanes
-    return Comparison(
-        workload=name,
-        case=case,
-        nodes=NODES,
-        pods=BATCH,
-        unit="µs",
-        value=value.microseconds,
-        against=against.microseconds,
-        ratio=value.ratio_to(against),
-        yardsticks=yardsticks if yardsticks is not None else value.yardsticks,
-        pods_per_s=value.decisions / value.seconds,
-        note=note,
-    )

@@ -15,6 +15,13 @@ KUBERNETES = "1.36"  # whose decisions ours are true to
 OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
+FROM = click.option(
+    "--from",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="A dump of a real cluster (`kubectl get … -o yaml`) or manifests, files or folders; as often as needed.",
+)
 
 
 class Commands(click.Group):
@@ -112,13 +119,7 @@ def run(longest_wait: str, **options: Any) -> None:
 @click.argument("pod", default="")
 @click.option("-n", "--namespace", default="", help="The pod's namespace; without it the context's.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="The pending pods of all namespaces.")
-@click.option(
-    "--from",
-    "files",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="Files or folders of `kubectl get … -o yaml` instead of a cluster; may be given several times.",
-)
+@FROM
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to decide by.")
 @click.option("--kubeconfig", default="", help="How to reach the API server.")
 @click.option("--context", default="", help="The kubeconfig's context to use.")
@@ -135,13 +136,7 @@ def explain(**options: Any) -> None:
 @click.option("--zones", type=click.IntRange(min=1), default=3, show_default=True, help="Over how many zones.")
 @click.option("--cpu", default="4", show_default=True, help="What each node has.")
 @click.option("--memory", default="16Gi", show_default=True)
-@click.option(
-    "--from",
-    "files",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="Manifests or a dump of a real cluster (`kubectl get … -o yaml`), files or folders.",
-)
+@FROM
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),

@@ -221,6 +221,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def flag(name: str, given: Any) -> bool:
+    """An argument that is true or false."""
+    if not isinstance(given, bool):
+        raise ConfigError(f"{name}: found {shown(given)}, expected true or false")
+    return given
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`did you mean "score"?`, or nothing if no known word is near."""
     by_lower = {name.lower(): name for name in known}

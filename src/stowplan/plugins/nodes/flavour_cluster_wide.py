@@ -17,7 +17,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Bytes, Ints
 from stowplan.columns.tally import Tally
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.document import shown
+from stowplan.framework.document import flag, shown
 from stowplan.framework.interfaces import Drift, Gauge
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects import selectors
@@ -53,7 +53,7 @@ class FlavourClusterWide:
         self._label = _label(label_name)
         self._strategy = _strategy(strategy)
         self._chosen = _selector(node_selector)
-        self._settled = not _flag("countTerminating", count_terminating)
+        self._settled = not flag("countTerminating", count_terminating)
         self.recount_every = _seconds({"cacheTTL": cache_ttl, "cacheTTLSeconds": cache_ttl_seconds})
 
     # -- decisions
@@ -159,12 +159,6 @@ def _strategy(name: Any) -> str:
     if name not in STRATEGIES:
         raise ConfigError(f"strategy: found {shown(name)}, expected one of {', '.join(STRATEGIES)}")
     return str(name)
-
-
-def _flag(name: str, given: Any) -> bool:
-    if not isinstance(given, bool):
-        raise ConfigError(f"{name}: found {shown(given)}, expected true or false")
-    return given
 
 
 def _selector(given: Any) -> Selector | None:

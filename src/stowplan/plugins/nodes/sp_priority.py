@@ -16,7 +16,7 @@ from typing import Any
 from stowplan.columns.arrays import Ints
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.document import shown
+from stowplan.framework.document import flag, shown
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import SKIP, Avoid, NotYet, Refuse, Skip
 from stowplan.objects.actions import Patch, PodRef, Record
@@ -56,14 +56,14 @@ class SPPriority:
     ) -> None:
         """`namespaceWhiteList` and `excludedNamespaces` are one list, of those left alone; `halfLife` is in pods."""
         self._owners = Owners(
-            stateful_sets=_flag("statefulSets", stateful_sets),
+            stateful_sets=flag("statefulSets", stateful_sets),
             deployments=_state_owner(state_owner) == "Deployment",
             excluded=_names(namespaceWhiteList=namespace_white_list, excludedNamespaces=excluded_namespaces),
             disable=_key("disableAnnKey", disable_ann_key),
-            single_only=_flag("skipMultiReplica", skip_multi_replica),
+            single_only=flag("skipMultiReplica", skip_multi_replica),
         )
         self._state, self._desk = _key("stateAnnKey", state_ann_key), Desk(state_ann_key)
-        self._strict, self._half_life = _flag("strict", strict), _number("halfLife", half_life)
+        self._strict, self._half_life = flag("strict", strict), _number("halfLife", half_life)
         self.reads = tuple(self._owners.kinds)
         self.tends = ("Pod", *self.reads)
 
@@ -205,12 +205,6 @@ def _waits(pod: Pod | None) -> bool:
 
 
 # -- arguments
-
-
-def _flag(name: str, given: Any) -> bool:
-    if not isinstance(given, bool):
-        raise ConfigError(f"{name}: found {shown(given)}, expected true or false")
-    return given
 
 
 def _number(name: str, given: Any) -> int:
