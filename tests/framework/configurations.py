@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import pytest
+
 from stowplan.framework import config
+from stowplan.objects.errors import ConfigError
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 FLAVOUR = "FlavourClusterWide"
@@ -67,3 +70,10 @@ def args_of(name: str, args: str) -> dict[str, Any]:
 def at(profile: config.ProfileSpec, point: str) -> str:
     """`TaintToleration 3, NodeAffinity 2` at a point with weights, names alone elsewhere."""
     return ", ".join(f"{each.name} {each.weight}" if each.weight else each.name for each in profile.points[point])
+
+
+def refused(text: str | bytes | dict[str, Any], error: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(text)
+    assert str(caught.value) == error
+    assert "\n" not in str(caught.value)

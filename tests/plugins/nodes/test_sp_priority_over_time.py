@@ -2,114 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from itertools import cycle, pairwise
-from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from stowplan.framework.profile import Bound, Profile
 from stowplan.objects.actions import Action, Bind, Patch, Record
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority import STATE, SPPriority
 from tests.builders import a_node, a_profile
-from tests.plugins.nodes.replicas import a_replica, an_owner, with_priority
-from tests.world import World
-
-NOTE, BIND, COUNT = "note", "bind", "count"
-
-
-def stage(action: Action) -> str:
-    """Which step of a pod's way an action is."""
-    if isinstance(action, Bind):
-        return BIND
-    return (NOTE if '"pending"' in text_of(action) else COUNT) if isinstance(action, Patch) else ""
-
-
-def text_of(action: Patch) -> str:
-    value = action.body[-1]["value"]  # type: ignore[index]
-    return value if isinstance(value, str) else next(iter(value.values()))
-
-
-def never_twice(nodes: list[str]) -> bool:
-    """Was no pod where the one before it had been?"""
-    return all(one != another for one, another in pairwise(nodes))
-
-
-class Shop:
-    """An owner of one pod, which is deleted and made anew."""
-
-    def __init__(self, nodes: str = "ABC", owner: Any = None, **args: Any) -> None:
-        self._args = args
-        self.world = World(nodes=nodes, profiles=self._profiles())
-        self.owner = owner or an_owner()
-        self.world.submit(self.owner)
-        self.world.run()
-        self.made = 0
-
-    def _profiles(self) -> dict[str, Profile]:
-        return {"default-scheduler": with_priority(**self._args)}
-
-    @property
-    def plugin(self) -> Any:
-        return self.world._profiles["default-scheduler"].plugin("SPPriority")
-
-    @property
-    def history(self) -> dict[str, Any]:
-        found = self.world.objects[type(self.owner).__name__, self.owner.key]
-        told: dict[str, Any] = json.loads(found.annotations.get(STATE, "{}"))
-        return told
-
-    @property
-    def counts(self) -> dict[str, int]:
-        found: dict[str, int] = self.history.get("node_count", {})
-        return found
-
-    @property
-    def name(self) -> str:
-        return f"web-{self.made}"
-
-    def make(self, **keywords: Any) -> None:
-        """The next pod."""
-        self.made += 1
-        self.world.submit(a_replica(self.name, **keywords))
-
-    def node(self) -> str:
-        """Where the pod is, once it is somewhere."""
-        self.world.run()
-        if self.name not in self.world.bindings:
-            self.world.advance(30)
-        return self.world.bindings[self.name]
-
-    def delete(self) -> None:
-        self.world.delete(self.world.pod(self.name))
-
-    def kill(self, at: str, *, done: bool, deleted: bool = False) -> None:
-        """The next pod is made, and the scheduler killed at this step, before or after the server has done it; while
-        nobody runs the pod may be deleted.
-        """
-        world = self.world
-        world.answers = lambda action: None if stage(action) == at else Result(action.id)
-        self.make()
-        world.advance(5)
-        held = next(action for action in reversed(world.actions) if stage(action) == at)
-        world.lag()
-        if done:
-            world._do(held)
-        if deleted:
-            self.delete()
-        world.answers = world.fine
-        self.restart()
-
-    def restart(self) -> None:
-        """Another process: it knows nothing but what the server has."""
-        self.world._profiles = self._profiles()
-        self.world.restart()
-        self.world.catch_up()
-
+from tests.plugins.nodes.replicas import a_replica, an_owner
+from tests.plugins.nodes.shop import BIND, COUNT, NOTE, Shop, never_twice, stage
 
 # -- the plain way
 
@@ -177,109 +80,6 @@ def test_a_pod_that_comes_before_its_owner_waits_for_it() -> None:
     assert shop.world.bindings, "at once"
     shop.world.advance(2)
     assert sum(shop.counts.values()) == 1
-
-
-# -- killed
-
-
-@pytest.mark.parametrize("at", [NOTE, BIND, COUNT])
-@pytest.mark.parametrize("done", [pytest.param(False, id="before"), pytest.param(True, id="after")])
-def test_killed_at_any_step_nothing_is_lost_and_nothing_counted_twice(at: str, done: bool) -> None:
-    shop = Shop()
-    shop.kill(at, done=done)
-    node = shop.node()
-    shop.world.advance(3)
-    assert shop.history == {"latest": node, "node_count": {node: 1}}
-    shop.delete()
-    shop.make()
-    assert shop.node() != node
-
-
-@pytest.mark.parametrize(
-    ("at", "done", "counted"),
-    [
-        pytest.param(NOTE, False, 0, id="before it is noted"),
-        pytest.param(NOTE, True, 1, id="noted, not bound: nobody can tell, and it hardly ever happens"),
-        pytest.param(BIND, True, 1, id="bound, not counted"),
-        pytest.param(COUNT, False, 1, id="bound, and known to be"),
-        pytest.param(COUNT, True, 1, id="counted"),
-    ],
-)
-def test_the_pod_is_deleted_while_nobody_runs(at: str, done: bool, counted: int) -> None:
-    shop = Shop()
-    shop.kill(at, done=done, deleted=True)
-    shop.world.advance(3)
-    assert sum(shop.counts.values()) == counted and "pending" not in shop.history
-    last = shop.history.get("latest", "")
-    shop.make()
-    assert shop.node() != last
-
-
-KILLS = st.none() | st.tuples(st.sampled_from((NOTE, BIND, COUNT)), st.booleans())
-
-
-@given(st.lists(st.tuples(KILLS, st.booleans()), min_size=1, max_size=8))
-def test_whenever_it_is_killed_the_counts_add_up(rounds: list[tuple[tuple[str, bool] | None, bool]]) -> None:
-    shop, nodes = Shop(), list[str]()
-    for kill, quick in rounds:
-        if kill is None:
-            shop.make()
-        else:
-            shop.kill(kill[0], done=kill[1])
-        nodes.append(shop.node())
-        shop.world.advance(0 if quick else 3)
-        shop.delete()
-    shop.world.advance(5)
-    assert shop.counts == Counter(nodes) and "pending" not in shop.history
-    assert never_twice(nodes)
-    assert len(shop.world.bound) == len(nodes)
-
-
-FINE, REFUSED, LOST, UNANSWERED = "fine", "refused", "lost", "done, but not answered"
-OUTCOMES = st.lists(st.sampled_from((FINE, FINE, FINE, REFUSED, LOST, UNANSWERED)), min_size=1, max_size=12)
-DEEDS = st.lists(st.sampled_from(("make", "make", "delete", "lag", "catch up", "wait", "kill")), max_size=25)
-
-
-@given(OUTCOMES, DEEDS, st.booleans())
-@example([FINE, REFUSED], ["lag", "make", "wait", "delete", "kill"], False)  # noted for one node, then bound to another
-def test_whatever_goes_wrong_each_pod_of_an_owner_of_several_counts_once(
-    outcomes: list[str], deeds: list[str], alone: bool
-) -> None:
-    shop = Shop(owner=an_owner(replicas=1 if alone else 3), skipMultiReplica=alone)
-    world, bound, turn = shop.world, dict[str, str](), cycle(outcomes)
-
-    def answer(action: Action) -> Result | None:
-        outcome = next(turn) if stage(action) else FINE
-        if outcome == UNANSWERED:
-            world._do(action)
-        return {FINE: Result(action.id), REFUSED: Result(action.id, 409, "no")}.get(outcome)
-
-    world.answers, world.checks = answer, False  # while the watch is late, the scheduler need not agree with the server
-    for deed in deeds:
-        there = [pod for pod in world.pods() if pod.node_name]
-        bound |= {pod.uid: pod.node_name for pod in there}
-        match deed:
-            case "make":
-                shop.make()
-                world.submit_at_once(world.pod(shop.name))
-            case "delete" if there:
-                world.delete(there[0])
-            case "lag":
-                world.lag()
-            case "catch up":
-                world.catch_up()
-            case "wait":
-                world.advance(4)
-            case "kill":
-                shop.restart()
-        world.run()
-    world.answers = world.fine
-    world.catch_up()
-    world.advance(120)
-    world.check()
-    bound |= {pod.uid: pod.node_name for pod in world.pods()}
-    assert shop.counts == Counter(bound.values()) and "pending" not in shop.history
-    assert len(world.bound) == len(bound) == shop.made
 
 
 # -- what the server says
