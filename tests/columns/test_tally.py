@@ -112,3 +112,21 @@ def test_a_label_that_is_thrown_out_is_no_longer_summed_up(monkeypatch: pytest.M
         state.apply(Put(a_node(f"n{number}", labels={"rack": "a" if number % 2 else "b"})))
         state.add_pod(a_pod(f"p{number}", labels={"app": "web"}), f"n{number}")
     assert sorted(Cluster(state).by_domain(tally, "rack").tolist())[-2:] == [99, 100]
+
+
+@given(st.lists(st.tuples(st.integers(0, 31), st.integers(-2, 3)), max_size=60), st.integers(0, 60))
+def test_sorts_follow_each_change(changes: list[tuple[int, int]], asked_at: int) -> None:
+    """Rows by code and count, whenever they were asked for first, and whatever the column did meanwhile."""
+    tally, column = Tally(), Column()
+    column.codes = np.arange(32, dtype=np.int64) % 4
+    for at, (row, amount) in enumerate(changes):
+        if at == asked_at:
+            tally.sorts(column, 4, 32)
+        if at == asked_at + 9:
+            column.codes = column.codes[::-1].copy()
+            column.version += 1
+        tally.add(row, max(amount, -tally.count(row)), 32)
+    sorts, counts = tally.sorts(column, 4, 32), tally.on(np.arange(32), 32)
+    assert (sorts.of // sorts.width).tolist() == column.codes.tolist()
+    assert (sorts.of % sorts.width).tolist() == counts.tolist()
+    assert sorts.rows.tolist() == np.bincount(sorts.of, minlength=4 * sorts.width).tolist()

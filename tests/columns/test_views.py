@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from itertools import count
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -62,7 +64,7 @@ QUESTIONS: dict[str, tuple[Callable[[Nodes], Any], list[Any]]] = {
     "no such image": (lambda nodes: nodes.image("db:latest"), [0, 0, 0, 0]),
     "one by one": (lambda nodes: [node.free("cpu") for node in nodes], [1000, 2000, 2000, 4000]),
     "positions": (lambda nodes: [nodes.position(nodes.names[at]) == at for at in range(len(nodes))], [True] * 4),
-    "many positions": (lambda nodes: nodes.positions(nodes.names) == np.arange(len(nodes)), [True] * 4),
+    "many positions": (lambda nodes: list(map(eq, nodes.places(nodes.names).values(), count())), [True] * 4),
 }  # fmt: skip
 
 
@@ -76,9 +78,9 @@ def test_a_view_answers_for_its_rows(nodes: Nodes, question: str) -> None:
 
 @pytest.mark.parametrize("nodes", views(nodes=NODES, pods=PODS))
 def test_positions_of_nodes_that_are_not_there(nodes: Nodes) -> None:
-    assert nodes.positions(["x", "gone", nodes.names[1], ""]).tolist() == [-1, -1, 1, -1]
+    assert nodes.places(["x", "gone", nodes.names[1], ""]) == {nodes.names[1]: 1}
     nobody = nodes.where(np.zeros(len(nodes), np.bool_))
-    assert nobody.positions(["a", "d"]).tolist() == [-1, -1] and nodes.positions([]).tolist() == []
+    assert nobody.places(["a", "d"]) == {} == nodes.places([])
 
 
 def test_a_view_is_the_same_until_its_nodes_are_others() -> None:

@@ -22,12 +22,39 @@ class Coded(Protocol):
     version: int
 
 
+class Sorts:
+    """Rows told apart by their code in a column and their count: each sort has a number, code * width + count.
+
+    `of` has each row's sort, `rows` how many rows each sort has, those of nodes that are gone with the code 0.
+    """
+
+    __slots__ = ("of", "rows", "version", "width")
+
+    def __init__(self, version: int, codes: Codes, counts: Ints, size: int) -> None:
+        self.version, self.width = version, int(counts.max(initial=0)) + 2  # room for one more
+        self.of = codes * self.width
+        self.of += counts
+        self.rows: Ints = np.bincount(self.of, minlength=size * self.width)
+
+    def moved(self, row: int, amount: int) -> bool:
+        """A row's count changed; whether there is a sort for what it is now."""
+        before = int(self.of[row])
+        after = before + amount
+        if not 0 <= before % self.width + amount < self.width:
+            return False
+        self.of[row] = after
+        self.rows[before] -= 1
+        self.rows[after] += 1
+        return True
+
+
 class Tally:
-    __slots__ = ("_array", "_rows", "_sums", "_total")
+    __slots__ = ("_array", "_rows", "_sorts", "_sums", "_total")
 
     def __init__(self) -> None:
         self._total = 0
         self._sums: dict[Coded, tuple[int, Ints]] | None = None  # per code of a column, as of a version of it
+        self._sorts: dict[Coded, Sorts] | None = None
         self._rows: dict[int, int] = {}
         self._array: Ints | None = None
 
@@ -36,6 +63,8 @@ class Tally:
         self._total += amount
         if self._sums is not None:
             self._add_up(row, amount)
+        if self._sorts is not None:
+            self._sort(row, amount)
         if self._array is not None:
             if row >= len(self._array):
                 self._array = np.concatenate([self._array, np.zeros(capacity - len(self._array), np.int64)])
@@ -53,6 +82,12 @@ class Tally:
         for column, (version, sums) in (self._sums or {}).items():
             if version == column.version:  # else they are made anew when somebody asks
                 sums[column.codes[row]] += amount
+
+    def _sort(self, row: int, amount: int) -> None:
+        for column, sorts in list((self._sorts or {}).items()):
+            fresh = sorts.version == column.version and row < len(sorts.of)
+            if not fresh or not sorts.moved(row, amount):
+                del self._sorts[column]  # type: ignore[union-attr]
 
     def _spread_out(self, capacity: int) -> None:
         self._array = np.zeros(capacity, np.int64)
@@ -106,6 +141,17 @@ class Tally:
                 self._sums = {}
             self._sums[column] = (column.version, sums)
         return sums.copy()
+
+    def sorts(self, column: Coded, size: int, capacity: int) -> Sorts:
+        """The rows by code and count; from then on they follow each change of a row."""
+        sorts = (self._sorts or {}).get(column)
+        fits = sorts is not None and len(sorts.of) >= capacity and len(sorts.rows) >= size * sorts.width
+        if sorts is None or not fits or sorts.version != column.version:
+            sorts = Sorts(column.version, column.codes[:capacity], self.on(slice(0, capacity), capacity), size)
+            if self._sorts is None or len(self._sorts) >= MOST_COLUMNS:
+                self._sorts = {}
+            self._sorts[column] = sorts
+        return sorts
 
     def by_code(self, codes: Codes, size: int, among: Ints | None = None, *, distinct: bool = False) -> Ints:
         """The counts summed up per code (the value of a topology key, say).

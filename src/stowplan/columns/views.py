@@ -7,9 +7,8 @@ rows are positions 0 … len(nodes)-1.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from stowplan.columns.one_node import OneNode
 from stowplan.columns.readings import Free, Interned, Labels, NameColumn, Resources
 from stowplan.columns.state import ClusterState, Placed
 from stowplan.columns.table import ABSENT
-from stowplan.columns.tally import Tally
+from stowplan.columns.tally import Sorts, Tally
 from stowplan.objects.affinity import PodQuery, Term, Weighted
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -160,19 +159,20 @@ class Nodes:
     def position(self, name: str) -> int | None:
         """Where in this view a node is, if it is here."""
         row = self._table.row_of.get(name)
-        if row is None:
-            return None
+        if row is None or self._whole:  # no row is skipped, so a row's number is its position
+            return row if row is not None and row < len(self.rows) else None
         found = int(np.searchsorted(self.rows, row))
         return found if found < len(self.rows) and self.rows[found] == row else None
 
-    def positions(self, names: Sequence[str]) -> Ints:
-        """The same for many; -1 for those that are not here."""
-        rows = np.fromiter(map(self._table.row_of.get, names, repeat(-1)), np.int64, len(names))
-        if self._whole:  # no row is skipped, so a row's number is its position
-            return np.where(rows < len(self.rows), rows, -1)
-        found = np.searchsorted(self.rows, rows)
-        found[found == len(self.rows)] = 0
-        return np.where(self.rows[found] == rows, found, -1) if len(self.rows) else np.full(len(rows), -1, np.int64)
+    def places(self, names: Iterable[str]) -> dict[str, int]:
+        """The same for some, without those that are not here."""
+        row_of, size = self._table.row_of, len(self.rows)
+        if self._whole:
+            return {name: row for name in names if (row := row_of.get(name, size)) < size}
+        rows = {name: there for name in names if (there := row_of.get(name)) is not None}
+        found = np.searchsorted(self.rows, list(rows.values())).tolist() if rows else []
+        at = zip(rows.items(), found, strict=True)
+        return {name: place for (name, row), place in at if place < size and self.rows[place] == row}
 
     def __iter__(self) -> Iterator[OneNode]:
         return (OneNode(self._state, row) for row in self.rows.tolist())
@@ -296,6 +296,12 @@ class Cluster:
 
     def carried(self, kind: str, pod: Pod) -> Iterator[tuple[Term | Weighted, Tally]]:
         return self._state.carried(kind, pod)
+
+    def sorts(self, tally: Tally, key: str) -> Sorts:
+        """All rows told apart by a label's code and by what a tally counts there."""
+        table = self._state.table
+        column = table.label(key)
+        return tally.sorts(column, len(column.values), table.capacity)
 
     def by_domain(self, tally: Tally, key: str, among: Ints | None = None, *, unlabelled: bool = False) -> Ints:
         """A tally summed up per value of a topology key, indexed by `nodes.label(key).codes`.

@@ -34,9 +34,9 @@ class VerdictBook:
             self.verdicts.append(verdict)
         return number
 
-    def enter(self, bound: Bound, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows) -> Bools | None:
-        """Write down one plugin's rejections of the nodes at `places`; which of them it hit, None for none."""
-        size = len(places)
+    def enter(self, bound: Bound, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows | None) -> Bools | None:
+        """Write down one plugin's rejections of the nodes at `places` (None: all); which it hit, None for none."""
+        size = len(verdict_of) if places is None else len(places)
         hits = [reject for reject in rejects if checked(bound, reject, size).any()]
         if not hits:
             return None
@@ -52,17 +52,18 @@ class VerdictBook:
         for pattern in np.unique(patterns[patterns != 0]).tolist():
             reasons = tuple(reject.reason for bit, reject in enumerate(hits) if pattern >> bit & 1)
             for code, is_hopeless in ((UNSCHEDULABLE, False), (UNRESOLVABLE, True)):
-                these = places[(patterns == pattern) & (hopeless == is_hopeless)]
+                these = ((patterns == pattern) & (hopeless == is_hopeless)).nonzero()[0]
+                these = these if places is None else places[these]
                 if len(these):
                     verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
         return np.asarray(patterns != 0)
 
-    def _enter_one(self, plugin: str, reject: Reject, verdict_of: Verdicts, places: Rows) -> Bools:
+    def _enter_one(self, plugin: str, reject: Reject, verdict_of: Verdicts, places: Rows | None) -> Bools:
         """What nearly every plugin does: one reason for all the nodes it refuses."""
         rows, resolvable = reject.rows, reject.resolvable
         at = rows.nonzero()[0]  # numbers pick faster than a mask
         helps = np.broadcast_to(resolvable, len(rows))[at] if not isinstance(resolvable, bool) else None
-        these = places[at]
+        these = at if places is None else places[at]
         if helps is None or helps.all() or not helps.any():
             code = UNSCHEDULABLE if (resolvable if helps is None else helps.all()) else UNRESOLVABLE
             verdict_of[these] = self.number(Verdict(plugin, code, (reject.reason,)))

@@ -227,8 +227,9 @@ class Evaluation:
         rest = filters[len(steady) :]
         if rest:
             left = (verdict_of == FEASIBLE).nonzero()[0]
-            nodes = self.nodes if len(left) == len(self.nodes) else self.view(self.nodes.rows[left])
-            verdict_of[left] = self.filtered(nodes, rest, book)
+            if len(left) == len(self.nodes):
+                return book, self.filtered(self.nodes, rest, book)
+            verdict_of[left] = self.filtered(self.view(self.nodes.rows[left]), rest, book)
         return book, verdict_of
 
     def steady(self, filters: tuple[Bound, ...]) -> Answers:
@@ -259,11 +260,12 @@ class Evaluation:
     def filtered(self, nodes: Nodes, filters: Iterable[Bound], book: VerdictBook) -> Verdicts:
         """Every filter in order, each asked only about the nodes that are left; the number of each node's verdict."""
         verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
-        left, places, refused = nodes, np.arange(len(nodes)), None
+        left, refused = nodes, None
+        places: Rows | None = None  # where the nodes that are left are; all of them as long as none was refused
         for bound in filters:
             if refused is not None:
                 passed = (~refused).nonzero()[0]
-                left, places = left.where(passed), places[passed]
+                left, places = left.where(passed), passed if places is None else places[passed]
             if not len(left):
                 break
             refused = book.enter(bound, ask_filter(bound, self.pod, left), verdict_of, places)
@@ -298,7 +300,7 @@ class Evaluation:
             return
         everybody = len(trail.feasible) == len(self.nodes)
         nodes = self.nodes if everybody else self.nodes.where(trail.feasible)
-        trail.totals = np.zeros(len(nodes), np.int64)
+        trail.totals = np.zeros(len(nodes), np.int64 if self.consultation else self.profile.points_type)
         pre_scored = {bound.name for bound in self.profile.at("preScore")}
         for bound in self.profile.at("score"):
             score = self.score_of(bound, nodes)
@@ -362,7 +364,7 @@ def add_weighted(totals: Ints, score: Ints | int, weight: int) -> None:
     if weight == 1 or isinstance(score, int):
         totals += score * weight
     else:
-        totals += np.multiply(score, weight, dtype=np.int64)
+        totals += np.multiply(score, weight, dtype=totals.dtype)
 
 
 def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:

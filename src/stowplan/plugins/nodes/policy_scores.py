@@ -47,15 +47,16 @@ class Domain(NamedTuple):
 
 def scores(rule: Rule, tally: Tally, nodes: Nodes) -> Bytes:
     """Nodes of one domain with equally many of the policy's pods are alike, so each such sort is ranked once."""
-    label, here = nodes.label(rule.topology_key), nodes.of(tally)
+    label, cluster = nodes.label(rule.topology_key), nodes.cluster
     if label.distinct:  # hostnames, say: a domain is one node
-        here = np.zeros_like(here)
-    width = int(here.max(initial=0)) + 1
-    sort = label.codes * width
-    sort += here
-    sorts = np.bincount(sort, minlength=label.size * width).reshape(-1, width)
-    domains, others = _domains(rule, label, nodes.cluster.by_domain(tally, label.key), sorts)
-    by_sort = _by_sort(tuple(domains), others > 0, rule.fills, label.size, width)
+        sort, width = label.codes, 1
+        there = np.bincount(sort, minlength=label.size)
+    else:
+        sorts = cluster.sorts(tally, label.key)
+        sort, width = nodes.pick(sorts.of), sorts.width
+        there = sorts.rows if nodes is cluster.nodes else np.bincount(sort, minlength=label.size * width)
+    domains, inside = _domains(rule, label, cluster.by_domain(tally, label.key), there.reshape(-1, width))
+    by_sort = _by_sort(domains, inside < len(nodes), rule.fills, label.size, width)
     return by_sort.take(sort)
 
 
@@ -75,25 +76,24 @@ def _by_sort(domains: tuple[Domain, ...], outside: bool, fills: bool, size: int,
     return by_sort.ravel()
 
 
-def _domains(rule: Rule, label: Labels, counts: Ints, sorts: Ints) -> tuple[list[Domain], int]:
-    """The listed domains, but for those where none is desired; and how many nodes are in none of them.
+def _domains(rule: Rule, label: Labels, counts: Ints, there: Ints) -> tuple[tuple[Domain, ...], int]:
+    """The listed domains that have nodes, but for those where none is desired; and how many nodes are in them.
 
-    `sorts` has, for each domain by its label's code, how many nodes there are with 0, 1, 2 … pods.
+    `there` has, for each domain by its label's code, how many nodes there are with 0, 1, 2 … pods.
     """
-    codes = [(label.code(name), desired) for name, desired in rule.desired.items() if desired]
-    listed = [(code, desired) for code, desired in codes if code is not None]
-    domains, others = [], int(sorts.sum())
-    for (code, desired), numbers in zip(listed, sorts[[code for code, _ in listed]].tolist(), strict=True):
-        size = sum(numbers)
-        if size:
+    domains, inside = [], 0
+    for name, desired in rule.desired.items():
+        code = label.code(name) if desired else None
+        numbers = [] if code is None else there[code].tolist()
+        if code is not None and any(numbers):
             fewest, most = 0, len(numbers) - 1
             while not numbers[fewest]:
                 fewest += 1
             while not numbers[most]:
                 most -= 1
             domains.append(Domain(code, standing(rule, desired, int(counts[code])), fewest, most))
-            others -= size
-    return domains, others
+            inside += sum(numbers)
+    return tuple(domains), inside
 
 
 def standing(rule: Rule, desired: int, count: int) -> Standing:

@@ -17,11 +17,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from stowplan.columns.arrays import Ints
+from stowplan.columns.arrays import Bytes
 from stowplan.columns.views import Nodes
 from stowplan.framework.scoring import MAX_SCORE
-
-MOST = 10**12  # pods on a node; more would not fit into a column, and are as good as these
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,30 +101,27 @@ def _decoded(text: str) -> tuple[_Written, dict[str, Any]]:
 # -- scores
 
 
-def rated(history: History, nodes: Nodes) -> Ints | int:
+def rated(history: History, nodes: Nodes) -> Bytes | int:
     """Every node's score by this history. It is the same until the history changes, or the nodes do."""
     if not history.latest and not history.counts:
         return MAX_SCORE
-    kept: tuple[object, Ints] | None = history.__dict__.get("rated")
+    kept: tuple[object, Bytes] | None = history.__dict__.get("rated")
     if kept is None or kept[0] is not nodes.token:
         kept = history.__dict__["rated"] = (nodes.token, _rated(history, nodes))
     return kept[1]
 
 
-def _rated(history: History, nodes: Nodes) -> Ints:
-    """Nodes that are gone count for nothing."""
-    others = {**history.counts}
-    others.pop(history.latest, None)
-    names, values, everybody = list(others), list(others.values()), nodes.cluster.nodes
-    if max(values, default=0) > MOST:
-        values = [min(count, MOST) for count in values]
-    counts, places = np.array(values, np.int64), nodes.positions(names)
-    scores, here = np.full(len(nodes), MAX_SCORE, np.int64), places >= 0
-    there = here if nodes is everybody else everybody.positions(names) >= 0
-    total = int(counts[there].sum())
-    if total:
-        scores[places[here]] = np.maximum(MAX_SCORE * (total - counts[here]) // total, 1)
-    if (last := nodes.position(history.latest)) is not None:
-        scores[last] = 0
+def _rated(history: History, nodes: Nodes) -> Bytes:
+    """Nodes that are gone count for nothing. A pod has been on few nodes: these are gone through one by one."""
+    last, counts, everybody = history.latest, history.counts, nodes.cluster.nodes
+    places = nodes.places(counts)
+    there = places if nodes is everybody else everybody.places(counts)
+    total = sum([counts[name] for name in there if name != last])
+    scores = np.full(len(nodes), MAX_SCORE, np.uint8)
+    for name, place in places.items() if total else ():
+        if name != last:
+            scores[place] = MAX_SCORE * (total - counts[name]) // total or 1
+    if (at := nodes.position(last)) is not None:
+        scores[at] = 0
     scores.flags.writeable = False
     return scores

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from stowplan.columns.arrays import Ints
+from stowplan.columns.arrays import Bytes
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.document import flag, shown
@@ -89,7 +89,7 @@ class SPPriority:
         latest = "" if owner is None else self._past(pod, owner, cluster).latest
         return Avoid(frozenset((latest,)), LAST) if latest else None
 
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | int | None:
+    def score(self, pod: Pod, nodes: Nodes) -> Bytes | int | None:
         owner = self._owner(pod, nodes.cluster)
         return None if owner is None else rated(self._past(pod, owner, nodes.cluster), nodes)
 

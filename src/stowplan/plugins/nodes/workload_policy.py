@@ -15,8 +15,8 @@ How nodes are ranked is in `policy_scores.py`, what policies are told about them
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from stowplan.columns.arrays import Bytes
@@ -38,16 +38,15 @@ from stowplan.plugins.nodes import policy_scores, policy_status
 SLASH, DOT = "workload-policy/kosmos.io", "workload-policy.kosmos.io"  # the labels of pods; the first wins
 OWNERS: dict[str, type[Object]] = {"ReplicaSet": ReplicaSet, "Deployment": Deployment, "StatefulSet": StatefulSet}
 
+FULL, HELPS = 1, 2  # a node of a domain that has enough; one where evicting the policy's pods would change that
 
-class Ruled(msgspec.Struct, frozen=True):
-    """A pod's policy, and the pods that count beside it."""
+
+class Ruled(NamedTuple):
+    """A pod's policy, and the count of the pods beside it."""
 
     name: str
     rule: Rule
-    counted: PodQuery
-
-    def tally(self, cluster: Cluster) -> Tally:
-        return cluster.count(self.counted, settled="always")
+    tally: Tally
 
 
 class WorkloadPolicy:
@@ -81,7 +80,7 @@ class WorkloadPolicy:
         found = self._found(pod, cluster)
         if found is None or isinstance(found, Refuse) or not found.rule.confines:
             return PostFilterResult()
-        there = policy_status.in_domains(found.rule, found.tally(cluster), cluster)
+        there = policy_status.in_domains(found.rule, found.tally, cluster)
         return PostFilterResult((f"WorkloadPolicy {found.name}: {policy_status.shown(found.rule.desired, there)}",))
 
     # -- which one is best?
@@ -90,7 +89,7 @@ class WorkloadPolicy:
         found = self._found(pod, nodes.cluster)
         if found is None or isinstance(found, Refuse):
             return None
-        return policy_scores.scores(found.rule, found.tally(nodes.cluster), nodes)
+        return policy_scores.scores(found.rule, found.tally, nodes)
 
     # -- what the policies are told
 
@@ -161,7 +160,7 @@ def _looked_up(pod: Pod, cluster: Cluster) -> Ruled | Refuse | None:
         return _waiting(f"WorkloadPolicy {name} is not valid: {'; '.join(policy.rule.problems)}")
     if not selectors.matches(policy.rule.selector, pod.labels):
         return Refuse((f"pod's labels don't match the labelSelector of WorkloadPolicy {name}",), resolvable=False)
-    return Ruled(name, policy.rule, _counted(pod, policy))
+    return Ruled(name, policy.rule, cluster.count(_counted(pod, policy), settled="always"))
 
 
 def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | Refuse:
@@ -213,7 +212,7 @@ def _refuses(found: Ruled, cluster: Cluster) -> bool:
     listed = _listed(rule, label)
     if not label.everywhere or label.variety > len(listed):
         return True
-    counts, more = cluster.by_domain(found.tally(cluster), label.key), cluster.promises
+    counts, more = cluster.by_domain(found.tally, label.key).tolist(), cluster.promises
     return rule.required and any(counts[code] + more >= desired for code, desired in listed.items())
 
 
@@ -229,17 +228,20 @@ def _confined(found: Ruled, nodes: Nodes) -> Iterator[Reject]:
         reason = f"node(s) were in domains that {what} doesn't list"
         yield Reject(unlisted[label.codes], reason, resolvable=False)
     if rule.required:
-        yield from _filled(listed, label, found.tally(nodes.cluster), nodes, what)
+        yield from _filled(listed, label, found.tally, nodes, what)
 
 
 def _filled(listed: Mapping[int, int], label: Labels, tally: Tally, nodes: Nodes, what: str) -> Iterator[Reject]:
     """Evicting the policy's pods on one node helps where that alone brings the domain below what is desired."""
-    over = nodes.cluster.by_domain(tally, label.key)
-    for code, desired in listed.items():
-        over[code] -= desired
-    full = [code for code in listed if over[code] >= 0]
-    if full:
-        is_full = np.zeros(label.size, np.bool_)
-        is_full[full] = True
-        helps = nodes.of(tally) > over[label.codes]
-        yield Reject(is_full[label.codes], f"node(s) were in domains that {what} has filled", resolvable=helps)
+    cluster = nodes.cluster
+    counts = cluster.by_domain(tally, label.key).tolist()
+    over = {code: counts[code] - desired for code, desired in listed.items() if counts[code] >= desired}
+    if not over:
+        return
+    sorts = cluster.sorts(tally, label.key)
+    full = np.zeros((label.size, sorts.width), np.uint8)
+    for code, more in over.items():
+        full[code] = FULL
+        full[code, more + 1 :] = HELPS
+    found = full.ravel().take(nodes.pick(sorts.of))
+    yield Reject(found > 0, f"node(s) were in domains that {what} has filled", resolvable=found == HELPS)
