@@ -80,7 +80,7 @@ def as_in_the_seed(cluster: Cluster) -> Iterator[Setup]:
 
 
 @pytest.fixture
-def as_a_profile(cluster: Cluster, tmp_path: Path) -> Iterator[Setup]:
+def as_a_profile(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Setup]:
     config = tmp_path / "config.yaml"
     text = (PROFILE / "config.yaml").read_text(encoding="utf-8")
     config.write_text(text.replace("/etc/stowplan/", f"{PROFILE}/"), encoding="utf-8")  # where the ConfigMap is mounted
@@ -89,6 +89,8 @@ def as_a_profile(cluster: Cluster, tmp_path: Path) -> Iterator[Setup]:
         if isinstance(cluster, ControlPlane):
             cluster.kubectl("apply", "--filename", str(DEPLOY / "rbac.yaml"))
             stack.enter_context(granted(cluster, PROFILE / "rbac.yaml"))
+            if "more_owners" in request.fixturenames:
+                stack.enter_context(granted(cluster, PROFILE / "rbac-more-owners.yaml"))
             kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
         yield Setup(cluster, kubeconfig, config, "sp-scheduler")
 
@@ -98,6 +100,11 @@ def setup(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Setup]: 
     found: Setup = request.getfixturevalue(request.param)
     yield found
     found.stop()
+
+
+@pytest.fixture
+def more_owners() -> None:
+    """A test with it has the rights for Deployments and StatefulSets as well."""
 
 
 @pytest.fixture
@@ -196,6 +203,7 @@ def test_a_deployment_of_one_replica_deleted_ten_times(setup: Setup, namespace: 
 # -- beyond it
 
 
+@pytest.mark.usefixtures("more_owners")
 def test_a_deployment_keeps_its_history_over_rollouts(profile: Setup, namespace: str) -> None:
     cluster = profile.cluster
     with cluster.nodes(3, prefix="sp"):
@@ -210,6 +218,7 @@ def test_a_deployment_keeps_its_history_over_rollouts(profile: Setup, namespace:
         pod.check("deployments")
 
 
+@pytest.mark.usefixtures("more_owners")
 def test_a_stateful_set(profile: Setup, namespace: str) -> None:
     cluster = profile.cluster
     # Without a grace period the server itself removes the pod. With one, kwok does, and now and then the next pod of

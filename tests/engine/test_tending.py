@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from stowplan.columns.views import Cluster
+from stowplan.engine.reports import Misbehaved, Report
+from stowplan.engine.tending import AFTER_ERROR, AT_A_TIME
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.workloads import ReplicaSet
-from tests.builders import a_pod, a_replica_set
+from tests.builders import a_node, a_pod, a_replica_set
 from tests.engine.policies import profiles
 from tests.world import World
 
@@ -39,6 +41,19 @@ class Census:
             yield Patch(kind="ReplicaSet", key=found.key, body={"metadata": {"annotations": {"census": number}}})
 
 
+class Many:
+    """Writes to a hundred objects at once."""
+
+    tends = ("Node",)
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+        for number in range(100) if changed is None else ():
+            yield Patch(kind="ReplicaSet", key=f"default/{number}", body={})
+
+
 @pytest.fixture
 def census() -> Census:
     return Census()
@@ -54,6 +69,18 @@ def world(census: Census) -> World:
 
 def counted(world: World) -> str | None:
     return world.objects["ReplicaSet", "default/web"].annotations.get("census")
+
+
+def test_a_plugin_may_ask_to_be_asked_again(world: World, census: Census) -> None:
+    """By the time that it names, though nothing changed."""
+    census.tend_at = 30.0  # type: ignore[attr-defined]
+    world.advance(29)
+    before = len(census.told)
+    world.advance(1)
+    assert census.told[before:] == [[]]
+    census.tend_at = None  # type: ignore[attr-defined]
+    world.advance(60)
+    assert len(census.told) == before + 1
 
 
 def test_first_everything_then_what_changed(world: World, census: Census) -> None:
@@ -112,6 +139,33 @@ def test_one_that_raises_is_asked_again_later_and_pods_go_on(world: World, censu
     assert len(census.told) == asked, "not at once"
     world.advance(6)
     assert census.told[asked] is None and counted(world) == "1"
+
+
+def test_each_error_is_reported() -> None:
+    said: list[Report] = []
+    census = Census()
+    census.fails = True
+    world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
+    world.advance(AFTER_ERROR * 2)
+    assert said == [Misbehaved("Census", "tend", "KeyError: 'oops'")] * 3
+    census.tend = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment,return-value]
+    world.advance(AFTER_ERROR)
+    assert said[-1] == Misbehaved("Census", "tend", "answered 'nothing'; only Patch or Create or Delete is right")
+
+
+@pytest.mark.parametrize("status", [200, 403, 404, 0])
+def test_so_many_writes_are_under_way_at_a_time_and_the_others_follow(status: int) -> None:
+    world = World(profiles=profiles(postBind=[Many()]), checks=False)
+    world.answers = lambda _: None
+    world.submit(a_node("a"))
+    world.run()
+    assert len(world.actions) == AT_A_TIME and all(map(world.scheduler.is_upkeep, world.actions))
+    for sent in range(AT_A_TIME + 1, 101):
+        world.answer(Result(world.actions[sent - AT_A_TIME - 1].id, status))
+        assert len(world.actions) == sent
+    first = [action.key for action in world.actions if isinstance(action, Patch)][:100]
+    assert first == [f"default/{number}" for number in range(100)]
+    assert not world.scheduler.is_upkeep(world.actions[0]) and world.scheduler.is_upkeep(world.actions[-1])
 
 
 def test_a_plugin_of_two_profiles_does_its_work_once(census: Census) -> None:

@@ -7,7 +7,6 @@ how often it is to be asked (`Recount`); what differs goes into a metric, and in
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 
 from prometheus_client import Counter, Gauge
 
@@ -15,6 +14,8 @@ from stowplan.apps.live import Live
 from stowplan.apps.options import Running
 from stowplan.columns.views import Cluster
 from stowplan.engine.placing import Placing, assumed
+from stowplan.engine.reports import Misbehaved
+from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.asking import ask_list
 from stowplan.framework.interfaces import Drift
 from stowplan.framework.profile import Bound, Profile
@@ -39,6 +40,7 @@ class Recounts:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._due: dict[tuple[str, str], float] = {}
+        self._shown: set[tuple[str, str]] = set()
         labels, registry = ["plugin", "profile"], running.metrics.registry
         self._made = Counter(
             "stowplan_recounts_total",
@@ -62,13 +64,23 @@ class Recounts:
             if getattr(bound.plugin, "recount_every", 0)
         }
         self._due = {key: self._due.get(key, now + each.plugin.recount_every) for key, (_, each) in asked.items()}
+        for profile_name, plugin in self._shown - asked.keys():
+            self._drift.remove(plugin, profile_name)  # nobody compares it any more
+        self._shown &= asked.keys()
         for key, (profile, bound) in asked.items():
             if self._due[key] <= now:
                 self._due[key] = now + bound.plugin.recount_every
-                with suppress(PluginError):  # it goes without its recount
-                    self._tell(profile, bound, self._recounted(live, bound))
+                self._look_at(live, profile, bound)
 
-    def _recounted(self, live: Live, bound: Bound) -> list[Drift]:
+    def _look_at(self, live: Live[Scheduler], profile: Profile, bound: Bound) -> None:
+        try:
+            found = self._recounted(live, bound)
+        except PluginError as error:  # it goes without its recount
+            self._running.misbehaved(Misbehaved(error.plugin, error.point, error.problem))
+        else:
+            self._tell(profile, bound, found)
+
+    def _recounted(self, live: Live[Scheduler], bound: Bound) -> list[Drift]:
         live.take_in()  # the reflector may know what the engine has not looked at yet
         pods = as_decided(self._running.reflectors["Pod"].known.objects.values(), live.engine.placings)
         return ask_list(bound, "recount", Drift, pods, Cluster(live.engine.state))
@@ -76,6 +88,7 @@ class Recounts:
     def _tell(self, profile: Profile, bound: Bound, found: list[Drift]) -> None:
         self._made.labels(bound.name, profile.scheduler_name).inc()
         self._drift.labels(bound.name, profile.scheduler_name).set(len(found))
+        self._shown.add((profile.scheduler_name, bound.name))
         if found:
             said = ", ".join(f"{each.what}: {each.counted}, not {each.recounted}" for each in found[:SHOWN])
             self._running.log.warning(

@@ -1,7 +1,7 @@
 """`stowplan explain [POD]`: where a pod would go as things stand, and why not elsewhere. It changes nothing.
 
 A pod that has a node already is looked at as if it had none, beside all the others. Without a POD every pending one is
-looked at, each by itself.
+looked at, each by itself. HTTP extenders are not asked, which is said; pods of other schedulers are not decided.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 from rich.console import Console
 from rich.progress import track
@@ -20,6 +21,7 @@ from rich.table import Table
 from stowplan.apps import gathering, printing, wiring
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
+from stowplan.framework.config import Configuration
 from stowplan.framework.evaluate import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
@@ -31,6 +33,7 @@ from stowplan.objects.priority import prioritised
 from stowplan.objects.workloads import PriorityClass
 
 NEAREST = 5
+POD = ("", "pod", "pods", "po")  # how kubectl names the kind, before the slash
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,37 @@ def run(question: Question) -> int:
     """0 if the pod, or each of them, has a place, 1 if one has none."""
     if question.pod and question.everywhere:
         raise ConfigError("a pod cannot be named across all namespaces", remedy="leave POD out, or give -n")
-    _, profiles = wiring.read_configuration(question.config) if question.config is not None else wiring.defaults()
+    name = _pod_name(question.pod)
+    configuration, profiles = _configured(question.config)
     objects, namespace = _gathered(question, profiles)
-    case = Case(objects, profiles)
+    case, extenders = Case(objects, profiles), [each.url_prefix for each in configuration.extenders]
+    if extenders:
+        click.echo(f"Not asked: the extenders {', '.join(extenders)}. They may decide otherwise.", err=True)
     if not question.pod:
-        return _explain_pending(case, question, "" if question.everywhere else namespace)
-    decision = case.decide(case.pod(f"{namespace}/{question.pod.rpartition('/')[2]}"))
+        return _explain_pending(case, question, "" if question.everywhere else namespace, extenders)
+    decision = case.decide(case.pod(f"{namespace}/{name}"))
     bound_to = case.pod(decision.pod.key).node_name
     if question.output == "table":
         show(Console(highlight=False, markup=False), decision, case.state, bound_to)
     else:
-        printing.echo(printing.decided(decision) | {"boundTo": bound_to}, question.output)
+        more = {"boundTo": bound_to, "extendersNotAsked": extenders}
+        printing.echo(printing.decided(decision) | more, question.output)
     return 0 if decision.node is not None else 1
+
+
+def _pod_name(given: str) -> str:
+    kind, _, name = given.rpartition("/")
+    if kind not in POD:
+        raise ConfigError(f"{given!r} is no pod", remedy="give a pod's name, and its namespace by -n")
+    return name
+
+
+def _configured(file: Path | None) -> tuple[Configuration, dict[str, Profile]]:
+    """Without a file the default profile, for the names that kube-scheduler and `stowplan run` serve by themselves."""
+    if file is not None:
+        return wiring.read_configuration(file)
+    configuration, profiles = wiring.defaults()
+    return configuration, profiles | {wiring.OWN_NAME: next(iter(profiles.values()))}
 
 
 def _gathered(question: Question, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
@@ -75,15 +97,21 @@ def _gathered(question: Question, profiles: dict[str, Profile]) -> tuple[list[Ob
     return objects, question.namespace or own
 
 
-def _explain_pending(case: Case, question: Question, namespace: str) -> int:
+def _explain_pending(case: Case, question: Question, namespace: str, extenders: list[str]) -> int:
     pending = [pod for pod in case.pods.values() if pod.pending and namespace in ("", pod.namespace)]
+    others = {pod.key: pod.scheduler_name for pod in pending if pod.scheduler_name not in case.profiles}
+    if others:
+        names = ", ".join(sorted(set(others.values())))
+        click.echo(f"Left out: {len(others)} pod(s) of schedulers that have no profile here: {names}", err=True)
+    ours = [pod for pod in pending if pod.key not in others]
     notes = Console(stderr=True)
-    decisions = [case.decide(pod) for pod in track(pending, "deciding", console=notes, disable=not sys.stderr.isatty())]
+    decisions = [case.decide(pod) for pod in track(ours, "deciding", console=notes, disable=not sys.stderr.isatty())]
     if question.output == "table":
         show_all(Console(highlight=False, markup=False), decisions)
     else:
         items = [printing.decided(decision) for decision in decisions]
-        printing.echo({"apiVersion": printing.VERSION, "kind": "DecisionList", "items": items}, question.output)
+        more = {"extendersNotAsked": extenders, "otherSchedulers": others}
+        printing.echo({"apiVersion": printing.VERSION, "kind": "DecisionList", "items": items} | more, question.output)
     return 0 if all(decision.node is not None for decision in decisions) else 1
 
 
@@ -91,8 +119,8 @@ class Case:
     """A cluster as these objects have it, and the pods in it."""
 
     def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile]) -> None:
-        self.state, self.pods, self._profiles = ClusterState(), dict[str, Pod](), profiles
-        for each in objects:
+        self.state, self.pods, self.profiles = ClusterState(), dict[str, Pod](), profiles
+        for each in map(_identified, objects):
             self.state.apply(Put(each))
             if isinstance(each, Pod):
                 self.pods[each.key] = each
@@ -108,7 +136,11 @@ class Case:
 
     def decide(self, pod: Pod) -> Decision:
         """About one pod, which from now on counts as having no node."""
-        profile = self._profiles.get(pod.scheduler_name, next(iter(self._profiles.values())))
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None:
+            problem = f"{pod.key} has schedulerName {pod.scheduler_name}, of which there is no profile"
+            remedy = f"there is {', '.join(self.profiles)}; name that scheduler's configuration by --config"
+            raise ConfigError(problem, remedy=remedy)
         unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
         if pod.uid in self.state.pods:
             self.state.remove_pod(pod.uid)
@@ -116,6 +148,13 @@ class Case:
 
     def _with_priority(self, pod: Pod) -> Pod:
         return pod if pod.spec.priority is not None else prioritised(pod, self.state.store.every(PriorityClass))
+
+
+def _identified(found: Object) -> Object:
+    """Pods are told apart by their uids, and one that somebody wrote by hand has none."""
+    if not isinstance(found, Pod) or found.uid:
+        return found
+    return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid=found.key))
 
 
 # -- for people

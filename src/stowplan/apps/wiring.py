@@ -11,10 +11,12 @@ import yaml
 
 from stowplan.framework import config
 from stowplan.framework.config import Configuration, ProfileSpec
-from stowplan.framework.profile import Profile, build_all
-from stowplan.framework.registry import Registry, check_arguments
+from stowplan.framework.profile import Bound, Profile, build_all
+from stowplan.framework.registry import Registry, check_arguments, snake
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
+
+OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration
 
 
 def registry(folder: Path | None = None) -> Registry:
@@ -56,7 +58,7 @@ def _configured(
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
     profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
-    built = build_all(configuration, plugins)
+    built = _sharing(build_all(configuration, plugins), configuration)
     notes = (*configuration.notes, *_notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 
@@ -69,6 +71,33 @@ def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
                 yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
 
 
+def _sharing(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
+    """Of some plugins there is one instance for all profiles, because what it keeps is one thing."""
+    first: dict[type, tuple[Any, dict[str, Any], int]] = {}
+    for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
+        for bound in profile.all:
+            if getattr(bound.plugin, "one_for_all", False):
+                args = {snake(key): value for key, value in spec.plugin_args.get(bound.name, {}).items()}
+                _, others, at = first.setdefault(type(bound.plugin), (bound.plugin, args, i))
+                if args != others:
+                    path = f"profiles[{i}].pluginConfig[name={bound.name}].args"
+                    remedy = "there is one for all profiles: give it the same arguments in each, or leave it to one"
+                    raise ConfigError(f"other arguments than in profiles[{at}]", path=path, remedy=remedy)
+    return {name: _with_shared(profile, first) for name, profile in profiles.items()}
+
+
+def _with_shared(profile: Profile, shared: Mapping[type, tuple[Any, Any, int]]) -> Profile:
+    if not any(type(bound.plugin) in shared for bound in profile.all):
+        return profile
+    points = {
+        point: tuple(
+            Bound(bound.name, shared.get(type(bound.plugin), (bound.plugin,))[0], bound.weight) for bound in bounds
+        )
+        for point, bounds in profile.points.items()
+    }
+    return Profile(profile.scheduler_name, points, profile.percentage_of_nodes_to_score)
+
+
 def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
     """Some plugins have arguments in a file of their own, found from the configuration's folder on; those here win."""
     args = {name: dict(found) for name, found in spec.plugin_args.items()}
@@ -78,13 +107,22 @@ def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
         if plugin is None or not named_by:
             continue
         own = args.setdefault(name, {})
-        file = own.pop(named_by, None)
+        spelled = next((key for key in own if snake(key) == snake(named_by)), named_by)
+        file = own.pop(spelled, None)
         if file is not None and not (isinstance(file, str) and file):
             path = f"pluginConfig[name={name}].args.{named_by}"
             raise ConfigError(f"found {file!r}, expected the path of a file", path=path)
         found = _file_args(plugin, plugins.folder / (file or usual), must_be=file is not None)
-        args[name] = found | own
+        args[name] = _merged(plugin, found, own)
     return msgspec.structs.replace(spec, plugin_args=args)
+
+
+def _merged(plugin: type, found: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's arguments but for those that the configuration has, however either spells them."""
+    alike: Mapping[str, str] = getattr(plugin, "args_alike", {})
+    names = {key: alike.get(snake(key), snake(key)) for key in (*found, *own)}
+    taken = {names[key] for key in own}
+    return {key: value for key, value in found.items() if names[key] not in taken} | dict(own)
 
 
 def _file_args(plugin: type, file: Path, *, must_be: bool) -> dict[str, Any]:

@@ -1,22 +1,25 @@
 """Plugins that keep objects of their own in step with the cluster: the status of a policy, say.
 
-Each is told what changed since it was last asked, and answers with patches. It is asked again once those are answered,
-not sooner than a second later, however much happens. Where a patch failed, and at the start, it is asked about
-everything.
+Each is told what changed since it was last asked, and answers with writes. It is asked again once those are answered,
+not sooner than a second later, however much happens. Where a write failed, and at the start, it is asked about
+everything. One that must look again by a certain time, though nothing changed, says so (`tend_at`). So many of its
+writes are under way at a time; the others follow as these are answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
 from stowplan.engine.outbox import Outbox
+from stowplan.engine.reports import Misbehaved, Report
 from stowplan.framework.asking import ask_list
 from stowplan.framework.profile import Bound, Profile
-from stowplan.objects.actions import Patch
+from stowplan.objects.actions import Write
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
@@ -25,10 +28,11 @@ PAUSE = 1.0  # seconds
 LONGEST_PAUSE = 300.0
 AFTER_ERROR = 10.0
 MOST = 100_000  # versions to remember; beyond that, everything is looked at
+AT_A_TIME = 32  # writes of one plugin
 
 
 class Tender:
-    """One plugin, what it has not been told yet (None: everything), and its patches under way."""
+    """One plugin, what it has not been told yet (None: everything), its writes under way, and those that follow."""
 
     def __init__(self, bound: Bound) -> None:
         self.bound = bound
@@ -37,16 +41,27 @@ class Tender:
         self.ready_at = float("-inf")
         self.refusals = 0  # in a row
         self.awaited: set[int] = set()
+        self.to_be_sent: deque[Write] = deque()
 
     @property
     def due_at(self) -> float | None:
-        wanted = self.changed is None or bool(self.changed)
-        return self.ready_at if wanted and not self.awaited else None
+        if self.awaited:
+            return None
+        if self.changed is None or self.changed:
+            return self.ready_at
+        again: float | None = getattr(self.bound.plugin, "tend_at", None)
+        return None if again is None else max(again, self.ready_at)
 
 
 class Tending:
-    def __init__(self, profiles: Mapping[str, Profile], state: ClusterState, outbox: Outbox) -> None:
-        self._profiles, self._state, self._outbox = profiles, state, outbox
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        state: ClusterState,
+        outbox: Outbox,
+        report: Callable[[Report], None] = lambda _: None,
+    ) -> None:
+        self._profiles, self._state, self._outbox, self._report = profiles, state, outbox, report
         self._tenders: list[Tender] = []
         self.adopt()
 
@@ -60,6 +75,10 @@ class Tending:
     @property
     def anybody(self) -> bool:
         return bool(self._tenders)
+
+    def awaits(self, number: int) -> bool:
+        """Is this the number of a write under way?"""
+        return any(number in tender.awaited for tender in self._tenders)
 
     def changed(self, *versions: Object | None) -> None:
         """An object came, changed or went: its old and its new version."""
@@ -85,12 +104,15 @@ class Tending:
     def _ask(self, tender: Tender, now: float) -> Iterator[Any]:
         told, tender.changed, tender.ready_at = tender.changed, [], now + PAUSE
         try:
-            wanted: Iterable[Patch] = ask_list(tender.bound, "tend", Patch, told, Cluster(self._state))
-        except PluginError:
+            tender.to_be_sent.extend(ask_list(tender.bound, "tend", Write, told, Cluster(self._state)))  # type: ignore[arg-type]
+        except PluginError as error:
             tender.changed, tender.ready_at = None, now + AFTER_ERROR
-            return
-        for patch in wanted:
-            sent = self._outbox.send(patch, now, partial(self._answered, tender))
+            self._report(Misbehaved(error.plugin, error.point, error.problem))
+        yield from self._send(tender, now)
+
+    def _send(self, tender: Tender, now: float) -> Iterator[Any]:
+        while tender.to_be_sent and len(tender.awaited) < AT_A_TIME:
+            sent = self._outbox.send(tender.to_be_sent.popleft(), now, partial(self._answered, tender))
             tender.awaited.add(sent.id)
             yield sent
 
@@ -103,4 +125,4 @@ class Tending:
             tender.refusals += 1
             pause = min(PAUSE * 2.0 ** min(tender.refusals - 1, 10), LONGEST_PAUSE)
             tender.changed, tender.ready_at = None, max(tender.ready_at, now + pause)
-        return iter(())
+        yield from self._send(tender, now)

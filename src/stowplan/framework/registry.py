@@ -120,7 +120,12 @@ def snake(name: str) -> str:
 
 
 def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
-    """An argument that the plugin does not take is an error."""
+    """An argument that the plugin does not take is an error, and so is one that is given in two spellings."""
+    spelled: dict[str, str] = {}
+    for given in args:
+        if spelled.setdefault(snake(given), given) != given:
+            both = f"{spelled[snake(given)]!r} and {given!r} are one argument"
+            raise ConfigError(both, path=where, remedy="give it once")
     parameters = inspect.signature(plugin).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return

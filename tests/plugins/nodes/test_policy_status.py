@@ -16,10 +16,11 @@ from stowplan.objects.policies import DomainStatus, PolicyCondition, WorkloadPol
 from stowplan.plugins.nodes import policy_status
 from tests.builders import a_node, a_pod, a_state
 from tests.engine.policies import profiles
-from tests.plugins.nodes.policies import a_member, a_policy, placed, zoned
+from tests.plugins.nodes.policies import a_member, a_policy, placed, reference, zoned
 from tests.world import World
 
 NODES = zoned("a1", "a2", "b1", "c1", "-x")
+DAEMONS = reference("DaemonSet", "agents")
 
 
 def told(policy: WorkloadPolicy, *pods: Any, nodes: Sequence[Any] = NODES) -> WorkloadPolicyStatus:
@@ -45,6 +46,10 @@ def waiting(*names: str, **keywords: Any) -> list[Any]:
         pytest.param(
             [*waiting("v", leaving=True), *waiting("w", namespace="n"), a_pod("y", labels={"app": "y"})],
             {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="some that wait and do not count",
+        ),
+        pytest.param(
+            [*placed("a1", "c1", owner=DAEMONS), *waiting("w", owner=DAEMONS)],
+            {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all are of DaemonSets",
         ),
         pytest.param(placed("a1", "b1", leaving=True), {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all leave"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.objects.meta import Object
+from stowplan.plugins.nodes import sp_history
 from stowplan.plugins.nodes.sp_desk import patch
 from stowplan.plugins.nodes.sp_history import History, read
 from stowplan.plugins.nodes.sp_priority import STATE
@@ -70,9 +71,11 @@ def test_a_pods_way_through_a_history() -> None:
     noted = start.noted({"u": "b"})
     assert noted == History("a", {"a": 1}, {"u": "b"}), "noted, not counted"
     assert noted.noted({"u": "c"}).pending == {"u": "c"}, "a second decision takes the first one's place"
-    assert noted.settled("u", "b") == History("b", {"a": 1, "b": 1})
-    assert noted.settled("u", "c") == History("c", {"a": 1, "c": 1}), "it was bound elsewhere"
-    assert noted.settled("u", "") == start, "it never was"
+    assert noted.settled({"u": "b"}) == History("b", {"a": 1, "b": 1})
+    assert noted.settled({"u": "c"}) == History("c", {"a": 1, "c": 1}), "it was bound elsewhere"
+    assert noted.settled({"u": ""}) == start, "it never was"
+    several = start.noted({"u": "b", "v": "c", "w": "d"}).settled({"u": "b", "v": ""})
+    assert several == History("b", {"a": 1, "b": 1}, {"w": "d"}), "of several each by itself"
 
 
 @pytest.mark.parametrize(
@@ -88,20 +91,53 @@ def test_a_pods_way_through_a_history() -> None:
 def test_half_life(half_life: int, bound: str, expected: History) -> None:
     history = History()
     for node in bound:
-        history = history.counted(node, half_life)
-    assert history == expected
+        history = history.counted([node], half_life)
+    assert history == expected == History().counted(bound, half_life), "one by one, or at once"
 
 
 def test_a_half_life_keeps_the_counts_small() -> None:
     history = History()
     for number in range(1000):
-        history = history.counted("ab"[number % 2], 10)
+        history = history.counted(["ab"[number % 2]], 10)
     assert sum(history.counts.values()) < 20
 
 
 def test_nodes_that_are_gone_are_dropped_but_for_the_latest() -> None:
     history = History("gone", {"gone": 1, "lost": 5, "a": 2})
-    assert history.among(a_cluster(nodes=["a", "b"]).nodes).counts == {"gone": 1, "a": 2}
+    assert history.among(a_cluster(nodes=["a", "b"]).nodes, 9).counts == {"gone": 1, "a": 2}
+
+
+@pytest.mark.parametrize(
+    ("latest", "counts", "kept"),
+    [
+        pytest.param("a", {"a": 1, "b": 1}, {"a": 1, "b": 1}, id="no more than there may be"),
+        pytest.param("a", {"a": 1, "b": 2, "c": 3}, {"a": 1, "c": 3}, id="the latest and the highest"),
+        pytest.param("c", {"a": 1, "b": 2, "c": 3}, {"b": 2, "c": 3}, id="the latest is the highest"),
+        pytest.param("c", {"a": 1, "b": 1, "c": 1}, {"b": 1, "c": 1}, id="of equals those that came last"),
+        pytest.param("gone", {"gone": 1, "a": 2, "b": 3}, {"gone": 1, "b": 3}, id="the latest, although it is gone"),
+        pytest.param("", {"a": 2, "b": 1, "c": 2}, {"a": 2, "c": 2}, id="no latest"),
+    ],
+)
+def test_a_history_has_counts_of_so_many_nodes(latest: str, counts: dict[str, int], kept: dict[str, int]) -> None:
+    assert History(latest, counts).among(a_cluster(nodes=[*"abc"]).nodes, 2) == History(latest, kept)
+
+
+def test_so_many_pods_are_noted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sp_history, "MOST_PENDING", 3)
+    two = History(pending={"u": "a", "v": "b"})
+    full = two.noted({"w": "c", "x": "d", "v": "c"})
+    assert full.pending == {"u": "a", "v": "c", "w": "c"}, "who is there already may be given another node"
+    assert (two.crowded, full.crowded) == (False, True)
+    assert full.noted({"x": "d", "u": "b"}).pending == {"u": "b", "v": "c", "w": "c"}
+
+
+def test_a_full_history_is_what_a_server_takes() -> None:
+    """All annotations of an object together may have 256 KiB; with the longest names that machines have it fits."""
+    name, uid = "n" * 59, "0" * 32
+    history = History(f"{name}0000", {f"{name}{number:04}": 10**6 for number in range(5000)})
+    history = history.noted({f"{uid}{number:04}": f"{name}0000" for number in range(5000)})
+    nodes = a_cluster(nodes=[*history.counts][:2000]).nodes
+    assert len(history.among(nodes, 1000).text()) < 256 * 1024 / 2
 
 
 # -- writing to the server

@@ -31,6 +31,8 @@ DESIRED = "deployment.kubernetes.io/desired-replicas"
         ({"strict": None}, "strict: found null, expected true or false"),
         ({"half_life": -1}, "halfLife: found -1, expected a number of pods, 0 (never) or more"),
         ({"half_life": True}, "halfLife: found true, expected a number of pods"),
+        ({"max_nodes": 0}, "maxNodes: found 0, expected a number of nodes, 1 or more"),
+        ({"max_nodes": "many"}, 'maxNodes: found "many", expected a number of nodes, 1 or more'),
     ],
 )
 def test_wrong_arguments(args: dict[str, Any], problem: str) -> None:

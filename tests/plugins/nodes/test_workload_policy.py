@@ -79,6 +79,11 @@ NOT_X = {"key": "app", "operator": "NotIn", "values": ["x"]}
             id="an owner that the watch has not told of yet",
         ),
         pytest.param(
+            a_member(policy="", owner={**STATEFUL, "uid": "another"}), [P, an_owner("StatefulSet", "db", policy="p")],
+            ("StatefulSet db, which may name a WorkloadPolicy, is not known yet",),
+            id="another one of the same name is known",
+        ),
+        pytest.param(
             a_member(policy="", owner={**REPLICAS, "apiVersion": "example.io/v1"}), [], None, id="of another group"
         ),
         pytest.param(a_member(policy="", owner=reference("Job", "j")), [], None, id="an owner of another kind"),
@@ -206,10 +211,14 @@ def test_refused_nodes(policy: Any, pods: list[Any], expected: dict[str, tuple[s
         pytest.param(placed("a1", "a2", labels={"app": "y"}), False, id="nor those that it does not select"),
         pytest.param(placed("a1", "a2", policy=""), True, id="those that name no policy do"),
         pytest.param(placed("a1", "gone"), False, id="a node that is not there is in no domain"),
+        pytest.param(placed("a1", "a2", owner=reference("DaemonSet", "d")), False, id="nor do pods of DaemonSets"),
+        pytest.param(placed("a1", "a2", owner=reference("Job", "j")), True, id="those of other owners do"),
     ],
 )
-def test_who_counts(pods: list[Any], full: bool) -> None:
-    state = a_state(nodes=zoned("a1", "a2"), pods=pods, others=[a_policy({"a": 2}, **REQUIRED)])
+@pytest.mark.parametrize("keys", [[], ["tier"]])
+def test_who_counts(pods: list[Any], full: bool, keys: list[str]) -> None:
+    policy = a_policy({"a": 2}, **REQUIRED, matchLabelKeys=keys)
+    state = a_state(nodes=zoned("a1", "a2"), pods=pods, others=[policy])
     assert all(filtered(WorkloadPolicy(), a_member(), state).values()) is full
 
 

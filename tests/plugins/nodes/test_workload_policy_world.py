@@ -295,6 +295,14 @@ def test_pods_of_daemon_sets_go_where_they_are_told_to() -> None:
     assert world.bindings == {"agent": "c1"}
 
 
+def test_and_take_nobodys_place() -> None:
+    world = a_world(*zoned("a1"))
+    agent = a_member("agent", owner=reference("DaemonSet", "agents"), node="a1")
+    world.submit(a_policy({"a": 1}, **REQUIRED), agent, a_member("web"), a_member("late"))
+    world.run()
+    assert world.bindings == {"agent": "a1", "web": "a1"}, "one place, for one that has a policy"
+
+
 def test_names_in_both_spellings_share_their_places() -> None:
     world = a_world(*zoned("a1"))
     pods = [a_member("slash"), a_member("dot", key="workload-policy.kosmos.io")]

@@ -100,15 +100,18 @@ class FlavourClusterWide:
     # -- figures
 
     def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
+        """Of large clusters without the zeros, which are most of the figures; of very large ones the skew alone."""
         nodes, workers = cluster.nodes, self._workers(cluster.nodes)
-        flavours = self._flavours(cluster)
-        by_node = len(flavours) * len(nodes) <= MOST_FIGURES
-        for flavour in flavours:
-            counts = nodes.of(self._tally(flavour, cluster))
+        tallies = {flavour: self._tally(flavour, cluster) for flavour in self._flavours(cluster)}
+        with_zeros = len(tallies) * len(nodes) <= MOST_FIGURES
+        by_node = with_zeros or sum(len(tally.sparse()[0]) for tally in tallies.values()) <= MOST_FIGURES
+        for flavour, tally in tallies.items():
+            counts = nodes.of(tally)
             labels = {"label": self._label, "flavour": flavour}
             if workers.any():
                 yield Gauge("flavour_skew", SKEW, int(np.ptp(counts[workers])), labels)
-            for at in np.flatnonzero(workers | (counts > 0)).tolist() if by_node else ():
+            shown = (counts > 0) | workers if with_zeros else counts > 0
+            for at in np.flatnonzero(shown).tolist() if by_node else ():
                 yield Gauge("flavour_pods", PODS, int(counts[at]), {**labels, "node": nodes.names[at]})
 
     def recount(self, pods: Iterable[Pod], cluster: Cluster) -> Iterator[Drift]:

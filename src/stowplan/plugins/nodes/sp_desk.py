@@ -62,6 +62,10 @@ class Desk:
         if self._wanted.pop(uid, False):
             self.leave(uid)
 
+    def is_bound(self, uid: str) -> bool:
+        """Is the pod bound, and yet to be noted?"""
+        return self._wanted.get(uid, False)
+
     def give_up(self, uid: str) -> None:
         """The pod does not get the node, perhaps because what was sent for it failed, or what it waited for did."""
         owner = self._owner_of.get(uid)
@@ -111,8 +115,10 @@ class Desk:
         self._sent = {owner: sent for owner, sent in self._sent.items() if sent.uid and not sent.sure}
 
     def forget(self, owner: Object) -> None:
-        """The owner is gone."""
+        """The owner is gone, and with it what was to be noted there of pods that are bound."""
         self._sent.pop(ref(owner), None)
+        for uid in [uid for uid in self.given(owner) if self.is_bound(uid)]:
+            self.leave(uid)
 
 
 def patch(owner: Object, name: str, text: str) -> Patch:

@@ -5,12 +5,14 @@
 `node_count` is how many pods were bound to each node, `latest` the node of the last of them. `pending` are pods that
 were given a node and are not counted yet. A pod goes into `pending` before it is bound and from there into the counts,
 each in one write that the server takes only on top of what it was made from: so it is counted once, whoever crashes.
+A server takes annotations of 256 KiB in all, so both have a bound: `among`, `noted`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -20,6 +22,8 @@ from msgspec import Meta
 from stowplan.columns.arrays import Bytes
 from stowplan.columns.views import Nodes
 from stowplan.framework.scoring import MAX_SCORE
+
+MOST_PENDING = 500
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,26 +47,44 @@ class History(msgspec.Struct, frozen=True, dict=True):
     more: dict[str, Any] = {}  # fields that are not ours
 
     def noted(self, given: Mapping[str, str]) -> History:
-        """These pods were given these nodes."""
-        return msgspec.structs.replace(self, pending={**self.pending, **given})
+        """These pods were given these nodes; of those that are new here, as many as there is room for."""
+        again = {uid: at for uid, at in given.items() if uid in self.pending}
+        new = ((uid, at) for uid, at in given.items() if uid not in self.pending)
+        room = max(MOST_PENDING - len(self.pending), 0)
+        return msgspec.structs.replace(self, pending={**self.pending, **again, **dict(islice(new, room))})
 
-    def counted(self, node_name: str, half_life: int = 0) -> History:
-        """A pod was bound there. After so many pods as make a half-life all counts are halved."""
-        counts = {**self.counts, node_name: self.counts.get(node_name, 0) + 1}
-        since = self.since_halving + 1 if half_life else self.since_halving
-        if half_life and since >= half_life:
-            counts, since = {name: count // 2 for name, count in counts.items() if count > 1}, 0
-        return msgspec.structs.replace(self, latest=node_name, counts=counts, since_halving=since)
+    @property
+    def crowded(self) -> bool:
+        """Is there room for no other pod?"""
+        return len(self.pending) >= MOST_PENDING
 
-    def settled(self, uid: str, node_name: str, half_life: int = 0) -> History:
-        """A pending pod was bound to this node, or (without one) never was."""
-        after = self.counted(node_name, half_life) if node_name else self
-        return msgspec.structs.replace(after, pending={each: at for each, at in self.pending.items() if each != uid})
+    def counted(self, node_names: Iterable[str], half_life: int = 0) -> History:
+        """Pods were bound there, one after the other. After as many as make a half-life all counts are halved."""
+        latest, counts, since = self.latest, dict(self.counts), self.since_halving
+        for latest in node_names:
+            counts[latest] = counts.get(latest, 0) + 1
+            since += bool(half_life)
+            if half_life and since >= half_life:
+                counts, since = {name: count // 2 for name, count in counts.items() if count > 1}, 0
+        return msgspec.structs.replace(self, latest=latest, counts=counts, since_halving=since)
 
-    def among(self, nodes: Nodes) -> History:
-        """Without the counts of nodes that are gone, but for the latest."""
-        there = (name for name in self.counts if name == self.latest or nodes.position(name) is not None)
-        return msgspec.structs.replace(self, counts={name: self.counts[name] for name in there})
+    def settled(self, where: Mapping[str, str], half_life: int = 0) -> History:
+        """Pending pods were bound to these nodes, or (without one) never were."""
+        after = self.counted(filter(None, where.values()), half_life)
+        left = {uid: at for uid, at in self.pending.items() if uid not in where}
+        return msgspec.structs.replace(after, pending=left)
+
+    def among(self, nodes: Nodes, most: int) -> History:
+        """Without the counts of nodes that are gone, but for the latest; and of the others not more than so many."""
+        there = nodes.places(self.counts)
+        counts = {name: count for name, count in self.counts.items() if name == self.latest or name in there}
+        if len(counts) > most:
+            # Among equals the last to come are kept: a node is not forgotten as soon as another one had its turn.
+            last_first = [*counts][::-1]
+            last_first.sort(key=lambda name: (name == self.latest, counts[name]), reverse=True)
+            kept = frozenset(last_first[:most])
+            counts = {name: count for name, count in counts.items() if name in kept}
+        return msgspec.structs.replace(self, counts=counts)
 
     def text(self) -> str:
         fields: dict[str, Any] = {"latest": self.latest, "node_count": self.counts}

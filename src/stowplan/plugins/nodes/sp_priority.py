@@ -11,7 +11,7 @@ is bound (pre_bind, `sp_desk`) and counted once the pod is seen bound, or gone (
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from stowplan.columns.arrays import Bytes
 from stowplan.columns.state import ClusterState
@@ -38,6 +38,8 @@ UNREADABLE = (
 class SPPriority:
     args_file = ("configFile", "/etc/kubernetes/sppriority.yaml")
     configurable_at = ("preScore",)
+    args_alike: ClassVar = {"excluded_namespaces": "namespace_white_list"}
+    one_for_all = True
     skip_is_final = quick_pre_bind = True
     pre_bind_timeout = 10.0
     pre_bind_late = "what was decided could not be noted at the pod's owner in time"
@@ -53,8 +55,12 @@ class SPPriority:
         stateful_sets: bool = False,
         strict: bool = False,
         half_life: int = 0,
+        max_nodes: int = 1000,
     ) -> None:
-        """`namespaceWhiteList` and `excludedNamespaces` are one list, of those left alone; `halfLife` is in pods."""
+        """`namespaceWhiteList` and `excludedNamespaces` are one list, of those left alone; `halfLife` is in pods.
+
+        `maxNodes` is how many nodes a history has counts of.
+        """
         self._owners = Owners(
             stateful_sets=flag("statefulSets", stateful_sets),
             deployments=_state_owner(state_owner) == "Deployment",
@@ -63,7 +69,9 @@ class SPPriority:
             single_only=flag("skipMultiReplica", skip_multi_replica),
         )
         self._state, self._desk = _key("stateAnnKey", state_ann_key), Desk(state_ann_key)
-        self._strict, self._half_life = flag("strict", strict), _number("halfLife", half_life)
+        self._strict = flag("strict", strict)
+        self._half_life = _number("halfLife", half_life, 0, "a number of pods, 0 (never) or more")
+        self._max_nodes = _number("maxNodes", max_nodes, 1, "a number of nodes, 1 or more")
         self.reads = tuple(self._owners.kinds)
         self.tends = ("Pod", *self.reads)
 
@@ -101,11 +109,14 @@ class SPPriority:
     def _past(self, pod: Pod, owner: Workload, cluster: Cluster) -> History:
         """All that is known of where the owner's pods have been, those included that are on their way to a node."""
         history = read(self._desk.text(owner)) or History()
-        on_their_way = {uid: node for uid, node in self._desk.given(owner).items() if _waits(cluster.known(uid))}
-        for uid, given in {**history.pending, **on_their_way}.items():
-            where = "" if uid == pod.uid else self._where(uid, given, cluster)
-            history = history.counted(where, self._half_life) if where else history
-        return history
+        on_their_way = {
+            uid: node
+            for uid, node in self._desk.given(owner).items()
+            if self._desk.is_bound(uid) or _waits(cluster.known(uid))
+        }
+        given = {**history.pending, **on_their_way}
+        where = [self._where(uid, node, cluster) for uid, node in given.items() if uid != pod.uid]
+        return history.counted(filter(None, where), self._half_life) if any(where) else history
 
     def _where(self, uid: str, given: str, cluster: Cluster) -> str:
         """The node of a pod that was given one: where it is or was bound, or is on its way to; none if it came back."""
@@ -134,8 +145,8 @@ class SPPriority:
         before = read(owner.annotations.get(self._state))
         if before is not None and not self._desk.busy(owner):
             noted = before.noted(self._desk.wanted(owner))
-            if noted != before:
-                yield self._desk.send(owner, noted.among(cluster.nodes).text(), pod.uid)
+            if noted != before and pod.uid in noted.pending:
+                yield self._desk.send(owner, noted.among(cluster.nodes, self._max_nodes).text(), pod.uid)
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet:
         """Is it noted?"""
@@ -162,7 +173,7 @@ class SPPriority:
     # -- afterwards
 
     def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
-        """Count the pods that are seen bound, or gone, and note those that wait for it."""
+        """Count the pods that are noted and seen bound, or gone; note those that wait for it."""
         if changed is None:
             self._desk.lost()
         for each in changed or ():
@@ -171,18 +182,23 @@ class SPPriority:
         for owner in self._touched(changed, cluster):
             before = read(owner.annotations.get(self._state))
             if before is not None and not self._desk.busy(owner):
-                after = self._settled(before.noted(self._desk.wanted(owner)), cluster)
+                after = self._settled(before, cluster).noted(self._desk.wanted(owner))
                 if after != before:
-                    yield self._desk.send(owner, after.among(cluster.nodes).text())
+                    yield self._desk.send(owner, after.among(cluster.nodes, self._max_nodes).text())
 
-    def _settled(self, history: History, cluster: Cluster) -> History:
-        """A pod that nobody saw go counts where it was given: between the note and the binding is a moment only."""
-        after = history
-        for uid, given in history.pending.items():
-            if not _waits(cluster.known(uid)):
-                after = after.settled(uid, self._where(uid, given, cluster), self._half_life)
-                self._desk.settle(uid)
-        return after
+    def _settled(self, seen: History, cluster: Cluster) -> History:
+        """A pod that nobody saw go counts where it was given: between the note and the binding is a moment only.
+
+        The note of a pod that came back stays, in case it was bound after all, as long as nobody needs the room.
+        """
+        where = {
+            uid: self._where(uid, given, cluster)
+            for uid, given in seen.pending.items()
+            if not _waits(cluster.known(uid)) or (seen.crowded and cluster.pod(uid) is None)
+        }
+        for uid in where:
+            self._desk.settle(uid)
+        return seen.settled(where, self._half_life) if where else seen
 
     def _touched(self, changed: Sequence[Object] | None, cluster: Cluster) -> list[Workload]:
         """Owners with something to be settled or noted."""
@@ -207,9 +223,9 @@ def _waits(pod: Pod | None) -> bool:
 # -- arguments
 
 
-def _number(name: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise ConfigError(f"{name}: found {shown(given)}, expected a number of pods, 0 (never) or more")
+def _number(name: str, given: Any, least: int, expected: str) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise ConfigError(f"{name}: found {shown(given)}, expected {expected}")
     return given
 
 

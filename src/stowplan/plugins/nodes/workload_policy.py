@@ -3,7 +3,7 @@
 A pod names its policy by a label, or its ReplicaSet, Deployment or StatefulSet does. The policy says which label of
 nodes makes a domain, how many pods each listed domain should have, and by a selector which pods those are: of the pod's
 namespace, bound or on their way to a node, and not terminating. They are counted by the shared tallies, so trials
-(preemption) see the counts change.
+(preemption) see the counts change. Pods of DaemonSets have no policy, and take nobody's place: they are not counted.
 
     Required     domains that are full, not listed or missing are refused; Preferred refuses none of them
     Balance      the proportionally emptiest domain first; Fill the proportionally fullest that is not full
@@ -145,8 +145,7 @@ def named_by(labels: Mapping[str, str]) -> str:
 
 
 def _looked_up(pod: Pod, cluster: Cluster) -> Ruled | Refuse | None:
-    owners = pod.metadata.owner_references
-    if owners and any(owner.kind == "DaemonSet" for owner in owners):
+    if pod.of_daemon_set:
         return None
     name = named_by(pod.labels) or _named_by_owner(pod.controller(), pod.namespace, cluster)
     if isinstance(name, Refuse):
@@ -173,7 +172,7 @@ def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Clust
         if owner is None or owner.kind not in OWNERS or not owner.api_version.startswith("apps/"):
             return ""
         found = cluster.get(OWNERS[owner.kind], f"{namespace}/{owner.name}")
-        if found is None:
+        if found is None or found.uid != owner.uid:  # or the one before it, of the same name
             return _waiting(f"{owner.kind} {owner.name}, which may name a WorkloadPolicy, is not known yet")
         if named_by(found.labels):
             return named_by(found.labels)
@@ -191,7 +190,8 @@ def _counted(pod: Pod, policy: policies.WorkloadPolicy) -> PodQuery:
     if not rule.match_label_keys:
         return selected
     same = {key: pod.labels[key] for key in rule.match_label_keys if key in pod.labels}
-    return PodQuery(selected.namespaces, selectors.canonical([*(rule.selector or ()), *selectors.from_labels(same)]))
+    narrower = selectors.canonical([*(rule.selector or ()), *selectors.from_labels(same)])
+    return PodQuery(selected.namespaces, narrower, daemons=False)
 
 
 # -- domains
