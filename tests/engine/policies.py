@@ -8,9 +8,7 @@ from typing import Any
 from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import Group
 from stowplan.framework.profile import Bound, Profile
-from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
-from stowplan.objects.selectors import from_labels
 from tests.builders import a_profile
 
 
@@ -20,9 +18,7 @@ class Gangs:
     def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
         if "gang" not in pod.labels:
             return None
-        alike = PodQuery(frozenset({pod.namespace}), from_labels({"gang": pod.labels["gang"]}))
-        placed = int(cluster.nodes.count(alike).sum())
-        return Group(f"{pod.namespace}/{pod.labels['gang']}", int(pod.labels["min"]), placed)
+        return Group(f"{pod.namespace}/{pod.labels['gang']}", int(pod.labels["min"]))
 
     def post_bind(self, *_: Any) -> tuple[()]:
         return ()

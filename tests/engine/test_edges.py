@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.columns.views import Cluster
 from stowplan.engine.placing import Step, assumed
 from stowplan.engine.unit import Stage
-from stowplan.framework.interfaces import Wake
+from stowplan.framework.interfaces import Group, Wake
 from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
@@ -416,6 +417,33 @@ def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(
     assert not world.scheduler.placings and not world.scheduler.state.pods
     (unit,) = world.scheduler.queue.units.values()
     assert set(unit.pods) == {first.uid, second.uid} and unit.stage is Stage.UNSCHEDULABLE
+
+
+def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
+    world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
+    first, second = a_gang(2)
+    world.submit(first, a_pod("g1", labels={**second.labels, "patience": "60"}))
+    world.run()
+    assert {each.step for each in world.scheduler.placings.values()} == {Step.WAITING, Step.PRE_BINDING}
+    world.now += 10
+    world.scheduler.step(world.now)
+    (unit,) = world.scheduler.queue.units.values()
+    assert set(unit.pods) == {first.uid, second.uid} and not world.bindings
+
+
+def test_bound_to_evicted_when_its_group_is_bound_in_part_and_wants_to_be_whole_or_nothing() -> None:
+    class WholeOrNothing(Gangs):
+        def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
+            group = super().group_of(pod, cluster)
+            return None if group is None else msgspec.structs.replace(group, evicts=True)
+
+    world = World(nodes=["a"], profiles=profiles(postBind=[WholeOrNothing()]))
+    world.answers = lambda action: (
+        Result(action.id, 500, "no") if isinstance(action, Bind) and action.pod.name == "g1" else Result(action.id)
+    )
+    world.submit(*a_gang(2))
+    world.run()
+    assert [action.pod.name for action in of(world, Evict)] == ["g0"] and not world.bindings
 
 
 # -- out, from everywhere

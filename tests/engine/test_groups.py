@@ -99,7 +99,7 @@ def test_nobody_is_bound_before_all_may_be() -> None:
     assert set(world.bindings) == {"g0", "g1", "g2"}
 
 
-@pytest.mark.parametrize("ends", ["it is refused", "its time is up", "it is deleted", "somebody else binds it"])
+@pytest.mark.parametrize("ends", ["it is refused", "its time is up", "it is deleted"])
 def test_all_are_released_when_one_of_them_cannot_go_on(ends: str) -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), last := a_patient_member("g2"))
@@ -108,15 +108,42 @@ def test_all_are_released_when_one_of_them_cannot_go_on(ends: str) -> None:
         world.reject(last.uid, "Patience", "no")
     elif ends == "its time is up":
         world.advance(60)
-    elif ends == "it is deleted":
-        world.delete(last)
     else:
-        world.submit(assumed(last, "n2"), a_node("n2", cpu=0))
-        world.delete(assumed(last, "n2"))
+        world.delete(last)
     world.check()
     assert not world.bindings
     world.run()
     assert not world.bindings
+
+
+def test_a_group_that_is_not_ready_in_time_gives_everything_back() -> None:
+    """Ten seconds is what a group has, whatever its members' own patience."""
+    world = a_gang_world(nodes=3)
+    world.submit(*members(2, needed=3), a_patient_member("g2", 300))
+    world.run()
+    assert len(world.scheduler.placings) == 3
+    world.advance(10)
+    told = "pod group default/g timed out: 1 of its pods were not ready to be bound after 10s"
+    assert any(told in each for each in world.said("g0"))
+    assert not world.bindings and not world.said("g0", "Scheduled")
+
+
+def test_each_attempt_of_a_group_has_its_time() -> None:
+    world = a_gang_world(nodes=3)
+    world.submit(*members(2, needed=3), a_patient_member("g2", 300))
+    world.advance(60)
+    late = [each for each in world.said("g0") if "timed out" in each]
+    assert len(late) >= 3 and not world.bindings
+
+
+def test_the_others_go_on_when_somebody_else_binds_the_one_they_wait_for() -> None:
+    world = a_gang_world(nodes=3)
+    world.submit(*members(2, needed=3), last := a_patient_member("g2"))
+    world.run()
+    assert not world.bindings
+    world.submit(assumed(last, "n0"))
+    world.check()
+    assert set(world.bindings) == {"g0", "g1", "g2"}
 
 
 def test_members_left_are_bound_when_one_goes_that_is_not_needed() -> None:

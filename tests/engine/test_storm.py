@@ -74,6 +74,7 @@ class Storm(RuleBasedStateMachine):
         extra = {"schedulingGates": [{"name": gate}]} if gate else {}
         labels = {"gang": gang, "min": str(GANGS[gang])} if gang else {}
         labels |= {"patience": patience} if patience else {}
+        priority = 1 if gang and name != NAMES[0] else priority  # else it is no member: they must agree
         tolerations = ["t:NoSchedule"] if tolerant else []
         uid = f"{name}-{self.born}"
         pod = a_pod(

@@ -1,21 +1,25 @@
 """Who enters the queue, who leaves it, and what wakes whom.
 
 A pod without a node that is ours becomes a unit, or joins that of its group. It goes through the gate (`pre_enqueue`,
-and a group's own: enough members must exist) into the active queue, or is held until the gate may open. What happens in
-the cluster is put to the plugins that rejected a unit: does it help?
+and a group's own: enough members must exist that pass) into the active queue, or is held until the gate may open. What
+happens in the cluster is put to the plugins that rejected a unit: does it help?
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import msgspec
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
+from stowplan.engine.groups import Groups
 from stowplan.engine.happenings import ASSIGNED, UNSCHEDULED, Happening, concerns
 from stowplan.engine.queue import Queue
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.asking import ask, ask_list, expect
-from stowplan.framework.interfaces import Group, Wake
+from stowplan.framework.interfaces import TIMEOUT, UNKNOWN, Group, Waiting, Wake
 from stowplan.framework.profile import Bound, Profile
 from stowplan.framework.verdict import UNRESOLVABLE, Refuse, Verdict
 from stowplan.objects.errors import PluginError
@@ -35,8 +39,9 @@ class Admission:
         longest_wait: float,
     ) -> None:
         self.profiles, self.state = profiles, state
+        self._sort = next(iter(profiles.values())).at("queueSort")[0].plugin
         self.queue = Queue(
-            next(iter(profiles.values())).at("queueSort")[0].plugin.sort_key,
+            self._sort_key,
             self._helps,
             self._wakes,
             self._gate,
@@ -44,9 +49,11 @@ class Admission:
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             longest_wait=longest_wait,
+            ages_after=self.ages_after,
         )
         self.known: dict[str, Pod] = {}  # every pod the API told us of, by uid
         self.unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
+        self.groups = Groups(self._grouped)
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
         self._mattering: dict[tuple[str, str], bool] = {}
 
@@ -57,11 +64,32 @@ class Admission:
         for unit in list(self.queue.units.values()):
             self.queue.remove(unit.key)
         self.unit_of.clear()
-        sort_key = next(iter(self.profiles.values())).at("queueSort")[0].plugin.sort_key
-        self.queue.adopt(sort_key, initial_backoff=initial_backoff, max_backoff=max_backoff)
+        self.groups.clear()
+        for pod in self.known.values():
+            self.groups.heard(pod, False, now)
+        self._sort = next(iter(self.profiles.values())).at("queueSort")[0].plugin
+        self.queue.adopt(self.ages_after, initial_backoff=initial_backoff, max_backoff=max_backoff)
         for pod in list(self.known.values()):
             if not pod.node_name and pod.uid not in self.unit_of and pod.uid not in self.state.pods:
                 self.submit(pod, now)
+
+    # -- the order
+
+    @property
+    def ages_after(self) -> float:
+        return float(getattr(self._sort, "ages_after", 0.0))
+
+    def _sort_key(self, unit: Unit) -> Any:
+        if not hasattr(self._sort, "group_key"):
+            return self._sort.sort_key(unit.lead, unit.timestamp)
+        members = self.groups.get(unit.group) if unit.group else None
+        if members is None:
+            created = unit.lead.metadata.creation_timestamp
+            return self._sort.group_key(Waiting(unit.lead, unit.timestamp, created=created))
+        in_part = self.groups.half_bound(members) is not None
+        aged = unit.aged and not members.satisfied  # those that it could do without have time
+        waiting = Waiting(unit.lead, unit.timestamp, unit.group, members.created, in_part, aged)
+        return self._sort.group_key(waiting)
 
     # -- pods come, change and go
 
@@ -84,13 +112,26 @@ class Admission:
         unit.pods[pod.uid] = pod
         unit.broken = broken
         self.unit_of[pod.uid] = unit.key
-        if unit.stage is not Stage.IN_FLIGHT:
+        if unit.group and unit.stage in (Stage.BACKOFF, Stage.UNSCHEDULABLE):
+            self.queue.joined(unit, now)
+        elif unit.stage is not Stage.IN_FLIGHT:
             self.queue.enter(unit, now)
 
     def _changed(self, unit: Unit, pod: Pod, now: float) -> None:
         """Whether that helps it, its plugins are asked; only a group that waits for members is looked at at once."""
         unit.pods[pod.uid] = pod
         if unit.gate is not None and unit.gate.plugin == GROUP:
+            self.queue.enter(unit, now)
+        elif pod.uid in unit.held and unit.stage is not Stage.IN_FLIGHT:
+            self._let_in(unit, pod, now)
+
+    def _let_in(self, unit: Unit, pod: Pod, now: float) -> None:
+        """A member that was left out of its group may have passed its gate."""
+        try:
+            refused = self._refused(pod, unit.profile)
+        except PluginError:
+            return
+        if refused is None:
             self.queue.enter(unit, now)
 
     def withdraw(self, uid: str) -> None:
@@ -120,23 +161,30 @@ class Admission:
 
     def measure(self, unit: Unit) -> None:
         """How many of its pods must get a node? Those of a group that have one already count for it."""
-        if not unit.group or not unit.pods:
+        members = self.groups.get(unit.group) if unit.group and unit.pods else None
+        if members is None:
             return
         try:
-            group = self.group_of(unit.lead, self.profiles[unit.profile])
+            group = self.group_of(members.first, self.profiles[unit.profile])
         except PluginError as error:
             unit.broken = str(error)
             return
-        unit.needed = 1 if group is None else max(group.missing, 1)
+        if group is not None:
+            self.groups.told_anew(members, group)
+        unit.needed = max(self.groups.missing(unit.group), 1)
 
-    def lacks(self, pod: Pod) -> bool:
-        """Is the pod's group short of pods on nodes?"""
+    def lacks(self, group: str) -> bool:
+        """Is the group short of pods on nodes?"""
+        return self.groups.missing(group) > 0
+
+    def timeout(self, name: str) -> float:
+        """How long a group's members may take to be ready once all have a node."""
+        members = self.groups.get(name)
+        return TIMEOUT if members is None else members.group.timeout
+
+    def _grouped(self, pod: Pod) -> Group | None:
         profile = self.profiles.get(pod.scheduler_name)
-        try:
-            group = None if profile is None else self.group_of(pod, profile)
-        except PluginError:
-            return False
-        return group is not None and group.missing > 0
+        return None if profile is None or not profile.groups else self.group_of(pod, profile)
 
     def _group_name(self, pod: Pod, profile: Profile) -> tuple[str, str]:
         """The pod's group and what went wrong in finding it; both may be nothing."""
@@ -144,33 +192,81 @@ class Admission:
             group = self.group_of(pod, profile)
         except PluginError as error:
             return "", str(error)
-        return ("" if group is None else group.name), ""
+        members = None if group is None else self.groups.get(group.name)
+        if group is None or members is None or pod.uid in members.pods:
+            return ("" if group is None else group.name), ""
+        return "", members.odd(pod, group)
 
     def group_of(self, pod: Pod, profile: Profile) -> Group | None:
         for bound in profile.groups:
             group = expect(bound, "group_of", Group, ask(bound, "group_of", pod, Cluster(self.state)))
             if group is not None:
-                return group
+                return self._with_slots(group, pod, profile) if profile.holding else group
         return None
+
+    def _with_slots(self, group: Group, pod: Pod, profile: Profile) -> Group:
+        held = (ask(bound, "slots_of", pod, Cluster(self.state)) for bound in profile.holding)
+        return msgspec.structs.replace(group, slots=group.slots + sum(int(each) for each in held))
 
     # -- the gate
 
     def _gate(self, unit: Unit) -> Verdict | None:
+        """Members of a group that may not be tried are left out of it, and hold it only if the others are too few."""
         self.measure(unit)
+        unit.held.clear()
         if len(unit.pods) < unit.needed:
-            reason = f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
-            return Verdict(GROUP, UNRESOLVABLE, (reason,))
-        cluster = Cluster(self.state)
-        for bound in self.profiles[unit.profile].at("preEnqueue"):
-            for pod in unit.pods.values():
-                try:
-                    refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", pod, cluster))
-                except PluginError as error:
-                    unit.broken = str(error)  # it is let in, to be told so when it is tried
-                    return None
-                if refused is not None:
-                    return Verdict(bound.name, refused.code, refused.reasons)
+            return Verdict(GROUP, UNRESOLVABLE, (self._too_few(unit),))
+        for uid, pod in unit.pods.items():
+            try:
+                refused = self._refused(pod, unit.profile)
+            except PluginError as error:
+                unit.broken = str(error)  # it is let in, to be told so when it is tried
+                return None
+            if refused is not None and not unit.group:
+                return refused
+            if refused is not None:
+                unit.held[uid] = refused
+        if not unit.held or len(unit.pods) - len(unit.held) >= unit.needed:
+            return None
+        first = next(iter(unit.held.values()))
+        return Verdict(first.plugin, first.code, (*first.reasons, self._too_few(unit)))
+
+    def _refused(self, pod: Pod, profile: str) -> Verdict | None:
+        members = self.groups.of(pod.uid)
+        group = None if members is None else self.group_of(pod, self.profiles[profile])
+        odd = members.odd(pod, group) if members is not None and group is not None else ""
+        if odd:
+            return Verdict(GROUP, UNRESOLVABLE, (odd,))
+        for bound in self.profiles[profile].at("preEnqueue"):
+            refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", pod, Cluster(self.state)))
+            if refused is not None:
+                return Verdict(bound.name, refused.code, refused.reasons)
         return None
+
+    def _too_few(self, unit: Unit) -> str:
+        members = self.groups.get(unit.group)
+        if members is None:
+            return f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
+        there, minimum = members.placed + len(unit.pods) - len(unit.held), members.group.minimum
+        if minimum >= UNKNOWN:
+            return f"pod group {unit.group}: nobody says how many of its pods are needed"
+        held = f", {len(unit.held)} held back" if unit.held else ""
+        advice = f" ({members.group.advice})" if members.group.advice else ""
+        return f"pod group {unit.group}: {there} of {minimum} pods exist{held}{advice}"
+
+    def told(self, unit: Unit) -> dict[str, str]:
+        """What the pods of a group that is held back should know, each for itself."""
+        reasons = unit.gate.reasons if unit.gate is not None else ()
+        told = dict.fromkeys(unit.pods, reasons[-1] if reasons else "")
+        for uid, pod in unit.pods.items():
+            try:
+                refused = unit.held.get(uid) or self._refused(pod, unit.profile)
+            except PluginError as error:
+                told[uid] = str(error)
+                continue
+            if refused is not None:
+                told[uid] = "; ".join((*refused.reasons, told[uid]))
+        return told
 
     # -- what happens
 

@@ -17,9 +17,9 @@ from stowplan.engine.admission import Admission
 from stowplan.engine.awaiting import Awaiting
 from stowplan.engine.failing import Failing
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import Party, Placing, Step
+from stowplan.engine.placing import Party, Placing, Step, assumed
 from stowplan.engine.recall import Recall
-from stowplan.engine.reports import Bound, Report, Waited
+from stowplan.engine.reports import Bound, GroupTimedOut, Report, Waited
 from stowplan.framework import extending
 from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Ask, Nominate, Read
@@ -53,7 +53,7 @@ class Binding:
         for placing in placings:
             self.placings[placing.uid] = placing
             if placing.unit.group:
-                self._parties.setdefault(placing.unit.group, Party()).join(placing)
+                self._gather(placing, now)
             if placing.profile.activators:
                 self._activate_siblings(placing)
         for placing in placings:
@@ -63,6 +63,25 @@ class Binding:
                 yield from self._wait(placing, now)
             else:
                 yield from self._pre_bind(placing, now)
+
+    def _gather(self, placing: Placing, now: float) -> None:
+        """With the others of its group that are not bound yet; if they are not all ready in time, none goes on."""
+        group = placing.unit.group
+        self._admission.groups.given_a_node(placing.uid)
+        party = self._parties.get(group)
+        if party is None or not len(party):
+            self._outbox.forget([0 if party is None else party.reminder])
+            party = self._parties[group] = Party()
+            within = self._admission.timeout(group)
+            party.reminder = self._outbox.remind(now + within, partial(self._too_late, party, group, within))
+        party.join(placing)
+
+    def _too_late(self, party: Party, group: str, within: float, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+        waiting = party.waiting
+        if self._parties.get(group) is party and waiting:
+            late = f"{len(waiting)} of its pods were not ready to be bound after {messages.duration(within)}"
+            self._report(GroupTimedOut(group, within))
+            yield from self.give_up(waiting[0], f"pod group {group} timed out: {late}", now)
 
     def _activate_siblings(self, placing: Placing) -> None:
         try:
@@ -89,14 +108,14 @@ class Binding:
             return
         placing.permits.pop(plugin, None)
         if not placing.permits:
-            self._report(Waited(now - placing.waits_since, True))
+            self._report(Waited(now - placing.waits_since, True, placing.pod.key))
             yield from self._pre_bind(placing, now)
 
     def reject(self, uid: str, plugin: str, message: str, now: float) -> Iterator[Any]:
         """A plugin that made the pod wait refuses it after all."""
         placing = self.placings.get(uid)
         if placing is not None and placing.step is Step.WAITING:
-            self._report(Waited(now - placing.waits_since, False))
+            self._report(Waited(now - placing.waits_since, False, placing.pod.key))
             yield from self.give_up(placing, messages.refused((message,)), now, plugins=(plugin,))
 
     def _waited(self, placing: Placing, plugin: str, seconds: float, result: Result, now: float) -> Iterator[Any]:
@@ -130,6 +149,7 @@ class Binding:
 
     def _party_is_ready(self, group: str, now: float) -> Iterator[Any]:
         party = self._parties.pop(group)
+        self._outbox.forget([party.reminder])
         yield from self._bind_all(party.disband(), now)
 
     def _bind_all(self, placings: Sequence[Placing], now: float, *, by_extender: bool = True) -> Iterator[Any]:
@@ -188,7 +208,8 @@ class Binding:
         placing.state.assumed.settle(placing.uid)
         unit = placing.unit
         unit.bound[placing.uid] = placing.pod
-        self._report(Bound(placing.pod.key, placing.node_name, unit.profile, unit.attempts, unit.since, unit.flushed))
+        about = (unit.profile, unit.attempts, unit.since, unit.flushed, unit.group)
+        self._report(Bound(placing.pod.key, placing.node_name, *about))
         self._admission.withdraw(placing.uid)
         yield messages.scheduled(placing.pod, placing.node_name)
         self._activate_siblings(placing)
@@ -220,6 +241,12 @@ class Binding:
 
     # -- what the server says about a pod on its way
 
+    def as_bound(self, pod: Pod) -> Pod:
+        """A pod as it went. A list may skip the version that has the node, although we know that it was bound there."""
+        placing = self.placings.get(pod.uid)
+        known = placing is not None and (placing.step is Step.BOUND or placing.seen_bound)
+        return assumed(pod, placing.node_name) if placing is not None and known else pod
+
     def heard(self, pod: Pod, out: bool, now: float) -> Iterator[Any]:
         """It may settle where the pod goes; and what becomes of its group, if too few of it are left."""
         placing = self.placings.get(pod.uid)
@@ -234,13 +261,13 @@ class Binding:
             yield from self._lost(placing, now, leaves=not there or out)
 
     def _lost(self, placing: Placing, now: float, *, leaves: bool) -> Iterator[Any]:
-        party, others = placing.party, self.recall.others(placing)
+        party, others = placing.party, [each for each in self.recall.others(placing) if each.recallable]
         self.recall.abandon(placing, now)
         if leaves:
             self._admission.happened([placing.leaving], now)
         if party is None or not others:
             return
-        if self._admission.lacks(placing.pod):
+        if self._admission.lacks(placing.unit.group):
             yield from self.give_up(others[0], f"pod {placing.pod.name} of its group is gone", now)
         elif party.all_ready:
             yield from self._party_is_ready(placing.unit.group, now)

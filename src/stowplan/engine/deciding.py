@@ -13,24 +13,29 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.state import ClusterState
+from stowplan.columns.views import Cluster
 from stowplan.engine import gang, messages
 from stowplan.engine.admission import Admission
 from stowplan.engine.binding import Binding
+from stowplan.engine.clearing import Clearing, Plan
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import Placing, assumed
-from stowplan.engine.reports import Preempted, Report
+from stowplan.engine.reports import GroupTried, Preempted, Report
 from stowplan.engine.trails import Trails
 from stowplan.engine.unit import Stage, Unit
-from stowplan.framework.extending import Consultation
+from stowplan.framework.extending import Consultation, Labels, labels_for
 from stowplan.framework.profile import Profile
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import PENDING, Decision, Verdict
-from stowplan.objects.actions import Ask, Nominate, Record
+from stowplan.objects.actions import Ask, Evict, Nominate, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
+
+SAVES_FOR = 300.0  # seconds
+AGAIN_AFTER = 1.0  # seconds until a pod that must go is told so again
 
 
 class Attempt:
@@ -48,10 +53,10 @@ class Attempt:
         """Is the unit still in this very attempt?"""
         return self.unit.stage is Stage.IN_FLIGHT and self.unit.attempts == self._number
 
-    def consult(self, extenders: Sequence[Extender]) -> dict[str, Consultation]:
+    def consult(self, extenders: Sequence[Extender], labels: Labels) -> dict[str, Consultation]:
         """What is known of each of its pods, those that joined since the first try included."""
         for uid, pod in self.unit.pods.items():
-            self.consultations.setdefault(uid, Consultation(extenders, pod))
+            self.consultations.setdefault(uid, Consultation(extenders, pod, labels))
         return self.consultations
 
 
@@ -75,6 +80,9 @@ class Deciding:
         self._report, self.extenders = report, extenders
         self._resumed: list[Attempt] = []
         self._told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
+        self._saving = ("", float("-inf"))  # the group that keeps what room it finds, and until when
+        self._saved: dict[str, None] = {}  # those that have had their turn
+        self._clearing = Clearing(state, self._placer, admission.groups)
 
     def adopt(self, extenders: Sequence[Extender]) -> None:
         """Other extenders from now on; attempts that wait for answers of the old ones are forgotten."""
@@ -117,20 +125,27 @@ class Deciding:
             return
         if unit.group:
             self._admission.measure(unit)
-        if len(unit.pods) < unit.needed:  # some left while it was asked about, or pods they counted on did
+        if len(unit.ready) < unit.needed:  # some left while it was asked about, or pods they counted on did
             self._admission.queue.done(unit)
             self._admission.queue.enter(unit, now)
             return
-        said = attempt.consult(self.extenders) if self.extenders else attempt.consultations
+        lacking = gang.lacking(self._admission.groups.get(unit.group), self._state) if unit.group else ""
+        if lacking:
+            self._report(GroupTried(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
+            yield from self._failing.back(unit, lacking, now, plugins=("NodeResourcesFit",))
+            return
+        said = self._consult(attempt) if self.extenders else attempt.consultations
         outcome = self._placer.place(unit, self._profiles[unit.profile], said)
         if outcome.asking:
             yield from self._ask(attempt, outcome, now)
             return
+        if unit.group:
+            self._report(gang.tried(unit, outcome))
         if outcome.refused is not None:
             yield from self._refused(unit, outcome.refused, now)
         elif outcome.whole:
             yield from self._permit(unit, outcome, now)
-        elif len(unit.pods) == 1:
+        elif not unit.group:
             yield from self._no_node(unit, outcome.failed[-1], now)
         else:
             yield from self._no_room(unit, outcome, now)
@@ -143,6 +158,10 @@ class Deciding:
             yield from self._failing.back(unit, wrong, now)
 
     # -- extenders
+
+    def _consult(self, attempt: Attempt) -> dict[str, Consultation]:
+        profile = self._profiles[attempt.unit.profile]
+        return attempt.consult(self.extenders, lambda pod: labels_for(pod, profile, Cluster(self._state)))
 
     def _ask(self, attempt: Attempt, outcome: gang.Outcome, now: float) -> Iterator[Any]:
         self.asking[attempt.unit.key] = attempt
@@ -172,8 +191,13 @@ class Deciding:
             del unit.pods[placing.uid]
             self._admission.unit_of.pop(placing.uid, None)
             self._state.drop_nomination(placing.uid)
-        if unit.pods:
+            if unit.group:
+                self._admission.groups.given_a_node(placing.uid)
+        if outcome.failed:
             yield from self._left_over(unit, outcome, now)
+        elif unit.pods:  # members that may not be tried yet
+            self._admission.queue.done(unit)
+            self._admission.queue.enter(unit, now)
         else:
             self._admission.queue.forget(unit)
         yield from self._binding.start(outcome.placings, now)
@@ -210,10 +234,19 @@ class Deciding:
 
     def _no_room(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
         decision = outcome.failed[-1]
+        nominated = self._promised(unit, outcome, now)
+        plan = None if decision.error or self.extenders else self._clearing.plan(unit, self._profiles[unit.profile])
+        unit.woken = False
+        if plan is not None:
+            nominated = plan.nodes
+            self._report(Preempted(unit.group, "", len(plan.victims)))
+            yield from self._clear(unit, plan, now)
         told = {each.pod.uid: gang.blocked(unit, outcome, each) for each in outcome.decisions}
         rest = f"Pod group {unit.group} does not fit as a whole: {decision.full_message}"
         plugins = () if decision.error else rejectors(*outcome.failed)
-        yield from self._failing.back(unit, rest, now, plugins=plugins, error=bool(decision.error), told=told)
+        yield from self._failing.back(
+            unit, rest, now, plugins=plugins, error=bool(decision.error), told=told, nominated=nominated
+        )
 
     def _no_node(self, unit: Unit, decision: Decision, now: float) -> Iterator[Any]:
         if decision.error:
@@ -233,7 +266,47 @@ class Deciding:
             unit, message, now, plugins=plugins, pending=pending, error=False, nominated=nominated
         )
 
+    def _promised(self, unit: Unit, outcome: gang.Outcome, now: float) -> str | dict[str, str] | None:
+        """What is kept for a group that does not fit: what is missing of one bound in part keeps its nodes. One that
+        has waited for long keeps those that it found, so that room can come together for it; one group at a time, and
+        each for a while only.
+        """
+        members = self._admission.groups.get(unit.group)
+        if members is not None and self._admission.groups.half_bound(members) is not None:
+            return None
+        name, until = self._saving
+        if unit.aged and (name == unit.group or now >= until or name not in self._admission.queue.units):
+            if name != unit.group and unit.group not in self._saved:
+                self._saving = name, until = unit.group, now + SAVES_FOR
+                self._saved[unit.group] = None
+            if name == unit.group and now < until:
+                return {placing.uid: placing.node_name for placing in outcome.placings}
+        return ""
+
     # -- making room
+
+    def _clear(self, unit: Unit, plan: Plan, now: float) -> Iterator[Any]:
+        """Evict for a group, node by node."""
+        by_node: dict[str, list[Pod]] = {}
+        for victim in plan.victims:
+            by_node.setdefault(self._node_of(victim), []).append(victim)
+        for node_name, victims in by_node.items():
+            yield from self._evict(unit, unit.lead, node_name, victims, now)
+
+    def _node_of(self, pod: Pod) -> str:
+        placed = self._state.pods.get(pod.uid)
+        return pod.node_name if placed is None else self._state.table.names[placed.row]
+
+    def _with_their_groups(self, victims: Sequence[Pod]) -> list[Pod]:
+        """A group that falls below its minimum goes as a whole: the rest of it could not work anyway."""
+        chosen = {victim.uid: victim for victim in victims}
+        groups = self._admission.groups
+        for members in {id(each): each for each in map(groups.of, list(chosen)) if each is not None}.values():
+            left = members.placed - sum(uid in chosen for uid in members.bound | members.on_their_way)
+            if left < members.group.minimum:
+                there = members.bound | members.on_their_way
+                chosen |= {uid: placed.pod for uid in there if (placed := self._state.pods.get(uid)) is not None}
+        return list(chosen.values())
 
     def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Sequence[Pod], now: float) -> Iterator[Any]:
         """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
@@ -243,6 +316,7 @@ class Deciding:
                 self._state.drop_nomination(other.uid)
                 yield Nominate(pod=messages.ref(other), node_name="")
                 self._admission.happened_to(other.uid, Happening(ASSIGNED, "Delete", assumed(other, node_name)), now)
+        victims = self._with_their_groups(victims)
         placings = {victim.uid: self._binding.placings.get(victim.uid) for victim in victims}
         for victim in victims:
             placing = placings[victim.uid]
@@ -251,13 +325,14 @@ class Deciding:
                 if self._binding.placings.get(victim.uid) is placing:  # it may have gone with another one of its group
                     yield from self._binding.give_up(placing, "preempted", now)
             elif not victim.terminating and victim.uid not in self._told:
-                event = messages.preempted(victim, pod, node_name)
-                eviction = self._outbox.send(messages.eviction(victim, pod), now, partial(self._evicted, unit, event))
+                event, wanted = messages.preempted(victim, pod, self._node_of(victim)), messages.eviction(victim, pod)
+                eviction = self._outbox.send(wanted, now, partial(self._evicted, unit, event, wanted))
                 self._told[victim.uid] = None
+                self._admission.groups.told_to_go(victim.uid)
                 unit.evicting.add(eviction.id)
                 yield eviction
 
-    def _evicted(self, unit: Unit, event: Record, result: Result, now: float) -> Iterator[Any]:
+    def _evicted(self, unit: Unit, event: Record, wanted: Evict, result: Result, now: float) -> Iterator[Any]:
         """The pod that needs the room waits until the last victim was told to go; if that fails it is tried again."""
         unit.evicting.discard(result.id)
         told = result.fine or result.status in (404, 410)
@@ -265,12 +340,33 @@ class Deciding:
             yield event
         if not told:
             self._told.pop(event.pod.uid, None)
+            self._insist(event, wanted, now)
         if self._admission.queue.units.get(unit.key) is not unit:
             return
         if not told:
             self._admission.queue.retry(unit, now)
         elif not unit.evicting:
             self._admission.queue.evicted(unit, now)
+
+    def _insist(self, event: Record, wanted: Evict, now: float) -> None:
+        """A group of which some were told to go, so that too few are left, goes whole, whatever the server said."""
+        groups, uid = self._admission.groups, wanted.pod.uid
+        groups.stays(uid)
+        members = groups.of(uid)
+        if members is not None and members.placed < members.group.minimum:
+            groups.told_to_go(uid)
+            self._outbox.remind(now + AGAIN_AFTER, partial(self._tell_again, event, wanted))
+
+    def _tell_again(self, event: Record, wanted: Evict, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+        pod = self._admission.known.get(wanted.pod.uid)
+        if pod is not None and not pod.terminating:
+            yield self._outbox.send(wanted, now, partial(self._told_again, event, wanted))
+
+    def _told_again(self, event: Record, wanted: Evict, result: Result, now: float) -> Iterator[Any]:
+        if result.fine:
+            yield event
+        elif result.status not in (404, 410):
+            self._insist(event, wanted, now)
 
 
 def rejectors(*decisions: Decision) -> frozenset[str]:

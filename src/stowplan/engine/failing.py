@@ -23,7 +23,7 @@ class Failing:
         *,
         plugins: Iterable[str] = (),
         error: bool | None = None,
-        nominated: str | None = "",
+        nominated: str | Mapping[str, str] | None = "",
         announced: bool = False,
         told: Mapping[str, str] | None = None,
         only: Collection[str] | None = None,
@@ -32,9 +32,10 @@ class Failing:
         """Rejected by plugins, or (by none) failed: then it backs off as after an error, and is told that it was one
         unless `error` says otherwise.
 
-        `nominated`: the node promised to the pod from now on, "" for none, None for no change; `announced`: another
-        one may stand in its status. `told` has words of its own for some of the pods; `only` these failed just now, the
-        others are in the unit already. `pending`: those plugins that only wait for somebody else to act.
+        `nominated`: the node promised to the pod from now on (to each pod, by uid), "" for none, None for no change;
+        `announced`: another one may stand in its status. `told` has words of its own for some of the pods; `only` these
+        failed just now, the others are in the unit already. `pending`: those plugins that only wait for somebody else
+        to act.
         """
         self._only_those_left(unit)
         if not unit.pods:
@@ -43,16 +44,19 @@ class Failing:
             self._admission.queue.done(unit)
             return
         plugins = frozenset(plugins)
+        if unit.group:
+            self._admission.groups.changed[unit.group] = None
         self._admission.measure(unit)
         self._admission.queue.fail(unit, now, plugins, pending)
         for uid, pod in unit.pods.items():
             if only is not None and uid not in only:
                 continue
-            self._promise(uid, nominated)
+            promised = nominated.get(uid, "") if isinstance(nominated, Mapping) else nominated
+            self._promise(uid, promised)
             text = (told or {}).get(uid, message)
             is_error = not plugins if error is None else error
-            self._report(Failed(pod.key, unit.profile, is_error, text))
-            yield from messages.failure(pod, text, error=is_error, nominated=nominated, announced=announced)
+            self._report(Failed(pod.key, unit.profile, is_error, text, unit.group))
+            yield from messages.failure(pod, text, error=is_error, nominated=promised, announced=announced)
 
     def _only_those_left(self, unit: Unit) -> None:
         """The pods as they are now, without those that are gone, bound or on their way out."""

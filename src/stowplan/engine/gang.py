@@ -1,18 +1,21 @@
 """Placing the pods of a unit, one or many: member by member inside a what-if, then kept whole, or not at all.
 
-The most important member goes first. As soon as too many have failed for the rest to be enough, no more are tried. If
+The largest member goes first. As soon as too many have failed for the rest to be enough, no more are tried; if members
+are not all alike, one more order is: those like the one that failed first, because they are the hardest to place. If
 extenders must be asked about members, each is placed provisionally, so that all questions come up at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from stowplan.columns.state import ClusterState
+from stowplan.engine.groups import Members
 from stowplan.engine.placing import Placing
+from stowplan.engine.reports import GroupTried
 from stowplan.engine.unit import Unit
 from stowplan.framework.evaluate import schedule_one
 from stowplan.framework.extending import Consultation
@@ -50,19 +53,44 @@ class Placer:
         outcome = Outcome()
         if len(unit.pods) == 1:  # one pod alone is decided and then placed: nothing to undo, so no journal is kept
             (pod,) = unit.pods.values()
-            # Nobody is evicted for a part of a group.
+            # Nobody is evicted for a part of a group here.
             self._try(pod, unit, profile, consultations, outcome, provisionally=False, make_room=not unit.group)
             outcome.whole = bool(outcome.placings)
             return outcome
-        can_fail = len(unit.pods) - unit.needed
+        members = largest_first(unit.ready, self._state)
+        if not members:
+            return outcome
+        outcome = self._all_or_none(members, unit, profile, consultations)
+        if outcome.whole or outcome.asking or outcome.refused is not None or outcome.failed[-1].error:
+            return outcome
+        again = _hardest_first(members, outcome.failed)
+        if again == members:
+            return outcome
+        second = self._all_or_none(again, unit, profile, consultations)
+        return second if second.whole or second.asking else outcome
+
+    def rehearse(self, unit: Unit, profile: Profile) -> Outcome:
+        """The same in a cluster that is otherwise only for now; nothing is left of it."""
+        return self._all_or_none(largest_first(unit.ready, self._state), unit, profile, {}, keep=False)
+
+    def _all_or_none(
+        self,
+        pods: Sequence[Pod],
+        unit: Unit,
+        profile: Profile,
+        consultations: Mapping[str, Consultation],
+        *,
+        keep: bool = True,
+    ) -> Outcome:
+        outcome, can_fail = Outcome(), len(pods) - unit.needed
         with self._state.trial() as trial:
-            for pod in sorted(unit.pods.values(), key=lambda pod: (-pod.priority, pod.uid)):
+            for pod in pods:
                 self._try(pod, unit, profile, consultations, outcome, provisionally=True, make_room=False)
                 if outcome.refused is not None or len(outcome.failed) > can_fail:
                     break
             enough = len(outcome.failed) <= can_fail and bool(outcome.placings)
             outcome.whole = enough and outcome.refused is None and not outcome.asking
-            if outcome.whole:
+            if outcome.whole and keep:
                 trial.keep()
             else:
                 _release(outcome)
@@ -98,10 +126,60 @@ def _release(outcome: Outcome) -> None:
             continue
 
 
+def lacking(members: Members | None, state: ClusterState) -> str:
+    """What a group wants to be free in the cluster before it is tried, and is not; its own pods on nodes count."""
+    if members is None or not members.group.resources:
+        return ""
+    own = [placed.shape.request for uid in members.pods if (placed := state.pods.get(uid)) is not None]
+    short = []
+    for name, amount in members.group.resources.items():
+        free = state.table.free_in_all(name) + sum(request.get(name, 0) for request in own)
+        if free < amount:
+            short.append(f"{amount} of {name}, {free} are")
+    return f"pod group {members.group.name} needs {'; '.join(short)} free (minResources)" if short else ""
+
+
+def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:
+    """By the greatest share that each would take of any resource of the node that has most of it."""
+    pods = sorted(pods, key=lambda pod: pod.uid)
+    sizes: dict[bytes, float] = {}
+    for pod in pods:
+        shape = state.shape(pod)
+        if shape.key not in sizes:
+            sizes[shape.key] = _share(shape.request, state)
+    if len(sizes) < 2:
+        return pods
+    return sorted(pods, key=lambda pod: -sizes[state.shape(pod).key])
+
+
+def _share(request: Mapping[str, int], state: ClusterState) -> float:
+    columns = state.table.allocatable
+    offered = {name: int(columns[name].max(initial=0)) for name in request if name in columns}
+    return max((amount / offered[name] for name, amount in request.items() if offered.get(name)), default=0.0)
+
+
+def _hardest_first(pods: list[Pod], failed: Iterable[Decision]) -> list[Pod]:
+    """Those like the ones that failed, then the others as they were."""
+    shapes = {decision.pod.shape.key for decision in failed}
+    return sorted(pods, key=lambda pod: pod.shape.key not in shapes)
+
+
+def tried(unit: Unit, outcome: Outcome) -> GroupTried:
+    """The attempt in a few words, for whoever watches."""
+    refused, failed = outcome.refused, outcome.failed[-1:]
+    message = "" if outcome.whole or not failed else failed[0].full_message
+    if refused is not None:
+        message = refused if isinstance(refused, str) else ", ".join(refused.reasons)
+    error = isinstance(refused, str) or any(each.error for each in failed)
+    found = len(outcome.placings)
+    return GroupTried(unit.group, unit.profile, found, unit.needed, outcome.whole, error and not outcome.whole, message)
+
+
 def blocked(unit: Unit, outcome: Outcome, decision: Decision) -> str:
-    """A member's own reason, and what its group lacks."""
-    own = decision.full_message if decision.node is None else f"pod would fit on {decision.node}"
-    lacks = (
-        f"{unit.needed} of its {len(unit.pods)} pods need a node, {len(outcome.placings)} got one before one did not"
-    )
+    """A member's own reason, and what stands in its group's way: how many fit, and who did not for which reason."""
+    own = decision.full_message if decision.node is None else f"pod would fit on {decision.node}."
+    culprit, tried = outcome.failed[-1], len(outcome.decisions)
+    lacks = f"{len(outcome.placings)} of {tried} pods tried found a node, {unit.needed} of {len(unit.ready)} must"
+    if culprit.pod.uid != decision.pod.uid:
+        lacks = f"{lacks}; pod {culprit.pod.name} did not: {culprit.full_message.rstrip('.')}"
     return f"{own} Pod group {unit.group}: {lacks}."

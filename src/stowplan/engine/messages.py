@@ -89,6 +89,10 @@ def half_bound(group: str, bound: Iterable[Pod], missing: Iterable[Pod]) -> str:
     return f"Pod group {group}: {len(there)} bound or about to be ({_some(there)}), {len(others)} not ({_some(others)})"
 
 
+def warning(pod: Pod, reason: str, action: str, note: str) -> Record:
+    return _event(pod, "Warning", reason, action, note)
+
+
 def _some(names: list[str]) -> str:
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

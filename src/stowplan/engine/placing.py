@@ -43,6 +43,7 @@ class Party:
     def __init__(self) -> None:
         self._on_their_way: dict[str, Placing] = {}
         self._ready: dict[str, Placing] = {}
+        self.reminder = 0  # of when they must all be ready
 
     def join(self, placing: Placing) -> None:
         placing.party = self
@@ -62,6 +63,11 @@ class Party:
     @property
     def all_ready(self) -> bool:
         return not self._on_their_way and bool(self._ready)
+
+    @property
+    def waiting(self) -> list[Placing]:
+        """Those that are not ready."""
+        return list(self._on_their_way.values())
 
     def __len__(self) -> int:
         return len(self._on_their_way) + len(self._ready)

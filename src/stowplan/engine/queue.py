@@ -24,9 +24,8 @@ from stowplan.engine.happenings import EVERYTHING, Happening, concerns
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Verdict
-from stowplan.objects.pods import Pod
 
-SortKey = Callable[[Pod, float], Any]
+SortKey = Callable[[Unit], Any]
 Helps = Callable[[Unit, str, Wake, Happening], bool]
 
 
@@ -42,13 +41,17 @@ class Queue:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         longest_wait: float = 300.0,
+        ages_after: float = 0.0,
     ) -> None:
         """`wakes(profile, plugin)` says what a plugin registered for, None if for everything; `gate`, who holds a unit
         back, is asked whenever one is about to become active or to back off. `matters`: did anybody register for it?
+        Groups that have waited for `ages_after` seconds (0: none) may have another place in the order.
         """
         self.units: dict[Hashable, Unit] = {}
         self._sort_key, self._helps, self._wakes, self._gate = sort_key, helps, wakes, gate
         self._initial, self._max, self._longest = initial_backoff, max_backoff, longest_wait
+        self._ages_after = ages_after
+        self._aging: deque[Unit] = deque()  # groups in the order they came
         self._active: list[tuple[tuple[int, Any], int, int, Unit]] = []
         self._backoff: list[tuple[int, Any, int, int, Unit]] = []  # within one second the important ones go first
         self._errors: list[tuple[float, int, int, Unit]] = []
@@ -67,6 +70,8 @@ class Queue:
     def enter(self, unit: Unit, now: float) -> None:
         """A unit that is new, or whose gate may have opened: into the active queue, or held back."""
         self._leave(unit)
+        if unit.group and self._ages_after and unit.key not in self.units and not unit.aged:
+            self._aging.append(unit)
         self.units[unit.key] = unit
         if not self._held(unit):
             unit.timestamp = now
@@ -98,6 +103,8 @@ class Queue:
         """The next unit to try. With nothing active, one that is only backing off after a rejection is taken early."""
         if self._backoff or self._errors or self._oldest:
             self._release(now)
+        if self._aging:
+            self._age(now)
         unit = _valid(self._active) or _valid(self._backoff)
         if unit is None:
             return None
@@ -182,6 +189,13 @@ class Queue:
         elif unit.stage is Stage.IN_FLIGHT:
             unit.activated = True
 
+    def joined(self, unit: Unit, now: float) -> None:
+        """Another pod of a group that waits: it may be what was missing, but the group's backoff stands."""
+        if unit.stage is Stage.UNSCHEDULABLE:
+            self._move_on(unit, now, "PodAdd")
+        elif self._held(unit):
+            return
+
     def retry(self, unit: Unit, now: float) -> None:
         """What was done for this unit failed: it is tried again, but not before its backoff is over."""
         unit.evicting.clear()
@@ -247,6 +261,14 @@ class Queue:
             oldest[1].flushed = True
             self._look(oldest[1], EVERYTHING, now)
 
+    def _age(self, now: float) -> None:
+        """Groups that have waited for long find another place in the order."""
+        while self._aging and self._aging[0].since + self._ages_after <= now:
+            unit = self._aging.popleft()
+            unit.aged = True
+            if unit.stage is Stage.ACTIVE and self.units.get(unit.key) is unit:
+                self._activate(unit, "Aged")
+
     def _peek_oldest(self) -> tuple[float, Unit] | None:
         while self._oldest:
             since, ticket, unit = self._oldest[0]
@@ -286,7 +308,7 @@ class Queue:
     def _place(self, unit: Unit) -> tuple[int, Any]:
         """Where in the order; a unit for which the sort plugin has no usable answer comes after all others."""
         try:
-            key = self._sort_key(unit.lead, unit.timestamp)
+            key = self._sort_key(unit)
             if self._sample is None:
                 self._sample = key
             bool(key < self._sample), bool(self._sample < key)
@@ -304,9 +326,10 @@ class Queue:
                 if not units:
                     del self._waiting[unit.profile, plugin]
 
-    def adopt(self, sort_key: SortKey, *, initial_backoff: float, max_backoff: float) -> None:
+    def adopt(self, ages_after: float, *, initial_backoff: float, max_backoff: float) -> None:
         """Another order and other backoffs, for units that enter from now on."""
-        self._sort_key, self._initial, self._max = sort_key, initial_backoff, max_backoff
+        self._ages_after, self._initial, self._max = ages_after, initial_backoff, max_backoff
+        self._aging.clear()
         self._sample = None
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:

@@ -36,17 +36,26 @@ class Recall:
             left += self.drop(each)
             unit.pods[each.uid] = each.pod
             self._admission.unit_of[each.uid] = unit.key
+        nominated: str | dict[str, str] = ""
         if unit.group:
-            message = f"{message}. {messages.half_bound(unit.group, self._through(placing), unit.pods.values())}"
+            through = self._through(placing)
+            message = f"{message}. {messages.half_bound(unit.group, through, unit.pods.values())}"
+            if through:  # what is missing of the group keeps its room
+                nominated = {each.uid: each.node_name for each in together}
         only = {each.uid for each in together}
-        yield from self._failing.back(unit, message, now, plugins=plugins, announced=announced, only=only)
+        yield from self._failing.back(
+            unit, message, now, plugins=plugins, nominated=nominated, announced=announced, only=only
+        )
         left += [each.leaving for each in together]
         self._admission.happened(left, now, besides=unit)
 
     def _through(self, placing: Placing) -> list[Pod]:
         """The members of its group that are bound, or being bound."""
-        bound = [pod for uid, pod in placing.unit.bound.items() if uid in self._admission.known]
-        return [*bound, *(each.pod for each in self.others(placing) if each.step is Step.BINDING)]
+        members = self._admission.groups.get(placing.unit.group)
+        bound = [] if members is None else [members.pods[uid] for uid in members.bound]
+        known = {pod.uid for pod in bound}
+        sent = [each.pod for each in self.others(placing) if each.step in (Step.BINDING, Step.BOUND)]
+        return [*bound, *(pod for pod in sent if pod.uid not in known)]
 
     def others(self, placing: Placing) -> list[Placing]:
         """Those of its group that are on their way, too."""
@@ -64,6 +73,7 @@ class Recall:
     def drop(self, placing: Placing) -> list[Happening]:
         """Forget a placing and give back all it took; what that means to others, besides the room it leaves."""
         self.placings.pop(placing.uid, None)
+        self._admission.groups.came_back(placing.uid)
         if placing.party is not None:
             placing.party.leave(placing)
         self.stop_waiting_for_answers(placing)

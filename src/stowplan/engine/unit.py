@@ -21,9 +21,9 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "activated", "attempts", "bound", "broken", "errors", "evicting", "failures", "flushed", "gate", "group",
-        "happened", "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since", "stage", "ticket",
-        "timestamp", "woken",
+        "activated", "aged", "attempts", "bound", "broken", "errors", "evicting", "failures", "flushed", "gate",
+        "group", "happened", "held", "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since",
+        "stage", "ticket", "timestamp", "woken",
     )  # fmt: skip
 
     def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
@@ -35,6 +35,8 @@ class Unit:
         self.stage = Stage.ACTIVE
         self.broken = ""  # what a plugin raised before the unit was even tried
         self.gate: Verdict | None = None
+        self.held: dict[str, Verdict] = {}  # members of a group that may not be tried, and why
+        self.aged = False  # it is a group that has waited for long
         self.attempts = 0
         self.failures = 0  # times rejected
         self.errors = 0  # times in a row that something went wrong
@@ -52,6 +54,12 @@ class Unit:
         self.flushed = False  # tried because of its age, not because something helped
 
     @property
+    def ready(self) -> list[Pod]:
+        """The pods that may be tried."""
+        return [pod for uid, pod in self.pods.items() if uid not in self.held]
+
+    @property
     def lead(self) -> Pod:
-        """The pod that stands for the unit where pods are ordered: the most important one."""
-        return max(self.pods.values(), key=lambda pod: pod.priority)
+        """The pod that stands for the unit where pods are ordered; members of a group are equally important."""
+        ready = (pod for uid, pod in self.pods.items() if uid not in self.held)
+        return next(ready, None) or next(iter(self.pods.values()))

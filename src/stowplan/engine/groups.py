@@ -1,0 +1,211 @@
+"""The book of pod groups: who belongs to each, how many are needed, and how many of them have a node.
+
+A plugin says which group a pod is in (`group_of`); who is there is counted here, for all plugins alike. Members that
+have ended, or are on their way out, do not count. A group is remembered for a while after its last member went, so that
+people can still look it up.
+
+    missing      pods that must get a node together before any of them may
+    half-bound   some have a node, too few, and others that were there then have none: by a binding that failed, or
+                 because a scheduler died in between. Members that came later only take the place of lost ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import TypeAlias
+
+from stowplan.framework.interfaces import Group
+from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+
+REMEMBERED = 600.0  # seconds after the last member went
+MOST_REMEMBERED = 10_000
+
+GroupOf: TypeAlias = Callable[[Pod], Group | None]
+
+
+class Members:
+    """One group, and its pods that have neither ended nor gone."""
+
+    __slots__ = ("bound", "first", "group", "leaving", "on_their_way", "pods", "satisfied", "since", "told", "updated")
+
+    def __init__(self, group: Group, first: Pod, now: float) -> None:
+        self.group = group
+        self.first = first  # the oldest member: the others must agree with it
+        self.pods: dict[str, Pod] = {}
+        self.bound: set[str] = set()  # uids of those that are on a node, and not on their way out
+        self.on_their_way: set[str] = set()  # of those that were given one
+        self.leaving: set[str] = set()  # of those that were bound, and are told to go
+        self.since = self.updated = now
+        self.satisfied = False  # it had enough members on nodes at some time
+        self.told: dict[str, str] = {}  # what its waiting members were told last, by uid
+
+    @property
+    def placed(self) -> int:
+        """Members that have a node, bound or on their way to it, and places that are held for some to come."""
+        return self.group.slots + len(self.bound) + len(self.on_their_way)
+
+    @property
+    def created(self) -> datetime | None:
+        """The moment by which groups are ordered: that of the group's own object, else of its oldest member."""
+        return self.group.created or self.first.metadata.creation_timestamp
+
+    def odd(self, pod: Pod, group: Group) -> str:
+        """Why a pod cannot be a member: it says something else than the oldest one; nothing if it can."""
+        if pod.scheduler_name != self.first.scheduler_name:
+            return f"pod group {group.name} is of scheduler {self.first.scheduler_name}, not of this pod's"
+        if group.minimum != self.group.minimum:
+            return f"pod group {group.name} needs {self.group.minimum} pods, but this pod says {group.minimum}"
+        if pod.priority != self.first.priority:
+            return f"pod group {group.name} has priority {self.first.priority}, but this pod has {pod.priority}"
+        return ""
+
+
+class Groups:
+    def __init__(self, group_of: GroupOf) -> None:
+        self._group_of = group_of
+        self._books: dict[str, Members] = {}
+        self._name_of: dict[str, str] = {}  # the group of each pod
+        self._empty: dict[str, float] = {}  # groups without members, and since when, the oldest first
+        self.changed: dict[str, None] = {}  # groups to be looked at
+
+    def __iter__(self) -> Iterator[Members]:
+        return iter(self._books.values())
+
+    def get(self, name: str) -> Members | None:
+        return self._books.get(name)
+
+    def of(self, uid: str) -> Members | None:
+        """The group of a pod that we heard of."""
+        return self._books.get(self._name_of.get(uid, ""))
+
+    # -- what happens
+
+    def clear(self) -> None:
+        """Groups are told by other plugins from now on."""
+        for book in (self._books, self._name_of, self._empty, self.changed):
+            book.clear()
+
+    def heard(self, pod: Pod, out: bool, now: float) -> None:
+        """A pod came, changed or went."""
+        try:
+            group = None if out else self._group_of(pod)
+        except PluginError:
+            group = None  # its profile says so when the pod is tried
+        before = self._name_of.get(pod.uid, "")
+        if before and (group is None or group.name != before):
+            self._leave(pod, before, now)
+        members = None if group is None else self._books.get(group.name)
+        if members is not None and members.pods and members.first.scheduler_name != pod.scheduler_name:
+            group = None  # it is told so (`Admission.submit`)
+        if group is not None:
+            self._join(pod, group, now)
+
+    def _join(self, pod: Pod, group: Group, now: float) -> None:
+        members = self._books.get(group.name)
+        if members is None:
+            members = self._books[group.name] = Members(group, pod, now)
+        if not members.pods or pod.uid == members.first.uid or _age(pod) < _age(members.first):
+            members.first, members.group = pod, group
+        members.pods[pod.uid], members.updated = pod, now
+        self.changed[group.name] = None
+        self._name_of[pod.uid] = group.name
+        self._empty.pop(group.name, None)
+        if pod.node_name:
+            members.on_their_way.discard(pod.uid)
+            out = pod.terminating or pod.uid in members.leaving
+            (members.bound.discard if out else members.bound.add)(pod.uid)
+            members.satisfied = members.satisfied or group.slots + len(members.bound) >= group.minimum
+
+    def _leave(self, pod: Pod, name: str, now: float) -> None:
+        members = self._books[name]
+        members.pods.pop(pod.uid, None)
+        for uids in (members.bound, members.on_their_way, members.leaving):
+            uids.discard(pod.uid)
+        members.updated = now
+        del self._name_of[pod.uid]
+        self.changed[name] = None
+        if not members.pods:
+            self._empty[name] = now
+            members.satisfied, members.told = False, {}  # whoever comes by this name is another group
+        elif members.first.uid == pod.uid:
+            members.first = min(members.pods.values(), key=_age)
+        self.forget(now)
+
+    def given_a_node(self, uid: str) -> None:
+        members = self.of(uid)
+        if members is not None and uid not in members.bound:
+            members.on_their_way.add(uid)
+
+    def came_back(self, uid: str) -> None:
+        """The pod does not get the node that it was given."""
+        members = self.of(uid)
+        if members is not None:
+            members.on_their_way.discard(uid)
+            self.changed[members.group.name] = None
+
+    def told_to_go(self, uid: str) -> None:
+        """The pod counts no more, though it is still there."""
+        members = self.of(uid)
+        if members is not None and uid in members.bound:
+            members.bound.discard(uid)
+            members.leaving.add(uid)
+
+    def stays(self, uid: str) -> None:
+        """It does not go after all."""
+        members = self.of(uid)
+        if members is not None and uid in members.leaving:
+            members.leaving.discard(uid)
+            members.bound.add(uid)
+            self.changed[members.group.name] = None
+
+    def forget(self, now: float) -> None:
+        """Groups whose last member went long ago, or too many of them ago."""
+        for name, since in list(self._empty.items()):
+            if now - since < REMEMBERED and len(self._empty) <= MOST_REMEMBERED:
+                return
+            del self._empty[name], self._books[name]
+
+    def told_anew(self, members: Members, group: Group) -> None:
+        """How many it takes may have changed."""
+        members.group = group
+        members.satisfied = members.satisfied or group.slots + len(members.bound) >= group.minimum
+
+    # -- how it stands
+
+    def missing(self, name: str) -> int:
+        """How many more must get a node, all of them at once."""
+        members = self._books.get(name)
+        if members is None:
+            return 0
+        group = members.group
+        if members.satisfied and group.match == "once-satisfied":
+            return 0
+        lost = group.match == "only-waiting" and self.half_bound(members) is None
+        return max(group.minimum - (group.slots if lost else members.placed), 0)
+
+    def half_bound(self, members: Members) -> tuple[list[Pod], list[Pod]] | None:
+        """Who has a node and who was left behind, if the group is in this state. One that was whole before is not: it
+        has lost members.
+        """
+        if not members.bound or members.satisfied or members.placed >= members.group.minimum:
+            return None
+        bound = [members.pods[uid] for uid in members.bound]
+        starts = [pod.status.start_time for pod in bound]
+        moments = [each for each in starts if each is not None]
+        last = max(moments) if len(moments) == len(starts) else None
+        placed = members.bound | members.on_their_way | members.leaving
+        others = (pod for uid, pod in members.pods.items() if uid not in placed)
+        behind = [pod for pod in others if not pod.terminating and (last is None or not _later(pod, last))]
+        return (bound, behind) if behind else None
+
+
+def _age(pod: Pod) -> tuple[float, str]:
+    created = pod.metadata.creation_timestamp
+    return (created.timestamp() if created is not None else float("inf")), pod.uid
+
+
+def _later(pod: Pod, moment: datetime) -> bool:
+    created = pod.metadata.creation_timestamp
+    return created is not None and created > moment

@@ -1,0 +1,132 @@
+"""Groups that are watched over: those that wait for members, and those that are bound in part.
+
+A group that waits is told how many of its pods exist once it has not changed for a moment, not with each one that
+comes. One that is bound in part is completed: its missing members go first, and keep the nodes they had been given.
+After a while it is told who is bound and who is not. Or, if it wants that, those that are bound are evicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from stowplan.engine import messages
+from stowplan.engine.admission import Admission
+from stowplan.engine.groups import Members
+from stowplan.engine.outbox import Outbox
+from stowplan.engine.reports import GroupComplete, GroupInPart, GroupWaits, Report
+from stowplan.engine.unit import Stage, Unit
+from stowplan.objects.actions import Evict
+from stowplan.objects.changes import Result
+from stowplan.objects.pods import Pod
+
+TOLD_AFTER = 1.0  # seconds since the group last changed
+AGAIN_AFTER = 1.0  # seconds after an eviction that failed
+
+
+class Vigil:
+    def __init__(self, admission: Admission, outbox: Outbox, report: Callable[[Report], None]) -> None:
+        self._admission, self._outbox, self._report = admission, outbox, report
+        self._short: dict[str, float] = {}  # since when groups were seen to have too few members on nodes
+        self._to_tell: dict[str, int] = {}  # reminders, by group
+        self._in_part: dict[str, int] = {}
+
+    def adopt(self) -> None:
+        """The groups are counted anew."""
+        for reminders in (self._to_tell, self._in_part):
+            self._outbox.forget(reminders.values())
+            reminders.clear()
+        self._short.clear()
+
+    def look(self, now: float) -> Iterator[Any]:
+        """Look at the groups that changed."""
+        groups = self._admission.groups
+        changed, groups.changed = groups.changed, {}
+        for name in changed:
+            members = groups.get(name)
+            if members is None or not members.pods:
+                self._outbox.forget([self._to_tell.pop(name, 0), self._in_part.pop(name, 0)])
+                self._short.pop(name, None)
+                continue
+            self._count(name, members, now)
+            if self._waits(name) is not None and name not in self._to_tell:
+                self._to_tell[name] = self._outbox.remind(now + TOLD_AFTER, partial(self._tell, name))
+            yield from self._in_part_only(name, members, now)
+
+    def _count(self, name: str, members: Members, now: float) -> None:
+        if not members.satisfied:
+            self._short.setdefault(name, now)
+        elif name in self._short:
+            self._report(GroupComplete(name, len(members.pods), now - self._short.pop(name)))
+
+    # -- too few members
+
+    def _waits(self, name: str) -> Unit | None:
+        """The waiting pods of a group that is held back, or of which some are."""
+        unit = self._admission.queue.units.get(name)
+        return unit if unit is not None and (unit.stage is Stage.GATED or unit.held) else None
+
+    def _tell(self, name: str, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+        del self._to_tell[name]
+        unit, members = self._waits(name), self._admission.groups.get(name)
+        if unit is None or members is None:
+            return
+        if members.updated + TOLD_AFTER > now:  # more are coming
+            self._to_tell[name] = self._outbox.remind(members.updated + TOLD_AFTER, partial(self._tell, name))
+            return
+        told = self._admission.told(unit)
+        if told == members.told:
+            return
+        self._report(GroupWaits(name, next(filter(None, told.values()), "")))
+        for uid, text in told.items():
+            if text and members.told.get(uid) != text:
+                yield from messages.failure(unit.pods[uid], text, error=False, nominated=None)
+        members.told = told
+
+    # -- bound in part
+
+    def _in_part_only(self, name: str, members: Members, now: float) -> Iterator[Any]:
+        half = self._admission.groups.half_bound(members)
+        if half is None or members.on_their_way:
+            self._outbox.forget([self._in_part.pop(name, 0)])
+        elif members.group.evicts and not self._untried(name):
+            yield from self._take_back(*half, name, now)
+        elif name not in self._in_part:
+            at = now + members.group.told_after
+            self._in_part[name] = self._outbox.remind(at, partial(self._still_in_part, name))
+
+    def _untried(self, name: str) -> bool:
+        """After a start it is tried to complete the group first."""
+        unit = self._admission.queue.units.get(name)
+        return unit is not None and unit.stage is not Stage.GATED and not unit.attempts
+
+    def _still_in_part(self, name: str, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+        self._in_part.pop(name, None)
+        members = self._admission.groups.get(name)
+        half = None if members is None else self._admission.groups.half_bound(members)
+        if half is not None:
+            note = messages.half_bound(name, *half)
+            self._report(GroupInPart(name, note, evicts=False))
+            for pod in half[1]:
+                yield messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note)
+            self._admission.groups.changed[name] = None  # and again, as long as it lasts
+
+    def _take_back(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> Iterator[Any]:
+        note = messages.half_bound(name, bound, behind)
+        self._report(GroupInPart(name, note, evicts=True))
+        for pod in bound:
+            self._admission.groups.told_to_go(pod.uid)
+            yield messages.warning(pod, "PodGroupTakenBack", "Evicting", note)
+            evict = Evict(pod=messages.ref(pod), reason="PreemptionByScheduler", message=note)
+            yield self._outbox.send(evict, now, partial(self._evicted, pod.uid))
+
+    def _evicted(self, uid: str, result: Result, now: float) -> Iterator[Any]:
+        """What failed is tried again, but not at once."""
+        if not result.fine and result.status not in (404, 410):
+            self._outbox.remind(now + AGAIN_AFTER, partial(self._stays, uid))
+        return iter(())
+
+    def _stays(self, uid: str, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+        self._admission.groups.stays(uid)
+        return iter(())

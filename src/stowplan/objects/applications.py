@@ -1,0 +1,106 @@
+"""Which application, which part of it and which group a pod belongs to, whichever way its labels spell that.
+
+    application   spark-app-id, scheduling.kubenexus.io/app-id; else spark-app-selector, which Spark sets itself
+    role          spark-role, scheduling.kubenexus.io/role: driver or executor
+    group         pod-group.scheduling.kubenexus.io/name with /min-available, the same of pod-group.scheduling.sigs.
+                  k8s.io, or the name of a PodGroup: the label scheduling.x-k8s.io/pod-group, or in the pod's own spec
+
+A group's name and its minimum may come from two families of labels. Spellings that contradict each other are a problem
+that the pod is told; nothing is guessed then. The pod itself is never changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from stowplan.objects.pods import Pod
+
+KUBENEXUS, SIGS = "pod-group.scheduling.kubenexus.io", "pod-group.scheduling.sigs.k8s.io"
+NAMES, MINIMA = (
+    tuple(f"{each}/name" for each in (KUBENEXUS, SIGS)),
+    tuple(f"{each}/min-available" for each in (KUBENEXUS, SIGS)),
+)
+POD_GROUP = "scheduling.x-k8s.io/pod-group"
+APPLICATIONS, SPARKS_OWN = ("spark-app-id", "scheduling.kubenexus.io/app-id"), "spark-app-selector"
+ROLES = ("spark-role", "scheduling.kubenexus.io/role")
+DRIVER, EXECUTOR = "driver", "executor"
+NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
+BY_LABELS, BY_SIGS, BY_KUBERNETES = "labels", "scheduling.x-k8s.io", "scheduling.k8s.io"  # who says how many are needed
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What a pod's labels say of it. `said_by` is empty for pods in no group; `minimum` is given by labels alone."""
+
+    application: str = ""
+    role: str = ""
+    group: str = ""
+    said_by: str = ""
+    minimum: int = 0
+    problem: str = ""
+
+
+NOBODY = Identity()
+
+
+def identity(pod: Pod) -> Identity:
+    """Worked out once for each version of a pod."""
+    found: Identity | None = pod.__dict__.get("identity")
+    if found is None:
+        found = pod.__dict__["identity"] = _identity(pod)
+    return found
+
+
+def _identity(pod: Pod) -> Identity:
+    labels = pod.labels
+    own = "" if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name or ""
+    if not labels and not own:
+        return NOBODY
+    problems: list[str] = []
+    application = _agreed(labels, APPLICATIONS, problems) or labels.get(SPARKS_OWN, "")
+    role = _agreed(labels, ROLES, problems)
+    if role and role not in (DRIVER, EXECUTOR):
+        role = ""  # other programs use these labels, too
+    group, said_by, minimum = _group(labels, own, problems)
+    if not (application or role or group or problems):
+        return NOBODY
+    return Identity(application, role, group, said_by, minimum, "; ".join(problems))
+
+
+def _group(labels: Mapping[str, str], own: str, problems: list[str]) -> tuple[str, str, int]:
+    if own:
+        return own, BY_KUBERNETES, 0
+    by_object, by_labels = labels.get(POD_GROUP, ""), _agreed(labels, NAMES, problems)
+    if by_object and by_labels and by_object != by_labels:
+        problems.append(f"labels {POD_GROUP} and {_first(labels, NAMES)} name different groups")
+    if by_object:
+        return by_object, BY_SIGS, 0
+    wanted = _agreed(labels, MINIMA, problems)
+    if not by_labels or not wanted:
+        return "", "", 0
+    minimum = _number(wanted, problems)
+    return (by_labels, BY_LABELS, minimum) if minimum != 1 else ("", "", 0)  # one pod alone needs nobody to wait for
+
+
+def _number(text: str, problems: list[str]) -> int:
+    if not NUMBER.fullmatch(text):
+        problems.append(f'failed to parse min-available value "{text}"')
+        return 0
+    minimum = int(text)
+    if minimum < 1:
+        problems.append(f"min-available must be at least 1, got {minimum}")
+    return minimum
+
+
+def _agreed(labels: Mapping[str, str], keys: Sequence[str], problems: list[str]) -> str:
+    """The value of whichever of these labels a pod has."""
+    values = {labels[key]: key for key in reversed(keys) if labels.get(key)}
+    if len(values) > 1:
+        problems.append(f"labels {' and '.join(sorted(values.values()))} contradict each other")
+    return labels.get(_first(labels, keys), "")
+
+
+def _first(labels: Mapping[str, str], keys: Sequence[str]) -> str:
+    return next((key for key in keys if labels.get(key)), "")
