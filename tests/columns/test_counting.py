@@ -13,7 +13,8 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.selectors import Requirement, Selector, from_labels
 from tests.builders import a_pod, a_state
 
-X = from_labels({"app": "x"})
+X, Z = from_labels({"app": "x"}), from_labels({"app": "z"})
+DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "z", "uid": "z", "controller": True}
 PODS = [
     a_pod("x1", node="a", labels={"app": "x"}),
     a_pod("x2", node="a", labels={"app": "x", "tier": "front"}),
@@ -21,6 +22,8 @@ PODS = [
     a_pod("leaving", node="b", labels={"app": "x"}, leaving=True),
     a_pod("elsewhere", node="b", labels={"app": "x"}, namespace="other"),
     a_pod("bare", node="b"),
+    a_pod("daemon", node="b", labels={"app": "z"}, owner=DAEMON_SET),
+    a_pod("like-it", node="a", labels={"app": "z"}),
     a_pod("done", node="a", labels={"app": "x"}, phase="Succeeded"),
     a_pod("waiting", labels={"app": "x"}),
 ]
@@ -42,12 +45,17 @@ def counts(state: ClusterState, *queries: PodQuery, settled: counting.Settled = 
         pytest.param([here(*X)], True, {"a": 2}, id="those on their way out do not count as settled"),
         pytest.param([PodQuery(None, X)], False, {"a": 2, "b": 2}, id="in every namespace"),
         pytest.param([PodQuery(frozenset(), X)], False, {}, id="in no namespace"),
-        pytest.param([here()], False, {"a": 2, "b": 3}, id="a selector without conditions matches every pod"),
+        pytest.param([here(*Z)], False, {"a": 1, "b": 1}, id="pods of DaemonSets, too"),
+        pytest.param([PodQuery(None, Z, daemons=False)], False, {"a": 1}, id="… unless they are not asked for"),
+        pytest.param([here(*Z), PodQuery(None, Z, daemons=False)], False, {"a": 1}, id="… by one of two questions"),
+        pytest.param([here()], False, {"a": 3, "b": 4}, id="a selector without conditions matches every pod"),
         pytest.param([here()], True, {}, id="… but counts nothing as settled"),
         pytest.param([PodQuery(None, None)], False, {}, id="no selector matches nothing"),
-        pytest.param([here(Requirement("app", "Exists"))], False, {"a": 2, "b": 2}, id="a label that must be there"),
+        pytest.param([here(Requirement("app", "Exists"))], False, {"a": 3, "b": 3}, id="a label that must be there"),
         pytest.param([here(Requirement("app", "DoesNotExist"))], False, {"b": 1}, id="a label that must not be there"),
-        pytest.param([here(Requirement("app", "NotIn", ("x",)))], False, {"b": 2}, id="a value that must not be"),
+        pytest.param(
+            [here(Requirement("app", "NotIn", ("x",)))], False, {"a": 1, "b": 3}, id="a value that must not be"
+        ),
         pytest.param([here(Requirement("app", "In", ("x", "y")))], False, {"a": 2, "b": 2}, id="one of two values"),
         pytest.param([here(*X), here(Requirement("tier", "Exists"))], False, {"a": 1}, id="two questions at once"),
         pytest.param([here(*X), PodQuery(None, None)], False, {}, id="two questions of which one matches nothing"),

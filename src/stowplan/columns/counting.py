@@ -1,6 +1,6 @@
 """Pods that match S, per row: the question that spreading, affinity and three of the seeds all ask.
 
-    LabelSet    each distinct (namespace, labels) of the pods on nodes, found by key and value
+    LabelSet    each distinct (namespace, labels) of the pods on nodes, found by key and value; pods of DaemonSets apart
     Counter     one asked question and its tally; it knows the label sets it matches, and they know it
 
 A question asked for the first time costs a look at the label sets that could match; from then on every pod that comes
@@ -27,10 +27,11 @@ Settled: TypeAlias = bool | Literal["always"]
 class LabelSet:
     """One (namespace, labels) and the pods that have it: uid → (row, terminating)."""
 
-    __slots__ = ("counters", "labels", "members", "namespace")
+    __slots__ = ("counters", "daemons", "labels", "members", "namespace")
 
-    def __init__(self, namespace: str, labels: Mapping[str, str]) -> None:
-        self.namespace = namespace
+    def __init__(self, namespace: str, labels: Mapping[str, str], daemons: bool) -> None:
+        """`daemons`: its pods are a DaemonSet's."""
+        self.namespace, self.daemons = namespace, daemons
         self.labels = dict(labels)
         self.members: dict[str, tuple[int, bool]] = {}
         self.counters: dict[Counter, None] = {}
@@ -57,7 +58,10 @@ class Counter:
         return None if any(query.selector is None for query in self.queries) else self.queries[0].selector
 
     def matches(self, labels: LabelSet) -> bool:
-        return all(query.matches(labels.namespace, labels.labels) for query in self.queries)
+        asked = self.queries
+        if labels.daemons and not all(query.daemons for query in asked):
+            return False
+        return all(query.matches(labels.namespace, labels.labels) for query in asked)
 
     def counts(self, terminating: bool, as_extension: bool) -> bool:
         """kube-scheduler's PreFilter extensions (`as_extension`) count even what its PreFilter leaves out."""
@@ -68,7 +72,7 @@ class Counter:
 
 class Counting:
     def __init__(self) -> None:
-        self._sets: dict[tuple[str, frozenset[tuple[str, str]]], LabelSet] = {}
+        self._sets: dict[tuple[str, frozenset[tuple[str, str]], bool], LabelSet] = {}
         # (key, value) → the label sets with that label; (key, None) → those with the key at all
         self._shelves: dict[tuple[str, str | None], dict[LabelSet, None]] = {}
         self._counters: OrderedDict[tuple[tuple[PodQuery, ...], Settled], Counter] = OrderedDict()
@@ -112,7 +116,7 @@ class Counting:
             del labels.counters[counter]
 
     def add(self, pod: Pod, row: int, capacity: int, as_extension: bool) -> LabelSet:
-        key = (pod.namespace, frozenset(pod.labels.items()))
+        key = (pod.namespace, frozenset(pod.labels.items()), pod.of_daemon_set)
         labels = self._sets.get(key)
         if labels is None:
             labels = self._sets[key] = self._new_set(pod)
@@ -131,7 +135,7 @@ class Counting:
             self._forget_set(labels)
 
     def _new_set(self, pod: Pod) -> LabelSet:
-        labels = LabelSet(pod.namespace, pod.labels)
+        labels = LabelSet(pod.namespace, pod.labels, pod.of_daemon_set)
         for place in _places(labels):
             self._shelves.setdefault(place, {})[labels] = None
         for counter in self._index.candidates(labels.labels):
@@ -141,7 +145,7 @@ class Counting:
         return labels
 
     def _forget_set(self, labels: LabelSet) -> None:
-        del self._sets[labels.namespace, frozenset(labels.labels.items())]
+        del self._sets[labels.namespace, frozenset(labels.labels.items()), labels.daemons]
         for place in _places(labels):
             shelf = self._shelves[place]
             del shelf[labels]

@@ -3,6 +3,7 @@
     apply(change)           what the API says: nodes, pods and other objects come, change and go
     add_pod, remove_pod     a pod is (assumed to be) on a node, or not
     hold, release           room on a node is reserved under a name
+    stand_ins               what is held for pods of which reservation, in step with objects and pods (`standins.py`)
     assumed                 objects taken for other than the API says, on behalf of pods (`assumed.py`)
     trial()                 all of these as a what-if, undone exactly (`trial.py`)
 
@@ -12,13 +13,15 @@ Every change costs what it changes. Finished pods take no room; pods without a n
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from stowplan.columns.assumed import Assumed
 from stowplan.columns.counting import Counting, LabelSet, Settled
 from stowplan.columns.index import SelectorIndex
 from stowplan.columns.kept import Kept
+from stowplan.columns.standins import StandIns
 from stowplan.columns.store import Store
 from stowplan.columns.table import NodeTable
 from stowplan.columns.tally import Tally
@@ -29,12 +32,14 @@ from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape, signature
 from stowplan.objects.workloads import Namespace
 
 CARRIED = (REQUIRED_ANTI, REQUIRED, PREFERRED)
 RECENT_SHAPES = 1024
 REMEMBERED = 10_000  # pods that are gone
+NOTHING = nullcontext()
 
 
 class Placed:
@@ -69,6 +74,8 @@ class ClusterState:
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
         self.assumed = Assumed(self.store, self.put, self._journaled)
+        self.stand_ins = StandIns(self.held, self.hold, self.release, self._journaled)
+        self.now = 0.0  # the caller's clock, when it last told us anything
 
     # -- changes
 
@@ -134,10 +141,12 @@ class ClusterState:
         self._place(pod, row, shape, as_extension)
         self._journaled(lambda: self._displace(pod.uid, as_extension))
         self._hold_ports(shape, row, +1, as_extension)
+        self.stand_ins.came(pod, node_name)
 
     def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
         placed = self.pods[uid]
         pod, shape, name = placed.pod, placed.shape, self.table.names[placed.row]
+        self.stand_ins.left(uid)
         self._hold_ports(shape, placed.row, -1, as_extension)
         self._displace(uid, as_extension)
         self._journaled(lambda: self._place(pod, self._row(name), shape, as_extension))
@@ -224,6 +233,18 @@ class ClusterState:
         self._journaled(lambda: self.hold(name, node_name, amounts))
         self._free_if_unused(row)
 
+    def aside(self, names: Iterable[str]) -> AbstractContextManager[object]:
+        """Meanwhile what is held under these names counts as free; afterwards all is as it was."""
+        return self._released(names) if names else NOTHING
+
+    @contextmanager
+    def _released(self, names: Iterable[str]) -> Iterator[None]:
+        with self.trial():
+            for name in names:
+                if name in self.held:
+                    self.release(name)
+            yield
+
     # -- nominated pods
 
     def nominate(self, pod: Pod, node_name: str) -> None:
@@ -257,11 +278,15 @@ class ClusterState:
         """An object is now like this; in a what-if: is assumed to be."""
         before = self.store.put(found)
         self._journaled(lambda: self.discard(found) if before is None else self.put(before))
+        if isinstance(found, ResourceReservation):
+            self.stand_ins.put(found)
 
     def discard(self, found: Object) -> None:
         before = self.store.remove(found)
         if before is not None:
             self._journaled(lambda: self.put(before))
+        if isinstance(found, ResourceReservation):
+            self.stand_ins.drop(found.key)
 
     def query(self, term: Term) -> PodQuery:
         """The question that an incoming pod's affinity term asks about the pods that are there."""

@@ -205,6 +205,13 @@ class NodeTable:
             column[row] = _wrapped(int(column[row]) + sign * amount)
         self.touch(row)
 
+    def free_in_all(self, name: str) -> int:
+        """What is free of a resource on all nodes together."""
+        if name not in self.allocatable:
+            return 0
+        free = (self.allocatable[name] - self.requested[name])[: self.size][self.live[: self.size]]
+        return int(np.maximum(free, 0).sum())
+
     def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
         """Change what is taken of many rows at once, each row named once."""
         for name, amount in amounts.items():

@@ -18,6 +18,7 @@ from stowplan.columns.assumed import Assumed
 from stowplan.columns.counting import Settled
 from stowplan.columns.one_node import OneNode
 from stowplan.columns.readings import Free, Interned, Labels, NameColumn, Resources
+from stowplan.columns.standins import StandIns
 from stowplan.columns.state import ClusterState, Placed
 from stowplan.columns.table import ABSENT
 from stowplan.columns.tally import Sorts, Tally
@@ -234,6 +235,16 @@ class Cluster:
         """What is assumed of objects, and what the API server says of them; for reading only."""
         return self._state.assumed
 
+    @property
+    def stand_ins(self) -> StandIns:
+        """What is reserved for pods that do not exist yet; for reading only."""
+        return self._state.stand_ins
+
+    @property
+    def now(self) -> float:
+        """The time by the scheduler's clock, in seconds from nowhere in particular: for measuring how long ago."""
+        return self._state.now
+
     def services_of(self, pod: Pod) -> list[Service]:
         return self._state.store.services_of(pod)
 
@@ -257,6 +268,10 @@ class Cluster:
     def known(self, uid: str) -> Pod | None:
         """A pod as the API has it, with or without a node; None for one that has ended or is gone."""
         return self._state.known.get(uid)
+
+    def everybody(self) -> Iterable[Pod]:
+        """All pods that we were told of, whether they have a node or not."""
+        return self._state.known.values()
 
     def left(self, uid: str) -> str | None:
         """The node of a pod that ended or went, empty if it never had one; None if that was not seen, or long ago."""
@@ -290,6 +305,10 @@ class Cluster:
     def waiting(self, query: PodQuery) -> int:
         """How many pods match that have no node yet."""
         return self._state.waiting.count(query)
+
+    def waiting_drivers(self) -> list[Pod]:
+        """The Spark drivers that have no node yet."""
+        return list(self._state.waiting.drivers.values())
 
     def used(self, use: Hashable) -> Tally | None:
         return self._state.uses.get(use)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from stowplan.columns.counting import Counting, LabelSet
 from stowplan.objects.affinity import PodQuery
+from stowplan.objects.applications import DRIVER, identity
 from stowplan.objects.pods import Pod
 
 NOWHERE = 0  # the one row of a count without nodes
@@ -18,15 +19,19 @@ class Waiting:
         self._pods: dict[str, Pod] = {}
         self._counting: Counting | None = None
         self._sets: dict[str, LabelSet] = {}  # where each pod is counted, if anybody asked
+        self.drivers: dict[str, Pod] = {}  # those of them that will want executors
 
     def heard(self, pod: Pod, gone: bool) -> None:
         """A pod came, changed or went."""
         before = self._pods.pop(pod.uid, None)
+        self.drivers.pop(pod.uid, None)
         if before is not None and self._counting is not None:
             self._counting.remove(before, self._sets.pop(pod.uid), 1, False)
         if gone or pod.terminating or not pod.pending:
             return
         self._pods[pod.uid] = pod
+        if identity(pod).role == DRIVER:
+            self.drivers[pod.uid] = pod
         if self._counting is not None:
             self._count(pod, self._counting)
 

@@ -20,12 +20,15 @@ from stowplan.columns.trial import Trial
 from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
+from stowplan.objects import spark
 from stowplan.objects.disruption import Budgets, importance, started
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
+from stowplan.objects.reservations import ResourceReservation
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
+EXECUTORS = "not eligible due to executors that need room besides."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CANDIDATE = "no candidate node for preemption"
 NO_HELP = "Preemption is not helpful for scheduling"
@@ -69,6 +72,9 @@ class DefaultPreemption:
         """Why the pod may not preempt, or nothing."""
         if pod.spec.preemption_policy == "Never":
             return NEVER
+        needs = spark.executors(pod)
+        if needs is not None and needs.least:
+            return EXECUTORS  # room for one pod can be promised while victims leave, for a whole application it cannot
         nominated = pod.nominated_node or state.nomination(pod.uid)  # it may be promised, and not written yet
         if not nominated or self._hopeless(nominated, decision):
             return ""
@@ -103,7 +109,7 @@ class DefaultPreemption:
         wanted = len(rows) if enough is None else enough
         found: list[Candidate] = []
         while len(rows):
-            together = max(wanted - len(found), SMALLEST_LOT) if evaluator.local() else 1
+            together = max(wanted - len(found), SMALLEST_LOT) if run.apart else 1
             found += run.try_rows(rows[:together])
             rows = rows[together:]
             if len(found) >= wanted and any(each.violations == 0 for each in found):
@@ -143,7 +149,14 @@ class DryRun:
     def __init__(self, pod: Pod, evaluator: Evaluator) -> None:
         self._pod, self._evaluator, self._state = pod, evaluator, evaluator.state
         self._budgets = Budgets(self._state.store.budgets_of)
+        # A pod that has a place in a reservation leaves it reserved, and a driver that goes gives up places elsewhere.
+        self._coupled = bool(self._state.store.every(ResourceReservation))
         self.refusals = Refusals()
+
+    @property
+    def apart(self) -> bool:
+        """Does what is taken away from one node matter there alone?"""
+        return bool(self._evaluator.local()) and not self._coupled
 
     def try_rows(self, rows: Rows) -> list[Candidate]:
         """The candidates among these rows, which must not bear on each other."""
@@ -152,7 +165,8 @@ class DryRun:
         if not lesser:
             return []
         with self._state.trial() as trial:
-            change = self._resources if self._evaluator.local() in ("node", "resources") else self._pods
+            alike = self.apart and self._evaluator.local() in ("node", "resources")
+            change = self._resources if alike else self._pods
             change(trial, lesser, -1)
             open_rows = self._passing(np.fromiter(lesser, np.int64, len(lesser)), note=True)
             return list(self._reprieve({row: lesser[row] for row in open_rows}, trial, change))

@@ -1,0 +1,165 @@
+"""ResourceReservation: room on named nodes that is kept for the pods of an application, a group, or whoever names it.
+
+A pod's reservation is the one of its namespace that its annotation `scheduling.kubenexus.io/reservation` names, or
+else the one called like its application, or like its group (`applications.identity`). One that is owned by a pod, a
+Spark driver say, is in force while that pod has a node; one that a user wrote always is.
+
+What a user wrote is kept as it stands; `slots` is what it comes to, `problems` what is wrong with the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from stowplan.objects import quantity, requests
+from stowplan.objects.applications import APPLICATIONS, DRIVER, NAMES, POD_GROUP, ROLES, identity
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+from stowplan.objects.policies import PolicyCondition
+
+GROUP, VERSION, KIND = "scheduling.kubenexus.io", "v1alpha1", "ResourceReservation"
+NAMED = f"{GROUP}/reservation"
+GPU = "nvidia.com/gpu"
+_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+PROPER = re.compile(rf"{_PART}(\.{_PART})*")
+LONGEST = 253
+_LABELS = frozenset((*APPLICATIONS, *ROLES, *NAMES, POD_GROUP))
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A piece of a reservation."""
+
+
+class Reserved(_Part, frozen=True):
+    """Room on a node. The flat fields are the seed's spelling; `resources` wins where both name a resource."""
+
+    node: str = ""
+    resources: dict[str, str | int | float] = {}
+    cpu: str | int | float | None = None
+    memory: str | int | float | None = None
+    gpu: str | int | float | None = None
+
+    @property
+    def written(self) -> dict[str, str]:
+        flat = {"cpu": self.cpu, "memory": self.memory, GPU: self.gpu}
+        given = {name: amount for name, amount in flat.items() if amount is not None} | self.resources
+        return {name: str(amount) for name, amount in given.items()}
+
+
+class ResourceReservationSpec(_Part, frozen=True):
+    """`ttlSeconds`: one that nobody owns goes when no pod has used it for so long; 0: never."""
+
+    reservations: dict[str, Reserved] = {}
+    ttl_seconds: int = 0
+
+
+class ResourceReservationStatus(_Part, frozen=True):
+    """`pods`: who has which place. `reserved` and `taken` are numbers of places."""
+
+    pods: dict[str, str] = {}
+    reserved: int = 0
+    taken: int = 0
+    conditions: tuple[PolicyCondition, ...] = ()
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A place on a node: what it takes, in the units of the columns, the room for one pod included."""
+
+    node: str
+    amounts: dict[str, int]
+
+
+class ResourceReservation(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+    spec: ResourceReservationSpec = ResourceReservationSpec()
+    status: ResourceReservationStatus = ResourceReservationStatus()
+
+    @property
+    def owner(self) -> str:
+        """The uid of the pod that all of it depends on; empty if it depends on none."""
+        return next((each.uid for each in self.metadata.owner_references if each.kind == "Pod"), "")
+
+    @cached_property
+    def slots(self) -> dict[str, Slot]:
+        """The places that can be held, by name."""
+        found = ((name, _slot(each)) for name, each in sorted(self.spec.reservations.items(), key=_order))
+        return {name: slot for name, slot in found if isinstance(slot, Slot)}
+
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        found = ((name, _slot(each)) for name, each in self.spec.reservations.items())
+        return tuple(f"spec.reservations.{name}{slot}" for name, slot in found if isinstance(slot, str))
+
+
+def reservation_of(pod: Pod) -> str:
+    """namespace/name of the reservation that holds places for this pod, if there is one; empty for most pods."""
+    found: str | None = pod.__dict__.get("reservation")
+    if found is None:
+        found = pod.__dict__["reservation"] = _reservation_of(pod)
+    return found
+
+
+def _reservation_of(pod: Pod) -> str:
+    own = pod.annotations.get(NAMED, "") if pod.metadata.annotations else ""
+    if not own and _LABELS.isdisjoint(pod.labels) and pod.spec.scheduling_group is None:
+        return ""
+    who = identity(pod)
+    name = own or who.application or who.group or (pod.name if who.role == DRIVER else "")
+    return f"{pod.namespace}/{object_name(name)}" if name else ""
+
+
+def object_name(name: str) -> str:
+    """A name that objects may have: what is not allowed there is replaced, and a checksum keeps names apart."""
+    if PROPER.fullmatch(name) and len(name) <= LONGEST:
+        return name
+    proper = re.sub("[^a-z0-9]+", "-", name.lower())[: LONGEST - 9].strip("-")
+    return f"{proper or 'app'}-{zlib.crc32(name.encode()):08x}"
+
+
+def amounts(resources: dict[str, str]) -> dict[str, int]:
+    """What these take of a node, a pod that has them included. ValueError for what is no quantity."""
+    taken = {name: quantity.of(name, text) for name, text in resources.items() if requests.is_counted(name)}
+    return {"pods": 1, **taken}
+
+
+def stand_in(reservation: Object, name: str, reserved: Reserved) -> Pod:
+    """A place as the pod that it is held for would be: on its node, with its requests, and otherwise nobody."""
+    asked = {resource: quantity.Quantity(text) for resource, text in reserved.written.items()}
+    container = Container(resources=ResourceRequirements(requests=asked))
+    metadata = msgspec.structs.replace(reservation.metadata, name=name, uid="", labels={}, annotations={})
+    return Pod(metadata=metadata, spec=PodSpec(node_name=reserved.node, containers=(container,)))
+
+
+def vacated(old: ResourceReservation | None, new: ResourceReservation | None) -> Iterator[Pod]:
+    """The places that a change of a reservation gives up; of those that are alike, on one node, one."""
+    kept = {} if new is None else new.spec.reservations
+    before = {} if old is None else {name: old.spec.reservations[name] for name in old.slots}
+    given_up = {name: reserved for name, reserved in before.items() if kept.get(name) != reserved}
+    alike = {(reserved.node, *sorted(reserved.written.items())): name for name, reserved in given_up.items()}
+    for name in alike.values():
+        assert old is not None
+        yield stand_in(old, name, given_up[name])
+
+
+def _order(item: tuple[str, Reserved]) -> tuple[str, int, str]:
+    """executor-2 before executor-10."""
+    stem = item[0].rstrip("0123456789")
+    return stem, int(item[0][len(stem) :] or 0), item[0]
+
+
+def _slot(reserved: Reserved) -> Slot | str:
+    """What is reserved, or what is wrong with it."""
+    if not reserved.node:
+        return ".node is empty: it must name a node"
+    for resource, text in reserved.written.items():
+        try:
+            negative = quantity.nanos(text) < 0
+        except ValueError as error:
+            return f".resources.{resource}: {error}"
+        if negative:
+            return f".resources.{resource} is {text}: it must not be less than nothing"
+    return Slot(reserved.node, amounts(reserved.written))

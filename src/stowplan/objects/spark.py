@@ -1,0 +1,117 @@
+"""What a Spark driver says of its executors before there are any: annotations, in Palantir's spelling or KubeNexus'.
+
+    spark-executor-cpu, -mem, -nvidia.com/gpu, -count           kubenexus.io/executor-cpu, -memory, -gpu, -count
+    spark-dynamic-allocation-enabled                            kubenexus.io/dynamic-allocation-enabled
+    spark-dynamic-allocation-min-executor-count, -max-…         kubenexus.io/min-executors, max-executors
+
+Where both are given the first counts. The driver's own needs are those of its containers; `spark-driver-*` is read by
+nobody here. A driver without any of these is a pod like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from stowplan.objects import quantity
+from stowplan.objects.applications import DRIVER, identity
+from stowplan.objects.pods import Pod
+from stowplan.objects.reservations import GPU, amounts
+
+CPU = ("spark-executor-cpu", "kubenexus.io/executor-cpu")
+MEMORY = ("spark-executor-mem", "kubenexus.io/executor-memory")
+GPUS = (f"spark-executor-{GPU}", "kubenexus.io/executor-gpu")
+COUNT = ("spark-executor-count", "kubenexus.io/executor-count")
+DYNAMIC = ("spark-dynamic-allocation-enabled", "kubenexus.io/dynamic-allocation-enabled")
+LEAST = ("spark-dynamic-allocation-min-executor-count", "kubenexus.io/min-executors")
+MOST = ("spark-dynamic-allocation-max-executor-count", "kubenexus.io/max-executors")
+EVERY = (*CPU, *MEMORY, *GPUS, *COUNT, *DYNAMIC, *LEAST, *MOST)
+TRUE, FALSE = ("1", "t", "true"), ("0", "f", "false", "")
+MOST_EXECUTORS = 100_000
+Value = TypeVar("Value")
+
+
+class Executors(msgspec.Struct, frozen=True):
+    """What each executor needs, how many a driver cannot do without, and how many it may have. Or what is wrong."""
+
+    resources: dict[str, str] = {}
+    least: int = 0
+    most: int = 0
+    problem: str = ""
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        return amounts(self.resources)
+
+
+def executors(pod: Pod) -> Executors | None:
+    """What a driver says of its executors; None for other pods, and for drivers that say nothing."""
+    if not pod.metadata.annotations or identity(pod).role != DRIVER:
+        return None
+    found: Executors | None = pod.__dict__.get("executors")
+    if found is None and any(key in pod.annotations for key in EVERY):
+        found = pod.__dict__["executors"] = _read(pod.annotations)
+    return found
+
+
+def hint_for_driver(pod: Pod) -> str:
+    """What would help a driver that says nothing of its executors, and so waits for pods that only it creates."""
+    if identity(pod).role != DRIVER or executors(pod) is not None:
+        return ""
+    needed = f"{CPU[0]}, {MEMORY[0]} and {COUNT[0]}"
+    return f"annotations {needed} on the driver would reserve room for its executors, so that it need not wait for them"
+
+
+class _ProblemError(Exception):
+    """What is wrong with an annotation."""
+
+
+def _read(annotations: Mapping[str, str]) -> Executors:
+    try:
+        resources = {"cpu": _given(annotations, CPU, _amount), "memory": _given(annotations, MEMORY, _amount)}
+        if any(key in annotations for key in GPUS):
+            resources[GPU] = _given(annotations, GPUS, _amount)
+        least, most = _counts(annotations)
+    except _ProblemError as problem:
+        return Executors(problem=str(problem))
+    return Executors(resources, least, most)
+
+
+def _counts(annotations: Mapping[str, str]) -> tuple[int, int]:
+    if not any(key in annotations for key in DYNAMIC) or not _given(annotations, DYNAMIC, _flag):
+        count = _given(annotations, COUNT, _number)
+        return count, count
+    least, most = _given(annotations, LEAST, _number), _given(annotations, MOST, _number)
+    if most < least:
+        raise _ProblemError(f"at most {most} executors are less than at least {least}")
+    return least, most
+
+
+def _given(annotations: Mapping[str, str], keys: tuple[str, ...], read: Callable[[str], Value]) -> Value:
+    for key in keys:
+        if key in annotations:
+            try:
+                return read(annotations[key])
+            except ValueError as error:
+                raise _ProblemError(f"annotation {key}: {error}") from None
+    raise _ProblemError(f"annotation {keys[0]} is missing")
+
+
+def _amount(text: str) -> str:
+    if quantity.nanos(text) < 0:
+        raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")
+    return text
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) <= MOST_EXECUTORS):
+        raise ValueError(f"expected a number of executors up to {MOST_EXECUTORS}, found {text!r}")
+    return int(text)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in (*TRUE, *FALSE):
+        raise ValueError(f"expected true or false, found {text!r}")
+    return text.lower() in TRUE

@@ -1,0 +1,14 @@
+"""Slots that pods took along to other nodes are in no object yet: a state that is built anew must be told."""
+
+from __future__ import annotations
+
+from stowplan.columns.state import ClusterState
+
+
+def carry_moves(state: ClusterState, rebuilt: ClusterState) -> None:
+    for key, book in state.stand_ins._books.items():
+        for slot, uid in book.moved.items():
+            other = rebuilt.stand_ins.at(key)
+            if other is not None and book.taken_by(slot) == uid:
+                other.moved[slot] = uid
+                rebuilt.stand_ins._settle_all(key)
