@@ -122,6 +122,40 @@ def test_pruning(schema: dict[str, Any], document: dict[str, Any], pruned: dict[
     assert Structure(schema).pruned(document) == pruned
 
 
+SET = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+MAP = {
+    "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"],
+    "items": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "in": SET}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "said"),
+    [
+        pytest.param(SET, ["a", "b"], [], id="a set"),
+        pytest.param(SET, ["a", "b", "a"], ['l[2]: Duplicate value: "a"'], id="a set with one twice"),
+        pytest.param({**SET, "x-kubernetes-list-type": "atomic"}, ["a", "a"], [], id="a list may have one twice"),
+        pytest.param(MAP, [{"a": "x", "b": 1}, {"a": "x", "b": 2}], [], id="two keys, one alike"),
+        pytest.param(
+            MAP, [{"a": "x", "b": 1}, {"b": 1, "a": "x"}], ['l[1]: Duplicate value: {"a":"x","b":1}'], id="both alike"
+        ),
+        pytest.param(MAP, [{"a": "x", "in": ["p", "p"]}], ['l[0].in[1]: Duplicate value: "p"'], id="further down"),
+        pytest.param({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00Z", [], id="a time"),
+        pytest.param({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00.5+02:00", [], id="a finer one"),
+        pytest.param(
+            {"type": "string", "format": "date-time"},
+            "2026-01-01",
+            ['l: Invalid value: "2026-01-01": l in body must be of type date-time: "2026-01-01"'],
+            id="a day is no time",
+        ),
+        pytest.param({"type": "string", "format": "hostname"}, "a b", [], id="other formats are not looked at"),
+    ],
+)
+def test_duplicates_and_times(schema: dict[str, Any], value: Any, said: list[str]) -> None:
+    structure = Structure({"type": "object", "properties": {"l": schema}})
+    assert [f"{cause.field}: {cause.message}" for cause in structure.causes({"l": value})] == said
+
+
 @pytest.mark.parametrize(
     ("path", "found"),
     [

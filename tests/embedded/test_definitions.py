@@ -17,19 +17,24 @@ from stowplan.embedded.tables import custom
 ROOT = Path(__file__).parents[2]
 PACKAGED, DEPLOYED = ROOT / "src" / "stowplan" / "embedded" / "definitions", ROOT / "deploy" / "crds"
 SEED = ROOT / "tests" / "seeds" / "workload_policy"
-NAMES = sorted(file.name for file in PACKAGED.glob("*.yaml"))
+POLICIES, RESERVATIONS = "workloadpolicies.kosmos.io.yaml", "resourcereservations.scheduling.kubenexus.io.yaml"
+GROUPS = "podgroups.scheduling.x-k8s.io.yaml"
 
 
 def test_deploy_has_the_same_definitions() -> None:
-    assert NAMES == ["workloadpolicies.kosmos.io.yaml"]
-    listed = yaml.safe_load((DEPLOYED / "kustomization.yaml").read_text())["resources"]
-    assert sorted(listed) == NAMES
-    for name in NAMES:
-        assert (PACKAGED / name).read_bytes() == (DEPLOYED / name).read_bytes()
+    """In three folders: whoever wants policies must not thereby replace the definitions of a hub's OCM."""
+    found: dict[str, bytes] = {}
+    for folder in (DEPLOYED, DEPLOYED / "placement", DEPLOYED / "kubenexus"):
+        listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+        assert sorted(listed) == sorted(each.name for each in folder.glob("*.io.yaml"))
+        found |= {name: (folder / name).read_bytes() for name in listed}
+    assert found == {file.name: file.read_bytes() for file in PACKAGED.glob("*.yaml")}
+    others = [name for name in found if not name.endswith("cluster.open-cluster-management.io.yaml")]
+    assert others == [POLICIES, GROUPS, RESERVATIONS]
 
 
 def definition() -> Any:
-    return yaml.safe_load((PACKAGED / NAMES[0]).read_text())
+    return yaml.safe_load((PACKAGED / POLICIES).read_text())
 
 
 def create(cluster: Embedded, document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

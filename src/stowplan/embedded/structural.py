@@ -10,7 +10,9 @@ warned.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from stowplan.embedded.failures import Cause, required, unsupported, wrong
@@ -19,6 +21,7 @@ Document: TypeAlias = dict[str, Any]
 
 _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
+_LIST, _KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata")
 _CHILDREN = ("items", "additionalProperties", "not")
 _MANY = ("allOf", "anyOf", "oneOf")
@@ -50,9 +53,12 @@ class Structure:
         if self._validator is None:
             import jsonschema  # only whoever has custom resources waits for it
 
-            self._validator = jsonschema.Draft4Validator(_translated(self._schema))
+            formats = jsonschema.FormatChecker(formats=())
+            formats.checks("date-time", ValueError)(_is_moment)
+            self._validator = jsonschema.Draft4Validator(_translated(self._schema), format_checker=formats)
         checked = {key: value for key, value in document.items() if key not in _OBJECT_FIELDS}
-        return [cause for error in self._validator.iter_errors(checked) for cause in _causes(error)]
+        found = [cause for error in self._validator.iter_errors(checked) for cause in _causes(error)]
+        return found or list(_duplicates(checked, self._schema, ""))
 
 
 def has_rules(schema: Any) -> bool:
@@ -99,6 +105,38 @@ def _fill(value: Any, schema: Document) -> None:
             _fill(item, schema["items"])
 
 
+def _is_moment(value: Any) -> bool:
+    """Whether a text is a time with its distance from UTC; what is no text is no concern of a format."""
+    return not isinstance(value, str) or ("T" in value and datetime.fromisoformat(value).tzinfo is not None)
+
+
+def _duplicates(value: Any, schema: Document, path: str) -> Iterator[Cause]:
+    """Items of a set, or of a list with keys, that are there already; the document is right otherwise."""
+    if isinstance(value, dict):
+        properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        for key, found in value.items():
+            below = properties.get(key, others)
+            if isinstance(below, dict):
+                yield from _duplicates(found, below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        seen: set[str] = set()
+        for index, item in enumerate(value):
+            identity = _identity(item, schema)
+            if identity in seen:
+                yield Cause(f"{path}[{index}]", f"Duplicate value: {identity}", "FieldValueDuplicate")
+            if identity is not None:
+                seen.add(identity)
+            yield from _duplicates(item, schema["items"], f"{path}[{index}]")
+
+
+def _identity(item: Any, schema: Document) -> str | None:
+    """What no other item of the list may have, as JSON; None in a list whose items may be alike."""
+    kind = schema.get(_LIST)
+    if kind == "map" and isinstance(item, dict):
+        item = {key: item.get(key) for key in schema.get(_KEYS, ())}
+    return json.dumps(item, separators=(",", ":"), sort_keys=True) if kind in ("map", "set") else None
+
+
 def _translated(schema: Any) -> Any:
     """The same in JSON Schema's words."""
     if not isinstance(schema, dict):
@@ -134,6 +172,9 @@ def _causes(error: Any) -> Iterator[Cause]:
             yield Cause(path, f'Invalid value: "{name}": {body} must be of type {kind}: "{name}"', _BAD_TYPE)
         case "enum":
             yield unsupported(path, found, [str(value) for value in wanted])
+        case "format":
+            field = path.rpartition(".")[2]  # here the server leaves out the way there
+            yield wrong(path, found, f"{field} in body must be of type {wanted}: {json.dumps(found)}")
         case "maxLength":
             yield Cause(path, f"Too long: may not be more than {wanted} bytes", "FieldValueTooLong")
         case "maxItems":

@@ -46,9 +46,7 @@ def _cell(definition: Document, document: Document, now: float) -> Any:
         return None
     if definition.get("type") == "date":
         return age(found[0], now) if isinstance(found[0], str) else "<unknown>"
-    if definition.get("type") == "string":
-        return ",".join(_text(value) for value in found)
-    return found[0]
+    return _text(found[0]) if definition.get("type") == "string" else found[0]  # of several, the server shows the first
 
 
 def _text(value: Any) -> str:

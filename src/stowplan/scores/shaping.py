@@ -1,0 +1,25 @@
+"""Measure to score, for one score of all clusters: smoothed, normalised, and kept where it hardly differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from stowplan.scores.normalise import Normaliser
+from stowplan.scores.smoothing import Smoother, settled
+
+
+class Shaping:
+    """`half_life` in seconds (0: no smoothing), `band` in points of the score (0: every change counts)."""
+
+    def __init__(self, normaliser: Normaliser, *, half_life: float = 0.0, band: int = 0) -> None:
+        self._normaliser, self._band = normaliser, band
+        self._smoother = Smoother(half_life)
+
+    def scores(self, values: Mapping[str, float], published: Mapping[str, int], now: float) -> dict[str, int]:
+        """By cluster. What is not a number is left out; `published` are the scores that the hub has."""
+        known = {cluster: value for cluster, value in values.items() if not math.isnan(value)}
+        smooth = {cluster: self._smoother.smoothed(cluster, value, now) for cluster, value in known.items()}
+        self._smoother.forget(set(known))
+        found = self._normaliser.scores(smooth)
+        return {cluster: settled(published.get(cluster), score, self._band) for cluster, score in found.items()}

@@ -1,0 +1,141 @@
+"""The one part that talks to the hub: an AddOnPlacementScore is made if need be, then its status is patched.
+
+A patch carries the version it was made from. Who was overtaken (409) reads again and decides again, so that nobody's
+condition is lost and nothing is written that was written meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, TypeAlias
+
+from stowplan.kube.answers import RefusedError, Response
+from stowplan.kube.client import Client
+from stowplan.kube.resources import RESOURCES, Resource
+from stowplan.objects import kinds
+from stowplan.objects.clusters import AddOnPlacementScore, Condition
+from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
+from stowplan.objects.errors import ConfigError
+from stowplan.scores.publishing import Validity, status_due, status_failed
+
+SCORES = RESOURCES["AddOnPlacementScore"]
+TRIES = 5
+WITHIN = 30.0  # seconds that a request may take, with what is tried again
+Decide: TypeAlias = Callable[[Status], Status | None]
+
+
+class Outcome(Enum):
+    UNCHANGED = "unchanged"  # nothing was sent but, perhaps, a question
+    REFRESHED = "refreshed"  # the same scores, valid for longer
+    WRITTEN = "written"
+
+
+class ScoreWriter:
+    """Writes objects of one name, each in the namespace of a cluster. `known` gives what a watch has; without it they
+    are read one by one."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource_name: str = "default",
+        *,
+        validity: Validity | None = None,
+        known: Callable[[str], AddOnPlacementScore | None] | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        generator: random.Random | None = None,
+    ) -> None:
+        self._client, self._name, self._known, self._now = client, resource_name, known, now
+        self._validity = Validity() if validity is None else validity
+        self._generator = generator or random.Random()
+        self._resource: Resource | None = None
+
+    async def read(self, cluster: str) -> AddOnPlacementScore | None:
+        """What the hub has; `RefusedError` if we may not look."""
+        resource = await self._served()
+        answer = await self._client.get(resource, f"{cluster}/{self._name}", until=self._deadline())
+        if answer.status == 404:
+            return None
+        return kinds.decode(AddOnPlacementScore, answer.checked(f"GET {cluster}/{self._name}").body)
+
+    async def publish(self, cluster: str, scores: Mapping[str, int]) -> Outcome:
+        """Bring the cluster's object to these scores; `RefusedError` where the hub says no."""
+        now, draw = self._now(), self._generator.random()
+        return await self._settle(
+            cluster, lambda known: status_due(known, scores, now, validity=self._validity, draw=draw)
+        )
+
+    async def fail(self, cluster: str, reason: str, message: str) -> Outcome:
+        """Say in the object why there are no new scores. Where there is no object, nobody is told."""
+        now = self._now()
+        return await self._settle(cluster, lambda known: status_failed(known, reason, message, now), create=False)
+
+    async def _settle(self, cluster: str, decide: Decide, *, create: bool = True) -> Outcome:
+        found = await self.read(cluster) if self._known is None else self._known(cluster)
+        for _ in range(TRIES):
+            status = decide(Status() if found is None else found.status)
+            if status is None or (found is None and not create):
+                return Outcome.UNCHANGED
+            before = found or await self._create(cluster)
+            answer = None if before is None else await self._patch(cluster, before, status)
+            if answer is not None and answer.status not in (404, 409):
+                answer.checked(f"PATCH {cluster}/{self._name}")
+                same = before is not None and before.status.scores == status.scores
+                return Outcome.REFRESHED if same and found is not None else Outcome.WRITTEN
+            found = await self.read(cluster)
+        raise RefusedError(f"{cluster}/{self._name}", 409, f"others wrote it in between, {TRIES} times in a row")
+
+    async def _create(self, cluster: str) -> AddOnPlacementScore | None:
+        """The new object, which has no status yet; None if somebody else was first."""
+        resource = await self._served()
+        body = {
+            "apiVersion": f"{resource.group}/{resource.versions[0]}",
+            "kind": "AddOnPlacementScore",
+            "metadata": {"name": self._name, "namespace": cluster},
+        }
+        answer = await self._client.create(resource, cluster, body, until=self._deadline())
+        if answer.status == 409:
+            return None
+        answer.checked(f"POST {cluster}/{self._name}")
+        return kinds.decode(AddOnPlacementScore, answer.body)
+
+    async def _patch(self, cluster: str, before: AddOnPlacementScore, status: Status) -> Response:
+        resource = await self._served()
+        body = {"metadata": {"resourceVersion": before.metadata.resource_version}, "status": as_document(status)}
+        key = f"{cluster}/{self._name}"
+        return await self._client.patch(resource, key, body, subresource="status", until=self._deadline())
+
+    async def _served(self) -> Resource:
+        if self._resource is None:
+            self._resource = await self._client.served(SCORES)
+        if self._resource is None:
+            remedy = "install the definitions: kubectl apply -k deploy/crds/placement/"
+            raise ConfigError(f"the hub has no AddOnPlacementScore ({SCORES.group}/v1alpha1)", remedy=remedy)
+        return self._resource
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + WITHIN
+
+
+def as_document(status: Status) -> dict[str, Any]:
+    """As the API has it; a time that is not given is null, which takes it away."""
+    return {
+        "scores": [{"name": score.name, "value": score.value} for score in status.scores],
+        "validUntil": None if status.valid_until is None else stamp(status.valid_until),
+        "conditions": [_condition(each) for each in status.conditions],
+    }
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    """With the empty message that may be; the generation that it was made for, where somebody gave one."""
+    found = {"type": condition.type, "status": condition.status, "reason": condition.reason}
+    since = {"lastTransitionTime": stamp(condition.last_transition_time)} if condition.last_transition_time else {}
+    made_for = {"observedGeneration": condition.observed_generation} if condition.observed_generation else {}
+    return {**found, "message": condition.message, **since, **made_for}
+
+
+def stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

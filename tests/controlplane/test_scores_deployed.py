@@ -1,0 +1,219 @@
+"""deploy/scores on a real hub: what it grants is enough for each producer, and for nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.answering import Prometheus, Server, ThirdParty, answering
+from tests.controlplane.deployed import DEPLOY
+from tests.controlplane.hubs import GROUP, a_placement, define, managed, scores_of
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import until
+from tests.embedded.running import EmbeddedCluster
+
+pytestmark = pytest.mark.controlplane
+
+SCORES = DEPLOY / "scores"
+NAMESPACE = "stowplan-scores"
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+FOLDERS = ("prometheus", "http", "static", "usage/hub", "usage/cluster")
+CLUSTERS = ("cluster1", "primary", "backup")
+
+
+@pytest.fixture(scope="module")
+def hub(plane: ControlPlane) -> Iterator[ControlPlane]:
+    define(plane)
+    plane.kubectl("apply", "--filename", str(SCORES / "namespace.yaml"))
+    with managed(plane, *CLUSTERS):
+        yield plane
+    plane.kubectl("delete", "--filename", str(SCORES / "namespace.yaml"))
+
+
+def rendered(hub: ControlPlane, folder: Path) -> list[Any]:
+    return list(yaml.safe_load_all(hub.kubectl("kustomize", str(folder))))
+
+
+@contextmanager
+def granted(hub: ControlPlane, *folders: Path) -> Iterator[None]:
+    """The accounts and their rights, and nothing that runs."""
+    found = [each for folder in folders for each in rendered(hub, folder) if each["kind"] in RIGHTS]
+    text = yaml.safe_dump_all(found)
+    hub.kubectl("apply", "--filename=-", input=text)
+    try:
+        yield
+    finally:
+        hub.kubectl("delete", "--filename=-", "--ignore-not-found", input=text)
+
+
+def arguments(hub: ControlPlane, folder: Path) -> list[str]:
+    (deployment,) = (each for each in rendered(hub, folder) if each["kind"] == "Deployment")
+    found: list[str] = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    return found
+
+
+def run(words: list[str], *more: str) -> subprocess.CompletedProcess[str]:
+    """One round, in which it never met its limits."""
+    whole = [sys.executable, "-m", "stowplan.apps.cli", "score-agent", *words, *more, "--once", "-v", "2"]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "forbidden" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_server_takes_the_manifests(hub: ControlPlane, folder: str) -> None:
+    said = hub.kubectl("apply", "--dry-run=server", "--kustomize", str(SCORES / folder))
+    assert "(server dry run)" in said
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "usage/hub"])
+def test_the_pods_keep_the_strictest_pod_security_standard(hub: ControlPlane, folder: str) -> None:
+    documents = rendered(hub, SCORES / folder)
+    template = next(each for each in documents if each["kind"] == "Deployment")["spec"]["template"]
+    template["spec"]["serviceAccountName"] = "default"
+    made = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": "probe", "namespace": NAMESPACE}}
+    said = hub.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps(made))
+    assert "created (server dry run)" in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "server", "written"),
+    [
+        pytest.param(
+            "prometheus", Prometheus(cluster1=100e9), ("cluster1", "prometheus", {"memory": 100}), id="a PromQL query"
+        ),
+        pytest.param("http", ThirdParty(cluster1={"sla": 7}), ("cluster1", "scorer", {"sla": 7}), id="a scorer"),
+        pytest.param("static", None, ("primary", "disasterrecovery", {"workload": 100}), id="fixed values"),
+    ],
+)
+def test_a_producer_on_the_hub_has_the_rights_it_needs(
+    hub: ControlPlane, folder: str, server: Server | None, written: tuple[str, str, dict[str, int]]
+) -> None:
+    words = arguments(hub, SCORES / folder)
+    with ExitStack() as stack:
+        stack.enter_context(granted(hub, SCORES / folder))
+        if server is not None:
+            stack.enter_context(answering(server))
+            path = "/score" if folder == "http" else ""
+            words = [f"--url={server.url}{path}" if each.startswith("--url=") else each for each in words]
+            words = [f"--query={Prometheus.METRIC}" if each.startswith("--query=") else each for each in words]
+        account = hub.service_account_kubeconfig(NAMESPACE, f"scores-{folder}")
+        run(words, "--hub-kubeconfig", str(account))
+        cluster, resource, scores = written
+        assert scores_of(hub, cluster, resource) == scores
+
+
+def test_on_demand_is_two_lines_more(hub: ControlPlane, tmp_path: Path) -> None:
+    """As its kustomization says: by uncommenting them."""
+    shutil.copytree(SCORES, tmp_path / "scores")
+    folder = tmp_path / "scores" / "static"
+    file = folder / "kustomization.yaml"
+    file.write_text(file.read_text().replace("# components:", "components:").replace("# - --on", "- --on"))
+    words = arguments(hub, folder)
+    assert words[-1] == "--on-demand"
+    words = [*words[:1], "--resource-name=disasterrecovery", "--score-name=demanded", "--value=backup=3", "--on-demand"]
+    with granted(hub, folder), hub.namespace("scores") as place:
+        account = str(hub.service_account_kubeconfig(NAMESPACE, "scores-static"))
+        run(words, "--hub-kubeconfig", account)
+        assert "demanded" not in scores_of(hub, "backup", "disasterrecovery")
+        wish = a_placement("p", ("disasterrecovery", "demanded", 1))
+        hub.kubectl("apply", "-n", place, "-f", "-", input=wish)
+        run(words, "--hub-kubeconfig", account)
+        assert scores_of(hub, "backup", "disasterrecovery") == {"demanded": 3}
+
+
+def test_an_agent_pushes_from_its_cluster_to_the_hub(hub: ControlPlane, embedded: EmbeddedCluster) -> None:
+    """Another cluster than the hub; there it may write one object of its namespace."""
+    words = ["usage", "--cluster-name=cluster1", "--kubeconfig", str(embedded.kubeconfig()), "--cpu-bounds=0:8"]
+    with granted(hub, SCORES / "usage/hub"), embedded.nodes(2, prefix="pushed", capacity={"cpu": "4"}):
+        run(words, "--hub-kubeconfig", str(hub.service_account_kubeconfig("cluster1", "stowplan-scores")))
+    found = scores_of(hub, "cluster1")
+    assert (found["cpu"], found["cpuratio"], sorted(found)) == (100, 100, ["cpu", "cpuratio", "mem", "memratio"])
+
+
+def test_an_agent_has_the_rights_it_needs_in_its_cluster(hub: ControlPlane) -> None:
+    with granted(hub, SCORES / "usage/hub", SCORES / "usage/cluster"), hub.nodes(1, prefix="own"):
+        own = hub.service_account_kubeconfig(NAMESPACE, "scores")
+        on_hub = hub.service_account_kubeconfig("cluster1", "stowplan-scores")
+        words = [each for each in arguments(hub, SCORES / "usage/cluster") if not each.startswith("--hub-kubeconfig")]
+        run(words, "--kubeconfig", str(own), "--hub-kubeconfig", str(on_hub))
+
+
+# --- and nothing else
+
+OWN = f"system:serviceaccount:{NAMESPACE}:scores-prometheus"
+PUSHED = "system:serviceaccount:cluster1:stowplan-scores"
+LOCAL = f"system:serviceaccount:{NAMESPACE}:scores"
+
+
+def of_scores(verb: str, name: str = "", namespace: str = "cluster1", **more: str) -> dict[str, str]:
+    return {
+        "verb": verb,
+        "resource": "addonplacementscores",
+        "group": GROUP,
+        "name": name,
+        "namespace": namespace,
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def limited(hub: ControlPlane) -> Iterator[ControlPlane]:
+    with granted(hub, SCORES / "prometheus", SCORES / "usage/hub", SCORES / "usage/cluster"):
+        asked = of_scores("get", "prometheus")
+        until("the bindings are known", lambda: allowed(hub, OWN, asked), 30)
+        yield hub
+
+
+def allowed(hub: ControlPlane, user: str, attributes: dict[str, str]) -> bool:
+    spec = {
+        "user": user,
+        "groups": ["system:serviceaccounts", "system:authenticated"],
+        "resourceAttributes": attributes,
+    }
+    review = hub.api().must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
+    return bool(review["status"]["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("user", "may", "attributes"),
+    [
+        pytest.param(OWN, True, of_scores("patch", "prometheus", subresource="status"), id="writes its scores"),
+        pytest.param(OWN, True, of_scores("create"), id="makes objects"),
+        pytest.param(OWN, False, of_scores("patch", "default", subresource="status"), id="nobody else's scores"),
+        pytest.param(OWN, False, of_scores("get", "default"), id="nor does it read them"),
+        pytest.param(OWN, False, of_scores("delete", "prometheus"), id="deletes nothing"),
+        pytest.param(OWN, False, of_scores("patch", "prometheus"), id="changes no labels"),
+        pytest.param(
+            OWN, False, {"verb": "update", "resource": "managedclusters", "group": GROUP}, id="changes no cluster"
+        ),
+        pytest.param(OWN, False, {"verb": "list", "resource": "placements", "group": GROUP}, id="reads no Placements"),
+        pytest.param(OWN, False, {"verb": "get", "resource": "secrets", "namespace": NAMESPACE}, id="reads no secrets"),
+        pytest.param(
+            PUSHED, True, of_scores("patch", "default", subresource="status"), id="an agent writes its scores"
+        ),
+        pytest.param(
+            PUSHED, False, of_scores("patch", "default", "primary", subresource="status"), id="not those of others"
+        ),
+        pytest.param(PUSHED, False, of_scores("create", namespace="primary"), id="makes no objects elsewhere"),
+        pytest.param(PUSHED, False, of_scores("list"), id="lists nothing"),
+        pytest.param(
+            PUSHED, False, {"verb": "get", "resource": "managedclusters", "group": GROUP}, id="sees no other cluster"
+        ),
+        pytest.param(LOCAL, True, {"verb": "list", "resource": "pods"}, id="an agent counts pods"),
+        pytest.param(LOCAL, False, {"verb": "get", "resource": "pods"}, id="looks at none of them"),
+        pytest.param(LOCAL, False, {"verb": "patch", "resource": "nodes"}, id="changes no node"),
+    ],
+)
+def test_what_the_accounts_may(limited: ControlPlane, user: str, may: bool, attributes: dict[str, str]) -> None:
+    assert allowed(limited, user, attributes) is may

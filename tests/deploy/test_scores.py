@@ -1,0 +1,107 @@
+"""deploy/scores against the code: arguments that are understood, rights for what is read and written and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stowplan.apps.score_commands import PRODUCERS
+from tests.deploy.test_manifests import VERSION
+
+SCORES = Path(__file__).parents[2] / "deploy" / "scores"
+GROUP = "cluster.open-cluster-management.io"
+ON_THE_HUB = ("prometheus", "http", "static")
+
+
+def documents(file: str) -> list[Any]:
+    return list(yaml.safe_load_all((SCORES / file).read_text(encoding="utf-8")))
+
+
+def only(file: str, kind: str) -> Any:
+    (found,) = (each for each in documents(file) if each["kind"] == kind)
+    return found
+
+
+def patched(folder: str, kind: str) -> list[Any]:
+    """What a folder changes of the common parts."""
+    (kustomization,) = documents(f"{folder}/kustomization.yaml")
+    (patch,) = (each["patch"] for each in kustomization["patches"] if each["target"]["kind"] == kind)
+    found: list[Any] = yaml.safe_load(patch)
+    return found
+
+
+def arguments(folder: str) -> list[str]:
+    if folder == "usage":
+        pod = only("usage/cluster/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
+        found: list[str] = pod["containers"][0]["args"]
+        return found
+    (operation,) = patched(folder, "Deployment")
+    return [str(each) for each in operation["value"]]
+
+
+@pytest.mark.parametrize("folder", ["usage", *ON_THE_HUB])
+def test_the_command_line_is_one_that_the_program_takes(folder: str) -> None:
+    producer, *words = arguments(folder)
+    assert producer == folder
+    PRODUCERS[producer].make_context(producer, words)
+
+
+@pytest.mark.parametrize("folder", ON_THE_HUB)
+def test_the_rights_are_for_the_object_that_is_written(folder: str) -> None:
+    (named,) = (each.partition("=")[2] for each in arguments(folder) if each.startswith("--resource-name="))
+    rules = only("hub/rbac.yaml", "ClusterRole")["rules"]
+    for operation in patched(folder, "ClusterRole"):
+        _, _, number, field = operation["path"].split("/")
+        rules[int(number)][field] = operation["value"]
+    assert [rule["resourceNames"] for rule in rules if "resourceNames" in rule] == [[named], [named]]
+
+
+def granted(file: str, kind: str) -> set[tuple[str, str, bool]]:
+    """Verb, kind and whether that is for one object by name."""
+    return {
+        (verb, resource, "resourceNames" in rule)
+        for rule in only(file, kind)["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+WRITES = {
+    ("get", "addonplacementscores", True),
+    ("create", "addonplacementscores", False),
+    ("patch", "addonplacementscores/status", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "needed"),
+    [
+        pytest.param("usage/hub/rbac.yaml", "Role", WRITES, id="an agent on the hub, in its namespace"),
+        pytest.param(
+            "usage/cluster/rbac.yaml",
+            "ClusterRole",
+            {(verb, resource, False) for verb in ("list", "watch") for resource in ("nodes", "pods")},
+            id="an agent in its cluster",
+        ),
+        pytest.param(
+            "hub/rbac.yaml",
+            "ClusterRole",
+            WRITES
+            | {(verb, "addonplacementscores", True) for verb in ("list", "watch")}
+            | {(verb, "managedclusters", False) for verb in ("list", "watch")},
+            id="a producer on the hub",
+        ),
+    ],
+)
+def test_the_rights_are_what_is_needed(file: str, kind: str, needed: set[tuple[str, str, bool]]) -> None:
+    assert granted(file, kind) == needed
+
+
+@pytest.mark.parametrize("folder", ["usage/cluster", *ON_THE_HUB])
+def test_the_image_is_of_this_version(folder: str) -> None:
+    (kustomization,) = documents(f"{folder}/kustomization.yaml")
+    (image,) = kustomization["images"]
+    assert (image["name"], image["newTag"]) == ("stowplan", VERSION)
