@@ -1,4 +1,6 @@
-"""`stowplan parity`: replay recorded decisions of the real kube-scheduler and compare every field of the answer."""
+"""`stowplan parity`: replay recorded decisions and compare every field of the answer: those of the real kube-scheduler
+about pods, and those of Open Cluster Management's controller about placements.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from stowplan.apps import records
+from stowplan.apps import placement_records, records
 from stowplan.objects.errors import ConfigError, StowplanError
 
 AGREES, DIFFERS, UNSUPPORTED = "agree", "differ", "unsupported"
+INVALID = "not valid"  # objects that no API server lets through: what we make of them is neither right nor wrong
 
 
 def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
@@ -34,14 +37,14 @@ def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
         tables.setdefault(category, Counter())[outcome] += 1
         if out is not None:
             print(json.dumps({"id": scenario["id"], **answer}), file=out)
-        if found and shown < show:
+        if found and outcome == DIFFERS and shown < show:
             shown += 1
             _show(console, scenario["id"], found)
     _print(console, tables)
     total = sum(tables.values(), Counter[str]())
     if total[DIFFERS] > shown:
         notes.print(f"{total[DIFFERS] - shown} more differ; --show {total[DIFFERS]} shows them all")
-    return 1 if total[DIFFERS] or not total[AGREES] + total[UNSUPPORTED] else 0
+    return 1 if total[DIFFERS] or not total[AGREES] + total[UNSUPPORTED] + total[INVALID] else 0
 
 
 def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -58,8 +61,11 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             scenario = json.loads(line)
         except ValueError as error:
             raise ConfigError(f"not JSON: {error}", file=str(file), path=f"line {number}") from None
-        if not _is_record(scenario):
-            remedy = "a record is an object with id, config, cluster (an object of lists), pod and expect"
+        if not placement_records.is_record(scenario) and not _is_record(scenario):
+            remedy = (
+                "a record is an object with id, config, cluster (an object of lists), pod and expect; or with id, now, "
+                "objects (an object of lists), placement and expect"
+            )
             raise ConfigError("not a record", file=str(file), path=f"line {number}", remedy=remedy)
         yield file, scenario
 
@@ -76,14 +82,16 @@ def _is_record(found: Any) -> bool:
 
 def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, Any, Any]]]:
     """How one scenario went: the outcome, our answer (or why there is none), and where it differs."""
+    sort = placement_records if "placement" in scenario else records
+    valid = scenario.get("apiValid") is not False
     try:
-        answer = records.answer(scenario)
+        answer = sort.answer(scenario)
     except records.UnsupportedError as error:
         return UNSUPPORTED, {"unsupported": str(error)}, []
     except StowplanError as error:
-        return DIFFERS, {"error": str(error)}, [("", "an answer", f"error: {error}")]
-    found = list(records.differences(scenario.get("expect", {}), answer))
-    return (DIFFERS if found else AGREES), {"expect": answer}, found
+        return (DIFFERS if valid else INVALID), {"error": str(error)}, [("", "an answer", f"error: {error}")]
+    found = list(sort.differences(scenario.get("expect", {}), answer))
+    return (INVALID if not valid else DIFFERS if found else AGREES), {"expect": answer}, found
 
 
 def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) -> None:
@@ -103,12 +111,11 @@ def _json(value: Any) -> str:
 
 
 def _print(console: Console, tables: dict[str, Counter[str]]) -> None:
-    table = Table("category", "scenarios", AGREES, DIFFERS, UNSUPPORTED, box=None)
-    for category, outcomes in sorted(tables.items()):
-        table.add_row(
-            escape(category), str(outcomes.total()), *(str(outcomes[kind]) for kind in (AGREES, DIFFERS, UNSUPPORTED))
-        )
     total = sum(tables.values(), Counter[str]())
+    kinds = (AGREES, DIFFERS, UNSUPPORTED, *((INVALID,) if total[INVALID] else ()))
+    table = Table("category", "scenarios", *kinds, box=None)
+    for category, outcomes in sorted(tables.items()):
+        table.add_row(escape(category), str(outcomes.total()), *(str(outcomes[kind]) for kind in kinds))
     table.add_section()
-    table.add_row("in all", str(total.total()), *(str(total[kind]) for kind in (AGREES, DIFFERS, UNSUPPORTED)))
+    table.add_row("in all", str(total.total()), *(str(total[kind]) for kind in kinds))
     console.print(table)

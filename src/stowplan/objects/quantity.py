@@ -80,3 +80,59 @@ def whole(amount: int, resource: str) -> int:
 def of(resource: str, text: str) -> int:
     """A resource's amount as decisions use it: of("cpu", "2") == 2000, of("memory", "1Ki") == 1024."""
     return whole(nanos(text), resource)
+
+
+@lru_cache(maxsize=65536)
+def approximate(text: str) -> float:
+    """A double, as Go's Quantity gives it: the digits times a power of ten, each of them rounded before."""
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")
+    sign, digits, suffix = form.groups(default="")
+    before, _, after = digits.partition(".")
+    number, exponent = _short(before.lstrip("0"), after, suffix) or (abs(nanos(text)), -9)
+    found = float(number) * (10.0**exponent if exponent >= 0 else 1 / 10.0**-exponent)
+    return -found if sign == "-" else found
+
+
+def _short(before: str, after: str, suffix: str) -> tuple[int, int] | None:
+    """The digits as one number and its power of ten, where Go gets by with 64 bits; None where it does not."""
+    if suffix in _BINARY:
+        power = _BINARY[suffix].bit_length() - 1
+        fits = not after and 15 - len(before) - int(power * 3 / 10) - 1 >= 0
+        return (int(before or "0") * _BINARY[suffix], 0) if fits else None
+    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    fits = len(before) + len(after) <= 18 and exponent - len(after) >= -9
+    return (int(before + after or "0"), exponent - len(after)) if fits else None
+
+
+@lru_cache(maxsize=65536)
+def canonical(text: str) -> str:
+    """As Go writes it out: no fraction, and the largest suffix that leaves none."""
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")
+    amount, suffix = nanos(text), form[3] or ""
+    if suffix in _BINARY and abs(amount) >= 1024 * NANO and not amount % NANO:
+        return _binary(amount // NANO)
+    return _decimal(amount, suffix[:1] in ("e", "E") and len(suffix) > 1)
+
+
+def _binary(number: int) -> str:
+    suffix = ""
+    for larger in _BINARY:
+        if number % 1024:
+            break
+        number, suffix = number // 1024, larger
+    return f"{number}{suffix}"
+
+
+def _decimal(amount: int, exponential: bool) -> str:
+    if not amount:
+        return "0"
+    power, names = -9, {power: name for name, power in _DECIMAL.items()}
+    while not amount % 1000 and power < 18:
+        amount, power = amount // 1000, power + 3
+    if exponential:
+        return f"{amount}e{power}" if power else str(amount)
+    return f"{amount}{names[power]}"

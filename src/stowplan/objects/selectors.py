@@ -119,6 +119,17 @@ def compile_requirement(expression: LabelSelectorRequirement) -> Requirement | N
     return Requirement(expression.key, operator, tuple(sorted(set(values))))
 
 
+def problem(selector: LabelSelector) -> str:
+    """Why the API machinery would refuse the selector; "" if it would not."""
+    given = [LabelSelectorRequirement(key, "In", (value,)) for key, value in selector.match_labels.items()]
+    for each in (*given, *selector.match_expressions):
+        if each.operator not in ("In", "NotIn", *_WITHOUT_VALUES):
+            return f'"{each.operator}" is not a valid label selector operator'
+        if compile_requirement(each) is None:
+            return f"{each.key!r} {each.operator} {list(each.values)} is no valid condition"
+    return ""
+
+
 def is_label_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):

@@ -1,0 +1,32 @@
+"""Policies for placements, one file each, and the one visible table of those that come with Stowplan."""
+
+from __future__ import annotations
+
+from stowplan.framework.choice import ClusterPolicy, Prioritizer
+from stowplan.plugins.clusters.add_on import add_on
+from stowplan.plugins.clusters.balance import Balance
+from stowplan.plugins.clusters.predicate import Predicate
+from stowplan.plugins.clusters.resource_allocatable import ResourceAllocatable
+from stowplan.plugins.clusters.spread import Spread
+from stowplan.plugins.clusters.steady import Steady
+from stowplan.plugins.clusters.taint_toleration import TaintToleration
+
+
+def policy(*, ocm: bool = False) -> ClusterPolicy:
+    """Who decides about placements. `ocm`: as Open Cluster Management does, without what we add to it."""
+    taints = TaintToleration()
+    prioritizers: dict[str, Prioritizer] = {
+        "Balance": Balance(),
+        "Steady": Steady(),
+        "ResourceAllocatableCPU": ResourceAllocatable("cpu", "ResourceAllocatableCPU"),
+        "ResourceAllocatableMemory": ResourceAllocatable("memory", "ResourceAllocatableMemory"),
+    }
+    return ClusterPolicy(
+        filters=(Predicate(), taints),
+        prioritizers=prioritizers if ocm else prioritizers | {"TaintToleration": taints},
+        defaults={"Balance": 1, "Steady": 1},
+        always={} if ocm else {"TaintToleration": 3},
+        add_on=add_on,
+        spread=None if ocm else Spread(),
+        spread_weight=0 if ocm else 2,
+    )

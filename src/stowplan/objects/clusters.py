@@ -1,0 +1,207 @@
+"""Open Cluster Management's view of a fleet: clusters, sets of them, who may use a set, and scores from elsewhere.
+
+A cluster's namespace is the namespace of its name; that is where its scores are. A set has the clusters that carry its
+label, or those that a selector matches. A set is for those namespaces only that have a binding to it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from stowplan.objects import quantity, selectors
+from stowplan.objects.meta import Object, ObjectMeta
+from stowplan.objects.quantity import Quantity
+from stowplan.objects.selectors import LabelSelector, Requirement, Selector
+
+SET_LABEL = "cluster.open-cluster-management.io/clusterset"
+NO_SELECT, PREFER_NO_SELECT, NO_SELECT_IF_NEW = "NoSelect", "PreferNoSelect", "NoSelectIfNew"
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A piece of an object."""
+
+
+class ClusterTaint(_Part, frozen=True):
+    key: str
+    effect: str
+    value: str = ""
+    time_added: datetime | None = None
+
+    @property
+    def added(self) -> float:
+        """Seconds since the epoch; a taint that does not say when it was added has been there for ever."""
+        return float("-inf") if self.time_added is None else self.time_added.timestamp()
+
+
+class ClientConfig(_Part, frozen=True):
+    url: str = ""
+    ca_bundle: str = ""
+
+
+class ManagedClusterSpec(_Part, frozen=True):
+    managed_cluster_client_configs: tuple[ClientConfig, ...] = ()
+    hub_accepts_client: bool = False
+    lease_duration_seconds: int = 0
+    taints: tuple[ClusterTaint, ...] = ()
+
+
+class Condition(_Part, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: datetime | None = None
+
+
+class ClusterClaim(_Part, frozen=True):
+    name: str
+    value: str = ""
+
+
+class ClusterVersion(_Part, frozen=True):
+    kubernetes: str = ""
+
+
+class ManagedClusterStatus(_Part, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+    capacity: dict[str, Quantity] = {}
+    allocatable: dict[str, Quantity] = {}
+    version: ClusterVersion = ClusterVersion()
+    cluster_claims: tuple[ClusterClaim, ...] = ()
+
+
+class ClusterMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True):
+    finalizers: tuple[str, ...] = ()
+
+
+class ManagedCluster(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+    metadata: ClusterMeta = ClusterMeta()
+    spec: ManagedClusterSpec = ManagedClusterSpec()
+    status: ManagedClusterStatus = ManagedClusterStatus()
+
+    @cached_property
+    def claims(self) -> dict[str, str]:
+        return {claim.name: claim.value for claim in self.status.cluster_claims}
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The object as expressions see it: as Go writes it out, with the nulls and empty parts that Go writes."""
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self, enc_hook=str))
+        metadata = found.setdefault("metadata", {})
+        _stamp(metadata, self.metadata, ("creationTimestamp", "deletionTimestamp"))
+        spec, status = found.setdefault("spec", {}), found.setdefault("status", {})
+        spec.setdefault("hubAcceptsClient", False)
+        for written, taint in zip(spec.get("taints", ()), self.spec.taints, strict=False):
+            written["timeAdded"] = _moment(taint.time_added)
+        status.setdefault("version", {})
+        _write_conditions(status, self.status.conditions)
+        for amounts in ("capacity", "allocatable"):
+            if amounts in status:
+                status[amounts] = {name: quantity.canonical(text) for name, text in status[amounts].items()}
+        return found
+
+    def alike(self, other: ManagedCluster) -> bool:
+        """Whether nothing that anybody could go by tells the two apart: a mere renewal of the object."""
+        mine, others = self.metadata, other.metadata
+        same = msgspec.structs.replace(mine, resource_version=others.resource_version, generation=others.generation)
+        return same == others and self.spec == other.spec and self.status == other.status
+
+
+def _stamp(written: dict[str, Any], metadata: ObjectMeta, names: tuple[str, ...]) -> None:
+    moments = (metadata.creation_timestamp, metadata.deletion_timestamp)
+    for name, moment in zip(names, moments, strict=True):
+        if moment is not None:
+            written[name] = _moment(moment)
+
+
+def _write_conditions(status: dict[str, Any], conditions: tuple[Condition, ...]) -> None:
+    status.setdefault("conditions", None)
+    for written, condition in zip(status["conditions"] or (), conditions, strict=True):
+        for field in ("type", "status", "reason", "message"):
+            written.setdefault(field, "")
+        written["lastTransitionTime"] = _moment(condition.last_transition_time)
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# -- sets of clusters
+
+
+class ClusterSelector(_Part, frozen=True):
+    selector_type: str = ""
+    label_selector: LabelSelector | None = None
+
+
+class ManagedClusterSetSpec(_Part, frozen=True):
+    cluster_selector: ClusterSelector = ClusterSelector()
+
+
+class ManagedClusterSet(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+    spec: ManagedClusterSetSpec = ManagedClusterSetSpec()
+
+    @cached_property
+    def problem(self) -> str:
+        """Why it has no clusters that anybody could name; "" if it can be used."""
+        asked = self.spec.cluster_selector
+        if asked.selector_type == "LabelSelector":
+            return "" if asked.label_selector is None else selectors.problem(asked.label_selector)
+        if asked.selector_type in ("", "ExclusiveClusterSetLabel"):
+            return ""
+        return f"selectorType {asked.selector_type!r} is neither ExclusiveClusterSetLabel nor LabelSelector"
+
+    @cached_property
+    def members(self) -> Selector | None:
+        """Which clusters are in it; None: none."""
+        if self.problem:
+            return None
+        if self.spec.cluster_selector.selector_type == "LabelSelector":
+            return selectors.compile_selector(self.spec.cluster_selector.label_selector)
+        return (Requirement(SET_LABEL, "In", (self.name,)),)
+
+
+class ManagedClusterSetBindingSpec(_Part, frozen=True):
+    cluster_set: str = ""
+
+
+class ManagedClusterSetBinding(Object, frozen=True, rename="camel", omit_defaults=True):
+    spec: ManagedClusterSetBindingSpec = ManagedClusterSetBindingSpec()
+
+
+# -- scores from elsewhere
+
+
+class Score(_Part, frozen=True):
+    name: str
+    value: int = 0
+
+
+class AddOnPlacementScoreStatus(_Part, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+    scores: tuple[Score, ...] = ()
+    valid_until: datetime | None = None
+
+
+class AddOnPlacementScore(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+    status: AddOnPlacementScoreStatus = AddOnPlacementScoreStatus()
+
+    @cached_property
+    def values(self) -> dict[str, int]:
+        """By name. Of two scores of one name, which no API server lets through, the last one counts."""
+        return {each.name: each.value for each in self.status.scores}
+
+    @property
+    def cluster(self) -> str:
+        return self.namespace
+
+    @property
+    def valid_until(self) -> float:
+        """The last second of its validity, since the epoch; infinity where it does not end."""
+        until = self.status.valid_until
+        return float("inf") if until is None else until.timestamp()

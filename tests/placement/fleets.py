@@ -1,0 +1,165 @@
+"""Fleets for tests, with keywords and valid defaults: `a_cluster("c1", cpu="4")`. Taints are written as kubectl does:
+"key1=value1:NoSelect", "key1:NoSelect".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from stowplan.columns.fleet import Fleet
+from stowplan.columns.sets import ClusterSets
+from stowplan.framework import choosing
+from stowplan.framework.choice import Asked, Choice
+from stowplan.objects import kinds
+from stowplan.objects.clusters import (
+    SET_LABEL,
+    AddOnPlacementScore,
+    ManagedCluster,
+    ManagedClusterSet,
+    ManagedClusterSetBinding,
+)
+from stowplan.objects.meta import Object
+from stowplan.objects.placement import (
+    GROUP_INDEX_LABEL,
+    GROUP_NAME_LABEL,
+    PLACEMENT_LABEL,
+    Placement,
+    PlacementDecision,
+)
+from stowplan.plugins import clusters
+
+NOW = datetime(2026, 6, 1, 12, 0, 0, tzinfo=UTC).timestamp()
+
+
+def moment(seconds: float) -> str:
+    """So many seconds after NOW."""
+    return datetime.fromtimestamp(NOW + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def a_taint(text: str, added: float = -3600.0) -> dict[str, Any]:
+    what, _, effect = text.rpartition(":")
+    key, _, value = what.partition("=")
+    return {"key": key, "value": value, "effect": effect, "timeAdded": moment(added)}
+
+
+def a_cluster(
+    name: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    claims: Mapping[str, str] | None = None,
+    taints: Sequence[str | dict[str, Any]] = (),
+    cpu: str | tuple[str, str] | None = None,
+    memory: str | tuple[str, str] | None = None,
+    of: str = "default",
+    leaving: bool = False,
+    **status: Any,
+) -> ManagedCluster:
+    """`cpu` and `memory` are what is allocatable, or that and the capacity."""
+    amounts = {
+        resource: (given, given) if isinstance(given, str) else given
+        for resource, given in (("cpu", cpu), ("memory", memory))
+        if given is not None
+    }
+    document = {
+        "metadata": {
+            "name": name,
+            "labels": dict(labels or {}) | ({SET_LABEL: of} if of else {}),
+            **({"deletionTimestamp": moment(-1)} if leaving else {}),
+        },
+        "spec": {
+            "hubAcceptsClient": True,
+            "taints": [a_taint(each) if isinstance(each, str) else each for each in taints],
+        },
+        "status": {
+            "allocatable": {resource: given[0] for resource, given in amounts.items()},
+            "capacity": {resource: given[1] for resource, given in amounts.items()},
+            "clusterClaims": [{"name": key, "value": value} for key, value in (claims or {}).items()],
+            **status,
+        },
+    }
+    return kinds.convert(ManagedCluster, document)
+
+
+def a_set(name: str = "default", **selector: Any) -> ManagedClusterSet:
+    document = {"metadata": {"name": name}, "spec": {"clusterSelector": selector}}
+    return kinds.convert(ManagedClusterSet, document)
+
+
+def a_binding(name: str = "default", namespace: str = "test") -> ManagedClusterSetBinding:
+    document = {"metadata": {"name": name, "namespace": namespace}, "spec": {"clusterSet": name}}
+    return kinds.convert(ManagedClusterSetBinding, document)
+
+
+def a_placement(name: str = "test", *, namespace: str = "test", generation: int = 1, **spec: Any) -> Placement:
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "generation": generation}
+    metadata |= {key: spec.pop(key) for key in ("annotations", "deletionTimestamp") if key in spec}
+    return kinds.convert(Placement, {"metadata": metadata, "spec": spec})
+
+
+def a_score(cluster: str, name: str = "test", valid: float | None = None, **scores: int) -> AddOnPlacementScore:
+    """`valid`: until so many seconds after NOW."""
+    document = {
+        "metadata": {"name": name, "namespace": cluster},
+        "status": {
+            "scores": [{"name": key, "value": value} for key, value in scores.items()],
+            "validUntil": None if valid is None else moment(valid),
+        },
+    }
+    return kinds.convert(AddOnPlacementScore, document)
+
+
+def a_decision(
+    clusters: Iterable[str],
+    *,
+    of: str = "other",
+    number: int = 1,
+    namespace: str = "test",
+    index: int = 0,
+    group: str = "",
+) -> PlacementDecision:
+    labels = {PLACEMENT_LABEL: of, GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group}
+    document = {
+        "metadata": {"name": f"{of}-decision-{number}", "namespace": namespace, "labels": labels},
+        "status": {"decisions": [{"clusterName": each, "reason": ""} for each in clusters]},
+    }
+    return kinds.convert(PlacementDecision, document)
+
+
+BOUND = (a_set(), a_binding())
+
+
+def a_fleet(objects: Iterable[Object]) -> tuple[Fleet, ClusterSets]:
+    fleet = Fleet()
+    sets = ClusterSets(fleet)
+    for found in (*BOUND, *objects):
+        match found:
+            case ManagedCluster():
+                fleet.put(found)
+            case AddOnPlacementScore():
+                fleet.put_score(found)
+            case ManagedClusterSet() | ManagedClusterSetBinding():
+                sets.put(found)
+            case PlacementDecision():
+                fleet.decide(found.cluster_names, 1)
+    return fleet, sets
+
+
+def asked(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> Asked:
+    objects = list(objects)
+    fleet, _ = a_fleet(objects)
+    return Asked(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
+
+
+def own(placement: Placement, objects: Iterable[Object]) -> list[str]:
+    decisions = (each for each in objects if isinstance(each, PlacementDecision))
+    return [name for each in decisions if each.placement == placement.key for name in each.cluster_names]
+
+
+def chosen(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> Choice:
+    """What becomes of a placement of the namespace `test`, which is bound to the set `default`."""
+    objects = list(objects)
+    fleet, sets = a_fleet(objects)
+    question = Asked(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
+    return choosing.choose(question, sets, clusters.policy(ocm=ocm))

@@ -1,0 +1,159 @@
+"""A hub in memory: it does what the engine wants done, and tells it what came of it, in an order that a test may
+choose.
+
+Every write is noted together with what all PlacementDecisions held right after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from stowplan.engine.placement import Placements
+from stowplan.objects import kinds
+from stowplan.objects.actions import Action, Create, Delete, Patch, Record
+from stowplan.objects.changes import Gone, Put, Result
+from stowplan.objects.meta import Object
+from stowplan.objects.placement import Placement, PlacementDecision
+from stowplan.plugins import clusters
+from tests.placement.fleets import BOUND, NOW
+
+
+class Hub:
+    def __init__(self, *objects: Object, ocm: bool = False, **settings: Any) -> None:
+        self.now = NOW
+        self.engine = Placements(clusters.policy(ocm=ocm), ocm=ocm, **settings)
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        self.writes: list[Action] = []
+        self.events: list[Record] = []
+        self.seen: list[dict[str, tuple[str, ...]]] = []  # what each decision object held, after every write
+        self.refuse: Callable[[Action], int] = lambda _: 0  # a status other than 0 is the answer instead
+        self.shuffle: Callable[[list[Action]], list[Action]] = lambda actions: actions
+        self.deaf = False  # nothing of what is written is shown to the engine
+        self._version = 0
+        for found in (*BOUND, *objects):
+            self.put(found)
+
+    # -- what others do
+
+    def put(self, found: Object) -> None:
+        """Somebody writes an object; of a placement, only what is asked for."""
+        kind = type(found).__name__
+        document = msgspec.json.decode(msgspec.json.encode(found, enc_hook=str))
+        old = self.objects.get((kind, found.key))
+        if kind == "Placement" and old is not None:
+            document["status"] = old.get("status", {})
+        self._store(kind, found.key, document)
+
+    def gone(self, kind: str, key: str) -> None:
+        document = self.objects.pop((kind, key))
+        self.engine.handle(Gone(kinds.convert(kinds.KINDS[kind], document)), self.now)
+
+    def _store(self, kind: str, key: str, document: dict[str, Any], *, told: bool = True) -> None:
+        self._version += 1
+        document = {**document, "metadata": {**document["metadata"], "resourceVersion": str(self._version)}}
+        document["metadata"].setdefault("uid", f"uid-of-{key}")
+        self.objects[kind, key] = document
+        if told:
+            self.engine.handle(Put(kinds.convert(kinds.KINDS[kind], document)), self.now)
+
+    # -- what the engine does
+
+    def settle(self) -> int:
+        """Until nothing is left to do at this moment; how many placements were decided."""
+        before = self.engine.decisions
+        while (deadline := self.engine.next_deadline()) is not None and deadline <= self.now:
+            self.perform(self.engine.step(self.now))
+        return self.engine.decisions - before
+
+    def later(self, seconds: float) -> int:
+        """Time passes, with a step whenever one is due; how many placements were decided."""
+        until, before = self.now + seconds, self.engine.decisions
+        while (deadline := self.engine.next_deadline()) is not None and deadline <= until:
+            self.now = max(self.now, deadline)
+            self.perform(self.engine.step(self.now))
+        self.now = until
+        return self.engine.decisions - before
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        queue = self.shuffle(list(actions))
+        while queue:
+            action = queue.pop(0)
+            if isinstance(action, Record):
+                self.events.append(action)
+                continue
+            status = self.refuse(action)
+            if not status:
+                status = self._apply(action)
+                self.writes.append(action)
+                self.seen.append(self.held())
+            queue += self.shuffle(
+                self.engine.handle(Result(action.id, status, "no" if status >= 300 else ""), self.now)
+            )
+
+    def _apply(self, action: Action) -> int:
+        match action:
+            case Create(kind=kind, key=key):
+                if (kind, key) in self.objects:
+                    return 409
+                self._store(kind, key, {**action.body, "status": {}}, told=not self.deaf)
+                return 201
+            case Patch(kind=kind, key=key, body=dict()):
+                if (kind, key) not in self.objects:
+                    return 404
+                self._store(kind, key, merged(self.objects[kind, key], action.body), told=not self.deaf)
+                return 200
+            case Delete(kind=kind, key=key):
+                if (kind, key) not in self.objects:
+                    return 404
+                self.gone(kind, key)
+                return 200
+        raise NotImplementedError(action)
+
+    # -- what there is
+
+    def decisions(self, placement: str = "test/test") -> dict[str, list[str]]:
+        """The clusters of each of a placement's objects, by name."""
+        found = (kinds.convert(PlacementDecision, each) for each in self._all("PlacementDecision"))
+        return {each.name: list(each.cluster_names) for each in found if each.placement == placement}
+
+    def chosen(self, placement: str = "test/test") -> list[str]:
+        return sorted(name for names in self.decisions(placement).values() for name in names)
+
+    def placement(self, key: str = "test/test") -> Placement:
+        return kinds.convert(Placement, self.objects["Placement", key])
+
+    def condition(self, kind: str, key: str = "test/test") -> tuple[str, str]:
+        found = self.placement(key).condition(kind)
+        assert found is not None
+        return found.status, found.reason
+
+    def held(self) -> dict[str, tuple[str, ...]]:
+        return {
+            each["metadata"]["name"]: tuple(one["clusterName"] for one in each.get("status", {}).get("decisions", ()))
+            for each in self._all("PlacementDecision")
+        }
+
+    def _all(self, kind: str) -> list[dict[str, Any]]:
+        return [document for (of, _), document in sorted(self.objects.items()) if of == kind]
+
+    def forget(self) -> None:
+        """What was noted so far."""
+        self.writes.clear()
+        self.events.clear()
+        self.seen.clear()
+
+
+def merged(old: Any, patch: Any) -> Any:
+    """A JSON merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    found = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = merged(found.get(key), value)
+    return found
