@@ -15,7 +15,7 @@ $(READY): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-demo: setup          ## a cluster in a process, 106 pods, and why each went where it went
+demo: setup          ## a cluster in a process, 123 pods, and why each went where it went
 	$(BIN)/python -m stowplan.apps.cli demo
 
 check: lint types imports  ## ruff, mypy and the contract of the eight rooms

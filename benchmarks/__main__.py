@@ -12,14 +12,30 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import bound_pods, bounds, churn, decoding, policies, report, runs, stepping, twins, workload
+from benchmarks import (
+    bound_pods,
+    bounds,
+    churn,
+    decoding,
+    gangs,
+    placement,
+    policies,
+    report,
+    runs,
+    stepping,
+    twins,
+    workload,
+)
 from benchmarks.figures import AnyFigure, Figure, Missing
 from benchmarks.race import ROUNDS
 from stowplan.apps import wiring
 
 QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
-COMPARISONS = ("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES, policies.NAME)
+COMPARISONS = (
+    *("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES),
+    *(policies.NAME, gangs.NAME, placement.NAME),
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +112,8 @@ def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[],
         "per-node-twins": lambda: twins.run(plan.rounds),
         "churn-memory": lambda: list(churn.run(CHURN_QUICK if plan.quick else CHURN)),
         policies.NAME: lambda: list(policies.run(profile, plan.rounds)),
+        gangs.NAME: lambda: list(gangs.run(plan.rounds)),
+        placement.NAME: lambda: list(placement.run(plan.quick)),
         **{name: lambda name=name: [stepping.run(name, profile, plan.rounds)] for name in stepping.NAMES},
     }
     yield from ((name, step) for name, step in comparisons.items() if name in plan.names)

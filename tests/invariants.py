@@ -10,9 +10,11 @@ from stowplan.engine.placing import Step
 from stowplan.engine.unit import Stage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
+from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.builders import a_pod
 from tests.columns.model import asked, contents, differences
+from tests.columns.moves import carry_moves
 
 if TYPE_CHECKING:
     from tests.world import World
@@ -63,6 +65,10 @@ def check_columns(world: World) -> None:
         if placing.pod.uid not in rebuilt.pods:
             rebuilt.add_pod(placing.pod, placing.node_name)
     state = world.scheduler.state
+    for reservation in state.store.every(ResourceReservation).values():
+        if reservation.owner in world.scheduler.placings:  # it is about to be written
+            rebuilt.put(reservation)
+    carry_moves(state, rebuilt)
     questions, keys = asked(state), ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):

@@ -25,7 +25,19 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
 from stowplan.objects import kinds
-from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Patch, Read, Record, SetCondition
+from stowplan.objects.actions import (
+    Action,
+    Ask,
+    Bind,
+    Create,
+    Delete,
+    Evict,
+    Nominate,
+    Patch,
+    Read,
+    Record,
+    SetCondition,
+)
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
@@ -223,6 +235,12 @@ class World:
             return self.extender(action)
         if isinstance(action, Patch) and (action.kind, action.key) in self.objects:
             return self._patch(action)
+        if isinstance(action, Patch) and isinstance(action.body, list):  # one that begins with a test
+            return Result(action.id, 404, "not found")
+        if isinstance(action, Create):
+            return self._create(action)
+        if isinstance(action, Delete):
+            return self._delete(action)
         if not hasattr(action, "pod"):
             return Result(action.id)
         pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
@@ -259,6 +277,22 @@ class World:
         if found is None:
             return Result(action.id, 409, "the object has been modified")
         self.submit_later(found)
+        return Result(action.id)
+
+    def _create(self, action: Create) -> Result:
+        if (action.kind, action.key) in self.objects:
+            return Result(action.id, 409, "already exists")
+        made = kinds.convert(kinds.KINDS[action.kind], action.body)
+        metadata = msgspec.structs.replace(made.metadata, uid=f"uid-{self._version}-of-{action.key}")
+        self.submit_later(msgspec.structs.replace(made, metadata=metadata))
+        return Result(action.id, 201)
+
+    def _delete(self, action: Delete) -> Result:
+        found = self.objects.get((action.kind, action.key))
+        if found is None or (found.uid, found.metadata.resource_version) != (action.uid, action.resource_version):
+            return Result(action.id, 404 if found is None else 409, "not found, or another one")
+        del self.objects[action.kind, action.key]
+        self._tell(Gone(found))
         return Result(action.id)
 
     def submit_later(self, each: Object) -> None:

@@ -13,6 +13,8 @@ from stowplan.apps.drift import Recounts, as_decided
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
 from stowplan.apps.options import Options, Running, beside_kube_scheduler
+from stowplan.apps.scheduler import Program
+from stowplan.engine.reports import Misbehaved
 from stowplan.engine.scheduler import Scheduler
 from stowplan.kube.known import Known
 from stowplan.kube.resources import PODS
@@ -135,6 +137,41 @@ def test_a_plugin_that_fails_goes_without() -> None:
     scene.reflector.known.objects["default/p"] = gold("p", node="a")
     plugin = scene.engine.profiles["default-scheduler"].plugin("FlavourClusterWide")
     plugin.recount = lambda *_: [1 / 0]
-    for now in (0.0, 10.0):
+    for now in (0.0, 10.0, 20.0, 30.0):
         scene.recounts.look(now)
     assert scene.metric("recounts_total") is None
+    (line,) = scene.said.getvalue().splitlines()
+    assert line.startswith("W") and '"A plugin misbehaves" plugin="FlavourClusterWide" point="recount"' in line
+    assert "ZeroDivisionError" in line
+    plugin.recount = lambda *_: ["two"]
+    scene.recounts.look(40.0)
+    scene.recounts.look(50.0)
+    assert len(scene.said.getvalue().splitlines()) == 2, "each different text once"
+
+
+@pytest.mark.parametrize("left", [pytest.param("0", id="switched off"), pytest.param("", id="gone")])
+def test_after_a_reload_without_it_nothing_is_shown(left: str) -> None:
+    scene = Scene("10")
+    scene.hear(gold("p", node="a"))
+    for now in (0.0, 10.0):
+        scene.recounts.look(now)
+    assert scene.metric("drift") == 0.0
+    after = a_profile(CONFIG % left) if left else a_profile()
+    scene.engine.adopt({"default-scheduler": scene.running.metrics.timed(after)}, 11.0)
+    scene.recounts.look(12.0)
+    assert scene.metric("drift") is None and scene.metric("recounts_total") == 1.0, "what was done was done"
+    scene.engine.adopt({"default-scheduler": scene.running.metrics.timed(a_profile(CONFIG % "5"))}, 13.0)
+    for now in (13.0, 18.0):
+        scene.recounts.look(now)
+    assert scene.metric("drift") == 0.0, "and back again"
+
+
+def test_what_the_engine_reports_of_plugins_is_said_once_for_each_text() -> None:
+    said = io.StringIO()
+    program = Program(Options(), beside_kube_scheduler, Log(stream=said))
+    for problem in ("one", "one", "two", "one"):
+        program._report(Misbehaved("Census", "tend", problem))
+    lines = said.getvalue().splitlines()
+    assert [line.split(" ", 4)[-1].split("] ")[-1] for line in lines] == [
+        f'"A plugin misbehaves" plugin="Census" point="tend" problem="{text}"' for text in ("one", "two")
+    ]

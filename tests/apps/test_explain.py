@@ -13,11 +13,19 @@ from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
 from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
 from tests.world import World
 
 NODES = [a_node("a", cpu=4), a_node("b", cpu=2), a_node("c", cpu=8, taints=["t=v:NoSchedule"])]
 BUSY = [a_pod("on-a", cpu="3800m", node="a"), a_pod("on-b", cpu="1500m", node="b")]
+
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{%s}]
+"""
+EXTENDERS = "extenders: [{urlPrefix: 'http://127.0.0.1:1/scheduler', filterVerb: filter}]"
 
 
 def dump(folder: Path, *objects: Object) -> str:
@@ -106,6 +114,65 @@ def test_without_a_pod_each_pending_one_is_looked_at(tmp_path: Path) -> None:
 def test_a_pod_may_be_named_as_kubectl_names_it(tmp_path: Path) -> None:
     answer = explain("pod/web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert "default/web goes to a" in answer.output
+
+
+@pytest.mark.parametrize("name", ["deploy/web", "deployment/web", "default/web"])
+def test_what_is_no_pod_is_not_taken_for_one(tmp_path: Path, name: str) -> None:
+    answer = explain(name, "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
+    assert answer.exit_code == 2 and f"{name!r} is no pod; give a pod's name" in answer.output
+
+
+def test_pods_that_were_written_by_hand_are_not_taken_for_one_another(tmp_path: Path) -> None:
+    """They have no uids. Each takes its room."""
+    pods = [by_hand(a_pod(f"p{number}", cpu="1", node="a")) for number in range(4)]
+    answer = explain("web", "--from", dump(tmp_path, a_node("a", cpu=4), *pods, by_hand(a_pod("web", cpu="1"))))
+    assert answer.exit_code == 1 and "Insufficient cpu" in answer.output
+
+
+def by_hand(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, uid=""))
+
+
+# -- whose pod it is, and who has a say
+
+
+@pytest.mark.parametrize("name", ["default-scheduler", "stowplan"])
+def test_without_a_configuration_it_speaks_for_these_names(tmp_path: Path, name: str) -> None:
+    answer = explain("web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName=name)))
+    assert answer.exit_code == 0 and "default/web goes to a" in answer.output
+
+
+def test_for_other_schedulers_it_does_not_speak(tmp_path: Path) -> None:
+    file = dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
+    answer = explain("web", "--from", file)
+    assert answer.exit_code == 2 and answer.stdout == ""
+    assert "default/web has schedulerName kosmos-scheduler, of which there is no profile; there is" in answer.output
+    assert "default-scheduler, stowplan; name that scheduler's configuration by --config" in answer.output
+    config = tmp_path / "config"
+    config.write_text(CONFIG % "schedulerName: kosmos-scheduler", encoding="utf-8")
+    assert explain("web", "--from", file, "--config", str(config)).exit_code == 0
+
+
+def test_and_in_a_list_it_leaves_their_pods_out(tmp_path: Path) -> None:
+    there = [*NODES, a_pod("ours", cpu="1"), a_pod("theirs", cpu=99, schedulerName="other")]
+    answer = explain("-o", "json", "--from", dump(tmp_path, *there))
+    found = json.loads(answer.stdout)
+    assert answer.exit_code == 0 and [each["pod"] for each in found["items"]] == ["default/ours"]
+    assert found["otherSchedulers"] == {"default/theirs": "other"}
+    assert answer.stderr == "Left out: 1 pod(s) of schedulers that have no profile here: other\n"
+
+
+@pytest.mark.parametrize("what", [pytest.param(["web"], id="a pod"), pytest.param([], id="all that are pending")])
+def test_extenders_are_not_asked_and_that_is_said(tmp_path: Path, what: list[str]) -> None:
+    config = tmp_path / "config"
+    config.write_text(CONFIG % "schedulerName: default-scheduler" + EXTENDERS, encoding="utf-8")
+    files = ("--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
+    answer = explain(*what, "-o", "json", *files, "--config", str(config))
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout)["extendersNotAsked"] == ["http://127.0.0.1:1/scheduler"]
+    assert answer.stderr == "Not asked: the extenders http://127.0.0.1:1/scheduler. They may decide otherwise.\n"
+    plain = explain(*what, "-o", "json", *files)
+    assert json.loads(plain.stdout)["extendersNotAsked"] == [] and plain.stderr == ""
 
 
 def test_a_node_promised_to_a_more_important_pod_is_taken(tmp_path: Path) -> None:

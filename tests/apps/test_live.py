@@ -12,7 +12,9 @@ import pytest
 from stowplan.apps.live import Live
 from stowplan.engine.placing import assumed
 from stowplan.engine.scheduler import Scheduler
-from stowplan.objects.actions import Action, Bind, Record
+from stowplan.engine.tending import AT_A_TIME
+from stowplan.framework.profile import Bound, Profile
+from stowplan.objects.actions import Action, Bind, Patch, Record
 from stowplan.objects.changes import Put, Result
 from tests.builders import a_node, a_pod, a_profile
 
@@ -26,10 +28,15 @@ class Server:
         self.events: list[Record] = []
         self.open = asyncio.Event()
         self.open.set()
+        self.kept, self.patched = asyncio.Event(), 0
+        self.kept.set()
         self.most = self.now = 0
         self._live_of = live_of
 
     async def perform(self, action: Action) -> Result:
+        if isinstance(action, Patch):
+            self.patched += 1
+            await self.kept.wait()
         if not isinstance(action, Bind):
             return Result(action.id)
         self.now += 1
@@ -105,6 +112,23 @@ def test_nothing_is_decided_before_it_may() -> None:
     run(story())
 
 
+def test_nothing_is_decided_while_too_little_is_known() -> None:
+    async def test() -> None:
+        known = False
+        live, server = scene(ready=lambda: known)
+        task = asyncio.ensure_future(live.run())
+        live.start_deciding()
+        submit(live, server, 3)
+        await asyncio.sleep(0.05)
+        assert server.bound == {}
+        known = True
+        live.take(())
+        await until(lambda: len(server.bound) == 3)
+        task.cancel()
+
+    run(test())
+
+
 def test_not_more_than_so_many_are_under_way() -> None:
     async def story() -> None:
         live, server = scene(most_under_way=5)
@@ -118,6 +142,40 @@ def test_not_more_than_so_many_are_under_way() -> None:
         server.open.set()
         await until(lambda: len(server.bound) == 30)
         assert server.most == 5
+        task.cancel()
+
+    run(story())
+
+
+class Keeping:
+    """Keeps fifty objects in step, and needs long for it."""
+
+    tends = ("Pod",)
+
+    def post_bind(self, *_: object) -> tuple[()]:
+        return ()
+
+    def tend(self, changed: object, cluster: object) -> list[Patch]:
+        return [Patch(kind="ReplicaSet", key=f"default/{number}", body={}) for number in range(50) if changed is None]
+
+
+def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end() -> None:
+    async def story() -> None:
+        live, server = scene(most_under_way=3)
+        keeping = Bound("Keeping", Keeping())
+        plain = live.engine.profiles["default-scheduler"]
+        points = {**plain.points, "postBind": (*plain.points["postBind"], keeping)}
+        live.engine.adopt({"default-scheduler": Profile("default-scheduler", points)}, 0.0)
+        server.kept.clear()
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 20)
+        await until(lambda: len(server.bound) == 20)
+        assert server.patched == AT_A_TIME, "and all of them unanswered"
+        live.deciding = False
+        server.kept.set()
+        assert await live.finish(5.0)
+        assert server.patched == AT_A_TIME, "what would have followed"
         task.cancel()
 
     run(story())

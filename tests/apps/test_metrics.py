@@ -126,9 +126,10 @@ def test_plugins_have_figures_of_their_own() -> None:
     engine.handle(Gone(a_node("b")), 1.0)
     metrics.look_at_plugins(engine)
     assert 'node="b"' not in metrics.text()[0].decode(), "what is gone is not shown"
-    plugin.fails = True
-    metrics.look_at_plugins(engine)
+    plugin.fails, said = True, list[reports.Misbehaved]()
+    metrics.look_at_plugins(engine, said.append)
     assert "pods_there{" not in metrics.text()[0].decode()
+    assert said == [reports.Misbehaved("Counting", "gauges", "KeyError: 'oops'")]
 
 
 class Figures:
@@ -173,6 +174,36 @@ def test_figures_with_and_without_labels(shown: interfaces.Gauge, expected: str)
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
     metrics.look_at_plugins(engine)
     assert expected in metrics.text()[0].decode()
-    plugin.shown = (interfaces.Gauge("told", "Told.", 4, {"other": "z"}),)
-    metrics.look_at_plugins(engine)  # labels cannot change; nothing breaks
-    assert "z" not in metrics.text()[0].decode().split("stowplan_told")[-1]
+    names, said = ", ".join(shown.labels) or "none", list[reports.Misbehaved]()
+    for other in ({"other": "z"}, {"a": "z", "other": "z"}):
+        plugin.shown = (interfaces.Gauge("told", "Told.", 4, other),)
+        metrics.look_at_plugins(engine, said.append)  # labels cannot change; nothing breaks
+        assert "z" not in metrics.text()[0].decode().split("stowplan_told")[-1]
+        now = ", ".join(other)
+        assert said.pop() == reports.Misbehaved(
+            "Figures", "gauges", f"the labels of told were {names} before, and now {now}"
+        )
+
+
+def test_labels_go_by_their_names() -> None:
+    metrics, plugin = Metrics(), Figures(interfaces.Gauge("told", "Told.", 1, {"a": "x", "b": "y"}))
+    engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
+    metrics.look_at_plugins(engine)
+    plugin.shown = (interfaces.Gauge("told", "Told.", 2, {"b": "y", "a": "x"}),)
+    metrics.look_at_plugins(engine)
+    lines = [line for line in metrics.text()[0].decode().splitlines() if line.startswith("stowplan_told")]
+    assert lines == ['stowplan_told{a="x",b="y"} 2.0'], "in whatever order they come"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        pytest.param(interfaces.Gauge("told", "Told.", 1, {"__a": "x"}), "__a", id="a label that others keep"),
+        pytest.param(interfaces.Gauge("told", "Told.", "many"), "many", id="no number"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_figure_that_cannot_be_shown_is_told(wrong: interfaces.Gauge, problem: str) -> None:
+    metrics, plugin, said = Metrics(), Figures(wrong), list[reports.Misbehaved]()
+    engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
+    metrics.look_at_plugins(engine, said.append)
+    assert len(said) == 1 and said[0].plugin == "Figures" and problem in said[0].problem

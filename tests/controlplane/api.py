@@ -51,6 +51,10 @@ class Api:
             with refused:
                 return Answer(refused.code, refused.read())
 
+    def stream(self, path: str, *, seconds: float) -> Any:
+        """An answer that goes on, to be read line by line; TimeoutError after so many seconds of silence."""
+        return self._opener.open(urllib.request.Request(self.url + path, headers=self._headers), timeout=seconds)
+
     def get(self, path: str) -> Answer:
         return self.ask("GET", path)
 

@@ -1,4 +1,4 @@
-"""deploy/profiles/all: the three policies in one process; on a real cluster with the rights of the profiles alone."""
+"""deploy/profiles/all: all policies in one process; on a real cluster with the rights of the profiles alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
 
 PROFILES = DEPLOY / "profiles"
-COMPONENTS = "components: [profiles/kosmos-scheduler, profiles/sp-priority, profiles/all]\n"
+COMPONENTS = (
+    "components: [profiles/kubenexus-scheduler, profiles/kosmos-scheduler, profiles/sp-priority, profiles/all]\n"
+)
+RIGHTS = (
+    "kosmos-scheduler/rbac.yaml",
+    "sp-priority/rbac.yaml",
+    "kubenexus-scheduler/rbac.yaml",
+    "kubenexus-scheduler/reservations-rbac.yaml",
+)
+CRDS = (DEPLOY / "crds", DEPLOY / "crds" / "kubenexus")
+GROUP = "pod-group.scheduling.kubenexus.io"
 STATE = "annotation.sp.io/schedule-state"
 POLICY: dict[str, Any] = {
     "apiVersion": "kosmos.io/v1alpha1",
@@ -45,17 +55,19 @@ def configuration() -> Any:
 
 @pytest.fixture(params=EVERYWHERE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """With all three at work in it."""
+    """With all of them at work in it."""
     found: Cluster = request.getfixturevalue(request.param)
     with ExitStack() as stack:
         if isinstance(found, ControlPlane):
-            for name in ("kosmos-scheduler", "sp-priority"):
-                file = str(PROFILES / name / "rbac.yaml")
+            for name in RIGHTS:
+                file = str(PROFILES / name)
                 found.kubectl("apply", "--filename", file)
                 stack.callback(found.kubectl, "delete", "--filename", file)
-            found.kubectl("apply", "--kustomize", str(DEPLOY / "crds"))
-            stack.callback(found.kubectl, "delete", "--kustomize", str(DEPLOY / "crds"))
-            found.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/workloadpolicies.kosmos.io")
+            for folder in CRDS:
+                found.kubectl("apply", "--kustomize", str(folder))
+                stack.callback(found.kubectl, "delete", "--kustomize", str(folder))
+                names = [f"crd/{file.stem}" for file in folder.glob("*.io.yaml")]
+                found.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
             scheduler = stack.enter_context(deployed(found, tmp_path, configuration()))
             yield found
             assert "forbidden" not in scheduler.program.log.read_text(encoding="utf-8").lower()
@@ -81,8 +93,13 @@ def test_a_pod_chooses_its_policy_by_the_schedulers_name(cluster: Cluster, names
         placed = a_deployment("placed", 4, scheduler="kosmos-scheduler")
         placed["spec"]["template"]["metadata"]["labels"]["workload-policy.kosmos.io"] = "two-and-one"
         apply(cluster, namespace, POLICY, gold, placed, a_deployment("moved", 1, scheduler="sp-scheduler"))
-        until("six, three and one are bound", lambda: len(bound(cluster, namespace)) == 10, 60)
+        apply(cluster, namespace, a_gang("whole", 3, 3), a_gang("short", 2, 3))
+        until("six, three, one and three are bound", lambda: len(bound(cluster, namespace)) == 13, 60)
 
+        assert sum(by_node(cluster, namespace, "whole").values()) == 3 and "" not in by_node(
+            cluster, namespace, "whole"
+        )
+        assert by_node(cluster, namespace, "short") == {"": 2}
         assert landed(cluster) == {("gold", worker): 2 for worker in workers}
         assert by_node(cluster, namespace, "placed") == {"worker-0": 2, "worker-1": 1, "": 1}
         (before,) = by_node(cluster, namespace, "moved")
@@ -92,6 +109,13 @@ def test_a_pod_chooses_its_policy_by_the_schedulers_name(cluster: Cluster, names
         until("it is counted", lambda: sum(history(cluster, namespace)["node_count"].values()) == 2, 30)
 
 
+def a_gang(name: str, count: int, needed: int) -> dict[str, Any]:
+    found = a_deployment(name, count, scheduler="kubenexus-scheduler")
+    labels = {f"{GROUP}/name": name, f"{GROUP}/min-available": str(needed)}
+    found["spec"]["template"]["metadata"]["labels"] |= labels
+    return found
+
+
 def by_node(cluster: Cluster, namespace: str, app: str) -> Counter[str]:
     found = (pod for pod in pods(cluster, namespace) if pod["metadata"]["labels"]["app"] == app)
     return Counter(pod["spec"].get("nodeName", "") for pod in found)
@@ -99,7 +123,7 @@ def by_node(cluster: Cluster, namespace: str, app: str) -> Counter[str]:
 
 @pytest.mark.controlplane
 def test_a_server_takes_the_manifests(plane: ControlPlane, tmp_path: Path) -> None:
-    """As their comment says: by naming three components, in that order."""
+    """As their comment says: by naming four components, in that order."""
     assert COMPONENTS.strip() in (PROFILES / "all" / "kustomization.yaml").read_text(encoding="utf-8")
     folder = tmp_path / "deploy"
     shutil.copytree(DEPLOY, folder)
@@ -114,4 +138,10 @@ def test_a_server_takes_the_manifests(plane: ControlPlane, tmp_path: Path) -> No
         "sppriority.yaml": (PROFILES / "sp-priority" / "sppriority.yaml").read_text(encoding="utf-8"),
     }
     roles = {each["metadata"]["name"] for each in rendered if each["kind"] == "ClusterRole"}
-    assert roles == {"stowplan", "stowplan:workload-policy", "system:sp-scheduler"}
+    added = {
+        "stowplan:workload-policy",
+        "system:sp-scheduler",
+        "stowplan:coscheduling",
+        "stowplan:resource-reservation",
+    }
+    assert roles == {"stowplan", *added}

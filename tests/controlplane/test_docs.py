@@ -13,6 +13,7 @@ import yaml
 from stowplan.apps import wiring
 from stowplan.framework.registry import check_arguments
 from stowplan.plugins import BUILT_IN
+from tests.controlplane import hubs
 from tests.controlplane.plane import ControlPlane
 
 ROOT = Path(__file__).parents[2]
@@ -48,10 +49,18 @@ def test_a_block_of_yaml(plane: ControlPlane, namespace: str, block: str) -> Non
 def _is_taken(plane: ControlPlane, namespace: str, document: Any) -> None:
     plane.kubectl("apply", "--filename", str(ROOT / "deploy" / "crds" / "workloadpolicies.kosmos.io.yaml"))
     plane.kubectl("wait", "crd/workloadpolicies.kosmos.io", "--for=condition=Established", "--timeout=30s")
+    if document["apiVersion"].startswith(hubs.GROUP):
+        hubs.define(plane)
+    if document["kind"] in ("ResourceReservation", "PodGroup"):
+        plane.kubectl("apply", "--kustomize", str(ROOT / "deploy" / "crds" / "kubenexus"))
+        names = ("crd/resourcereservations.scheduling.kubenexus.io", "crd/podgroups.scheduling.x-k8s.io")
+        plane.kubectl("wait", *names, "--for=condition=Established", "--timeout=30s")
     own = document["metadata"].get("namespace")
     if own and own != "kube-system":
         document = {**document, "metadata": {**document["metadata"], "namespace": namespace}}
     where = [] if own == "kube-system" else ["--namespace", namespace]
     plane.kubectl("apply", "--dry-run=server", "--filename=-", *where, input=yaml.safe_dump(document))
+    if document["kind"] == "AddOnPlacementScore":
+        hubs.apply_status(plane, yaml.safe_dump(document))
     if document["kind"] == "ConfigMap" and "config.yaml" in document.get("data", {}):
         wiring.configured(document["data"]["config.yaml"], folder=PLUGINS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,17 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, condition, stowplan, wait_until_bound
+from tests.controlplane.ours import (
+    Stowplan,
+    a_live_pod,
+    apply,
+    bound,
+    condition,
+    free_port,
+    pods,
+    stowplan,
+    wait_until_bound,
+)
 from tests.controlplane.process import until
 
 FAVOURITE = "extended-2"
@@ -29,6 +39,8 @@ class Extender(ThreadingHTTPServer):
         self.cluster, self.capable = cluster, capable
         self.asked: list[tuple[str, Any]] = []
         self.fails = False
+        self.answers = threading.Event()  # once it is set
+        self.answers.set()
 
     def filter(self, body: Any) -> Any:
         names = body["NodeNames"] if self.capable else [each["metadata"]["name"] for each in body["Nodes"]["items"]]
@@ -69,12 +81,14 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         verb = self.path.rpartition("/")[2]
         self.server.asked.append((verb, body))
+        self.server.answers.wait(60)
         answer = {} if self.server.fails else getattr(self.server, verb)(body)
         text = json.dumps(answer).encode()
-        self.send_response(500 if self.server.fails else 200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        with suppress(BrokenPipeError):  # nobody waits for it any more
+            self.send_response(500 if self.server.fails else 200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
 
     def log_message(self, *_: Any) -> None:
         return
@@ -82,17 +96,24 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def extended(
-    cluster: Cluster, folder: Path, *, capable: bool = True, **options: Any
+    cluster: Cluster,
+    folder: Path,
+    *,
+    capable: bool = True,
+    plugins: Mapping[str, Any] | None = None,
+    dead: bool = False,
+    **options: Any,
 ) -> Iterator[tuple[Extender, Stowplan]]:
     server = Extender(cluster, capable=capable)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    extender = {"urlPrefix": f"http://127.0.0.1:{server.server_port}/e/", "nodeCacheCapable": capable, **options}
+    port = free_port() if dead else server.server_port
+    extender = {"urlPrefix": f"http://127.0.0.1:{port}/e/", "nodeCacheCapable": capable, **options}
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
-        "profiles": [{"schedulerName": "stowplan"}],
+        "profiles": [{"schedulerName": "stowplan", "plugins": dict(plugins or {})}],
         "extenders": [extender],
     }
     file = folder / "extended.yaml"
@@ -101,6 +122,7 @@ def extended(
         with stowplan(cluster, f"extended-{server.server_port}", "--config", str(file)) as program:
             yield server, program
     finally:
+        server.answers.set()
         server.shutdown()
         server.server_close()
         thread.join(5)
@@ -149,6 +171,100 @@ def test_an_extender_that_fails(
         )
         assert "code 500" in condition(cluster, namespace, "web")["message"]
         server.fails = False
+        wait_until_bound(cluster, namespace, 1, explain=program.explain)
+
+
+@pytest.mark.parametrize("dead", [pytest.param(False, id="slow"), pytest.param(True, id="dead")])
+@pytest.mark.parametrize(
+    "ignorable", [pytest.param(False, id="the pod waits"), pytest.param(True, id="it is done without")]
+)
+def test_an_extender_that_does_not_answer(
+    cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, dead: bool, ignorable: bool
+) -> None:
+    """It holds its answer for a minute, or nobody listens there; nobody waits for it longer than httpTimeout."""
+    verbs = {"filterVerb": "filter", "httpTimeout": "1s", "ignorable": ignorable}
+    with extended(cluster, tmp_path, dead=dead, **verbs) as (server, program):
+        server.answers.clear()
+        apply(cluster, namespace, a_live_pod("web"))
+        if ignorable:
+            wait_until_bound(cluster, namespace, 1, seconds=30, explain=program.explain)
+            return
+        until("it says so", lambda: condition(cluster, namespace, "web").get("message"), 30, program.explain)
+        said = condition(cluster, namespace, "web")
+        assert said["reason"] == "SchedulerError" and "http://127.0.0.1:" in said["message"]
+        assert not bound(cluster, namespace)
+        if not dead:
+            server.answers.set()
+            wait_until_bound(cluster, namespace, 1, explain=program.explain)
+
+
+KUBENEXUS, SIGS = "pod-group.scheduling.kubenexus.io", "pod-group.scheduling.sigs.k8s.io"
+UNDERSTOOD = {
+    "multiPoint": {"enabled": [{"name": "Coscheduling"}, {"name": "PreExtender"}]},
+    "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
+}
+
+
+def labelled(name: str, **labels: str) -> dict[str, Any]:
+    pod = a_live_pod(name)
+    pod["metadata"]["labels"] = labels
+    return pod
+
+
+def own_labels(pod: dict[str, Any]) -> dict[str, str]:
+    """Without those that a server copies from the pod's node."""
+    return {key: said for key, said in pod["metadata"]["labels"].items() if not key.startswith("topology.")}
+
+
+def test_it_sees_application_role_and_group_however_they_are_spelt(
+    cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path
+) -> None:
+    """It filters, prioritizes and binds a gang whose members spell their labels differently."""
+    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
+    driver = {"spark-app-selector": "pi", "spark-role": "driver", f"{SIGS}/name": "pi", f"{SIGS}/min-available": "2"}
+    executor = {
+        "scheduling.kubenexus.io/app-id": "pi",
+        "scheduling.kubenexus.io/role": "executor",
+        f"{KUBENEXUS}/name": "pi",
+        f"{KUBENEXUS}/min-available": "2",
+    }
+    with extended(cluster, tmp_path, plugins=UNDERSTOOD, **verbs) as (server, program):
+        apply(cluster, namespace, labelled("driver", **driver))
+        until(
+            "it waits for the other",
+            lambda: "1 of 2 pods exist" in condition(cluster, namespace, "driver").get("message", ""),
+            30,
+            program.explain,
+        )
+        assert not server.asked
+        apply(cluster, namespace, labelled("executor", **executor))
+        wait_until_bound(cluster, namespace, 2, explain=program.explain)
+        assert set(bound(cluster, namespace).values()) == {FAVOURITE}
+        assert {verb for verb, _ in server.asked} == {"filter", "prioritize", "bind"}
+        group = {
+            f"{each}/{word}": said
+            for each in (KUBENEXUS, SIGS)
+            for word, said in (("name", "pi"), ("min-available", "2"))
+        }
+        canonical = {"spark-app-id": "pi", **group}
+        for _, body in (each for each in server.asked if each[0] != "bind"):
+            found = body["Pod"]["metadata"]
+            assert canonical.items() <= found["labels"].items()
+            assert found["labels"]["spark-role"] == found["name"]
+        there = {pod["metadata"]["name"]: own_labels(pod) for pod in pods(cluster, namespace)}
+        assert there == {"driver": driver, "executor": executor}, "the pods themselves are as they were"
+
+
+def test_labels_that_contradict_each_other(cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path) -> None:
+    plugins = {"multiPoint": {"enabled": [{"name": "PreExtender"}]}}
+    with extended(cluster, tmp_path, plugins=plugins, filterVerb="filter") as (server, program):
+        apply(cluster, namespace, labelled("web", **{"spark-app-id": "a", "scheduling.kubenexus.io/app-id": "b"}))
+        until("it says so", lambda: condition(cluster, namespace, "web").get("message"), 30, program.explain)
+        said = condition(cluster, namespace, "web")
+        assert said["reason"] == "Unschedulable"
+        assert "labels scheduling.kubenexus.io/app-id and spark-app-id contradict each other" in said["message"]
+        assert not server.asked
+        cluster.kubectl("-n", namespace, "label", "pod", "web", "spark-app-id-", "--overwrite")
         wait_until_bound(cluster, namespace, 1, explain=program.explain)
 
 

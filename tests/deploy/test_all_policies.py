@@ -10,18 +10,20 @@ import yaml
 from stowplan.apps import wiring
 
 PROFILES = Path(__file__).parents[2] / "deploy" / "profiles"
-SINGLE = ("secondary-scheduler", "sp-priority", "kosmos-scheduler")
+SINGLE = ("secondary-scheduler", "sp-priority", "kosmos-scheduler", "kubenexus-scheduler")
+SORT = {"queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}}
 
 
 def configuration(name: str) -> Any:
     return yaml.safe_load((PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
 
 
-def test_the_profiles_are_those_of_the_single_configurations() -> None:
+def test_the_profiles_are_those_of_the_single_configurations_in_one_order() -> None:
     together = configuration("all")
-    assert together["profiles"] == [profile for name in SINGLE for profile in configuration(name)["profiles"]]
+    single = [profile for name in SINGLE for profile in configuration(name)["profiles"]]
+    assert together["profiles"] == [{**each, "plugins": {**each["plugins"], **SORT}} for each in single]
     assert [each["schedulerName"] for each in together["profiles"]] == [
-        "secondary-scheduler", "sp-scheduler", "kosmos-scheduler",
+        "secondary-scheduler", "sp-scheduler", "kosmos-scheduler", "kubenexus-scheduler",
     ]  # fmt: skip
     for name in SINGLE:
         assert {**configuration(name), "profiles": together["profiles"]} == together
@@ -31,10 +33,12 @@ def test_each_policy_runs_in_its_own_profile_only() -> None:
     text = (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8")
     mounted = text.replace("/etc/stowplan/sppriority.yaml", str(PROFILES / "sp-priority" / "sppriority.yaml"))
     found, profiles = wiring.configured(mounted)
-    policies = {"FlavourClusterWide", "SPPriority", "WorkloadPolicy"}
+    policies = {"FlavourClusterWide", "SPPriority", "WorkloadPolicy", "ResourceReservation", "PreExtender"}
     assert found.notes == ()
     assert {name: {bound.name for bound in profile.all} & policies for name, profile in profiles.items()} == {
         "secondary-scheduler": {"FlavourClusterWide"},
         "sp-scheduler": {"SPPriority"},
         "kosmos-scheduler": {"WorkloadPolicy"},
+        "kubenexus-scheduler": {"ResourceReservation", "PreExtender"},
     }
+    assert all("Coscheduling" in {bound.name for bound in profile.all} for profile in profiles.values())

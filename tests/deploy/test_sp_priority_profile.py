@@ -1,4 +1,4 @@
-"""The profile sp-priority: a configuration that can be used, and the rights of its seed with what is missing there."""
+"""The profile sp-priority: a configuration that can be used, the rights it needs, and those for other settings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import pytest
 import yaml
 
 from stowplan.apps import wiring
+from stowplan.framework.config import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import RESOURCES
 from tests.plugins.nodes.replicas import with_priority
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "deploy" / "profiles" / "sp-priority"
+MORE_OWNERS = PROFILE / "rbac-more-owners.yaml"
 SEED = ROOT / "tests" / "seeds" / "sp_priority"
 
 
@@ -34,23 +36,42 @@ def needed(profile: Profile) -> set[tuple[str, str]]:
     return {(RESOURCES[kind].plural, verb) for kind in kinds for verb in ("list", "watch", "patch")}
 
 
+def configured() -> tuple[Configuration, dict[str, Profile]]:
+    text = (PROFILE / "config.yaml").read_text(encoding="utf-8").replace("/etc/stowplan/", f"{PROFILE}/")
+    return wiring.configured(text)
+
+
+def test_the_rights_are_what_the_configuration_needs_and_no_more() -> None:
+    _, profiles = configured()
+    assert rights(PROFILE / "rbac.yaml") == needed(profiles["sp-scheduler"])
+    for file in (PROFILE / "rbac.yaml", MORE_OWNERS):
+        (role,), (binding,) = documents(file, "ClusterRole"), documents(file, "ClusterRoleBinding")
+        assert binding["roleRef"]["name"] == role["metadata"]["name"]
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "stowplan", "namespace": "kube-system"}]
+
+
 @pytest.mark.parametrize("args", [{}, {"stateOwner": "Deployment"}, {"statefulSets": True}])
-def test_the_rights_are_enough_for_every_setting(args: dict[str, Any]) -> None:
-    assert needed(with_priority(**args)) <= rights(PROFILE / "rbac.yaml")
+def test_with_the_optional_file_they_are_enough_for_every_setting(args: dict[str, Any]) -> None:
+    wanted = needed(with_priority(**args))
+    assert wanted <= rights(PROFILE / "rbac.yaml", MORE_OWNERS)
+    assert (wanted <= rights(PROFILE / "rbac.yaml")) is (not args)
 
 
-def test_the_rights_are_those_of_the_seed_and_what_is_missing_there() -> None:
-    beyond = {("replicasets", "watch"), ("replicasets/status", "watch")}
-    beyond |= {(owner, verb) for owner in ("deployments", "statefulsets") for verb in ("list", "watch", "patch")}
-    assert rights(PROFILE / "rbac.yaml") - rights(SEED / "rbac.yaml") == beyond
-    assert rights(SEED / "rbac.yaml") <= rights(PROFILE / "rbac.yaml")
-    (ours,), (theirs,) = (documents(file / "rbac.yaml", "ClusterRoleBinding") for file in (PROFILE, SEED))
-    assert ours["roleRef"] == theirs["roleRef"] and theirs["subjects"][0] in ours["subjects"]
+def test_the_optional_file_has_nothing_that_no_setting_needs() -> None:
+    both = needed(with_priority(stateOwner="Deployment", statefulSets=True))
+    assert rights(PROFILE / "rbac.yaml", MORE_OWNERS) == both
+    found = yaml.safe_load((PROFILE / "kustomization.yaml").read_text(encoding="utf-8"))
+    assert found["resources"] == ["rbac.yaml"], "whoever wants the other one applies it"
+
+
+def test_the_role_has_the_seeds_name_and_less_than_the_seeds_rights() -> None:
+    (ours,), (theirs,) = (documents(file / "rbac.yaml", "ClusterRole") for file in (PROFILE, SEED))
+    assert ours["metadata"]["name"] == theirs["metadata"]["name"]
+    assert rights(PROFILE / "rbac.yaml") - rights(SEED / "rbac.yaml") == {("replicasets", "watch")}
 
 
 def test_the_configuration_is_one_that_can_be_used() -> None:
-    text = (PROFILE / "config.yaml").read_text(encoding="utf-8").replace("/etc/stowplan/", f"{PROFILE}/")
-    configuration, profiles = wiring.configured(text)
+    configuration, profiles = configured()
     assert list(profiles) == ["sp-scheduler"] and configuration.notes == ()
     assert configuration.leader_election.resource_name == "stowplan"
     own, seeds = (yaml.safe_load((file / "sppriority.yaml").read_text()) for file in (PROFILE, SEED))

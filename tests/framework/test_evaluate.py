@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluate import schedule_one
+from stowplan.columns.views import Cluster, Nodes
+from stowplan.framework.evaluate import passing, schedule_one
 from stowplan.framework.search import Search
 from stowplan.framework.verdict import SKIP, Avoid, Decision, Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.changes import Gone, Put
+from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
 from tests.columns.model import contents, told
 
@@ -141,11 +143,43 @@ def test_nodes_that_are_avoided(avoided: str, others: str, refused: str, node: s
     assert (decision.node, "".join(by_us)) == (node, refused)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "others", "refused", "node"),
+    [
+        pytest.param("b", "", "ac", "b", id="one is wanted"),
+        pytest.param("bc", "", "a", "b", id="two are"),
+        pytest.param("b", "b", "", "a", id="one that filters refuse"),
+        pytest.param("x", "", "", "a", id="one that is not there"),
+        pytest.param("abc", "", "", "a", id="all of them"),
+    ],
+)
+def test_all_nodes_but_these_are_avoided(wanted: str, others: str, refused: str, node: str) -> None:
+    plugin = a_plugin(avoid=Avoid(frozenset(wanted), "rather not", others=True), score=0)
+    decision = decide(a_plugin("Other", filter=refusing(*others)), plugin)
+    by_us = [name for name, said in rejections(decision).items() if said == ("Fake", U, ("rather not",))]
+    assert (decision.node, "".join(by_us)) == (node, refused)
+
+
 def test_what_one_plugin_leaves_is_what_the_next_may_avoid() -> None:
     first, second = (
         a_plugin(name, avoid=Avoid(frozenset(names), name), score=0) for name, names in (("F", "a"), ("S", "bc"))
     )
     assert rejections(decide(first, second)) == {"a": ("F", U, ("F",)), "b": None, "c": None}
+
+
+def test_a_plugin_may_ask_where_another_pod_would_pass() -> None:
+    """By the filters of the same profile; without a decision, nobody says no."""
+    found: list[list[bool]] = []
+
+    class Asking:
+        def filter(self, pod: Pod, nodes: Nodes) -> tuple[()]:
+            if pod.name != "other":
+                found.append(passing(a_pod("other"), nodes.cluster).tolist())
+            return ()
+
+    decide(a_plugin("Other", filter=refusing("b")), Asking())
+    assert found == [[True, False, True]]
+    assert passing(a_pod("other"), Cluster(a_state(nodes=["a", "b"]))).tolist() == [True, True]
 
 
 def test_a_node_that_was_promised_is_taken_though_it_is_avoided() -> None:

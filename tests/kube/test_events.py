@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from stowplan.kube import events
@@ -174,6 +175,15 @@ async def test_other_events_are_not_repeats() -> None:
         await running.recorder.drain()
         assert running.requests == ["POST"] * 4
         assert len(running.server.events) == 4
+
+
+async def test_related_objects_that_are_not_there_yet_are_told_apart_by_name() -> None:
+    async with recording() as running:
+        for name in ("p-decision-1", "p-decision-2"):
+            related = PodRef("ns", name, "")
+            running.recorder.record(msgspec.structs.replace(an_event(), related=related))
+        await running.recorder.drain()
+        assert len(running.server.events) == 2
 
 
 async def test_a_series_whose_event_was_deleted_is_written_as_a_new_one() -> None:

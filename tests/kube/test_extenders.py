@@ -17,10 +17,12 @@ from stowplan.objects.errors import ConfigError
 from tests.kube.certificates import Authority
 from tests.kube.fakes import Handler, answered, serving
 
-REF, VICTIM = PodRef("ns", "p", "u1"), PodRef("ns", "v", "u2")
+REF, VICTIM, LABELLED = PodRef("ns", "p", "u1"), PodRef("ns", "v", "u2"), PodRef("ns", "w", "u3")
 DOCUMENTS = {
     ("Pod", "ns/p"): b'{"kind":"Pod","metadata":{"name":"p"},"spec":{"unknown":1}}',
     ("Pod", "ns/v"): b'{"kind":"Pod","metadata":{"name":"v"}}',
+    ("Pod", "ns/w"): b'{"kind":"Pod","metadata":{"name":"w","labels":{"own":"x","app":"a"},"uid":"u3"},'
+    b'"spec":{"unknown":[1.50]}}',
     ("Node", "n1"): b'{"kind":"Node","metadata":{"name":"n1"}}',
     ("Node", "n2"): b'{"kind":"Node","metadata":{"name":"n2"}}',
 }
@@ -104,6 +106,53 @@ NODES = {
                 },
             },
             id="preempt by documents",
+        ),
+        pytest.param(
+            Ask(extender=0, verb="filter", pod=VICTIM, nodes=("n1",), labels={"u2": {"app": "b"}, "u9": {"c": "d"}}),
+            True,
+            "f",
+            {
+                "Pod": {"kind": "Pod", "metadata": {"name": "v", "labels": {"app": "b"}}},
+                "Nodes": None,
+                "NodeNames": ["n1"],
+            },
+            id="a pod without labels is shown with some",
+        ),
+        pytest.param(
+            Ask(extender=0, verb="prioritize", pod=LABELLED, nodes=("n1",), labels={"u3": {"app": "b", "role": "c"}}),
+            True,
+            "p",
+            {
+                "Pod": {
+                    "kind": "Pod",
+                    "metadata": {"name": "w", "labels": {"app": "b", "own": "x", "role": "c"}, "uid": "u3"},
+                    "spec": {"unknown": [1.50]},
+                },
+                "Nodes": None,
+                "NodeNames": ["n1"],
+            },
+            id="one with labels keeps its others, and all else that is in its document",
+        ),
+        pytest.param(
+            Ask(
+                extender=0,
+                verb="preempt",
+                pod=REF,
+                victims={"n1": Victims((VICTIM,), 0)},
+                labels={"u2": {"app": "b"}},
+            ),
+            False,
+            "x",
+            {
+                "Pod": POD,
+                "NodeNameToVictims": {
+                    "n1": {
+                        "Pods": [{"kind": "Pod", "metadata": {"name": "v", "labels": {"app": "b"}}}],
+                        "NumPDBViolations": 0,
+                    }
+                },
+            },
+            id="victims are shown with theirs",
         ),
     ],
 )

@@ -12,7 +12,20 @@ from aiohttp import web
 
 from stowplan.kube.client import Client
 from stowplan.kube.writer import Writer
-from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Patch, PodRef, Read, Record, SetCondition
+from stowplan.objects.actions import (
+    Action,
+    Ask,
+    Bind,
+    Create,
+    Delete,
+    Evict,
+    Nominate,
+    Patch,
+    PodRef,
+    Read,
+    Record,
+    SetCondition,
+)
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_pod
@@ -144,6 +157,26 @@ def known_pod(**status: Any) -> Pod:
                 )
             ],
             id="conditions that turn get a time, those that stand keep theirs",
+        ),
+        pytest.param(
+            Create(kind="ReplicaSet", key="ns/r", body={"metadata": {"name": "r"}}),
+            [("POST", "/apis/apps/v1/namespaces/ns/replicasets", {"metadata": {"name": "r"}})],
+            id="an object that a plugin makes",
+        ),
+        pytest.param(
+            Delete(kind="ReplicaSet", key="ns/r", uid="u1", resource_version="7"),
+            [
+                (
+                    "DELETE",
+                    "/apis/apps/v1/namespaces/ns/replicasets/r",
+                    {
+                        "apiVersion": "v1",
+                        "kind": "DeleteOptions",
+                        "preconditions": {"uid": "u1", "resourceVersion": "7"},
+                    },
+                )
+            ],
+            id="an object that is to go, if it is still as it was",
         ),
     ],
 )
@@ -301,11 +334,16 @@ async def test_who_no_longer_leads_binds_nothing() -> None:
         assert (result.status, "may no longer write" in result.message, fake.asked) == (0, True, [])
 
 
-async def test_a_kind_that_nobody_serves_cannot_be_patched() -> None:
+async def test_a_kind_that_nobody_serves_cannot_be_written() -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(404)
 
     async with serving(handler) as fake, a_client(fake) as client:
         for kind in ("PodGroup", "Nonsense"):
-            result = await a_writer(client, Notes()).perform(Patch(id=1, kind=kind, key="a/b", body={}))
-            assert result == Result(1, 404, f"the server has no {kind}")
+            for action in (
+                Patch(id=1, kind=kind, key="a/b", body={}),
+                Create(id=1, kind=kind, key="a/b", body={}),
+                Delete(id=1, kind=kind, key="a/b", uid="u", resource_version="7"),
+            ):
+                result = await a_writer(client, Notes()).perform(action)
+                assert result == Result(1, 404, f"the server has no {kind}")

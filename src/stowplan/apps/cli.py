@@ -157,6 +157,43 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.Wanted(**options)))
 
 
+class Producers(click.Group):
+    """Their many flags are in a module of their own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        from stowplan.apps.score_commands import PRODUCERS
+
+        return list(PRODUCERS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        from stowplan.apps.score_commands import PRODUCERS
+
+        return PRODUCERS.get(cmd_name)
+
+
+@main.group("score-agent", cls=Producers)
+def score_agent() -> None:
+    """Keep scores of clusters written on a hub, for Placements to choose by."""
+
+
+class Place(click.Command):
+    """Its many flags, and what is below it, are in a module of their own."""
+
+    def make_context(self, info_name: str | None, *arguments: Any, **more: Any) -> click.Context:
+        from stowplan.apps.place_commands import place
+
+        return place.make_context(info_name, *arguments, **more)
+
+
+main.add_command(
+    Place(
+        "place",
+        help="Choose clusters for the Placements of a hub, and write PlacementDecisions.",
+        epilog="Exit codes: 0 told to stop, 1 the lease was lost or a part failed, 2 the input cannot be used.",
+    )
+)
+
+
 @main.command()
 @OUTPUT
 def version(output: str) -> None:

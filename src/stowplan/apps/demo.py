@@ -21,11 +21,11 @@ import yaml
 from rich.console import Console
 from rich.live import Live as Screen
 
-from stowplan.apps import demo_screen, wiring
+from stowplan.apps import demo_fleet, demo_objects, demo_screen, wiring
 from stowplan.apps.logs import Log
 from stowplan.apps.reload import Loaded
 from stowplan.apps.scheduler import Program, when_told_to_stop
-from stowplan.apps.up import create, delete, node, scheduling
+from stowplan.apps.up import create, delete, scheduling
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.failures import ApiError
 from stowplan.kube import loops
@@ -53,37 +53,56 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
     cluster = Embedded(seed=1)
     for group in script["nodes"]:
         for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
-            create(cluster, "v1", "Node", of_group(group, f"{group['name']}-{number}", zone))
+            create(cluster, "v1", "Node", demo_objects.of_group(group, f"{group['name']}-{number}", zone))
     await cluster.start()
     configured = Loaded(*wiring.configured(script["configuration"]))
     try:
         with written(cluster.kubeconfig()) as kubeconfig:
             log = Log(stream=Nowhere())
             async with scheduling(kubeconfig, log, without_file=lambda: configured) as (program, _):
-                for each in script["objects"]:
-                    create(cluster, each["apiVersion"], each["kind"], each)
-                for workload in script["workloads"]:
-                    create(cluster, "apps/v1", "Deployment", deployment(workload))
                 if console.is_terminal:
                     return await _watch(console, cluster, script, program, kubeconfig)
-                return await _tell(console, cluster, script, program)
+                return await _tell(console, cluster, script, program, kubeconfig)
     finally:
         await cluster.stop()
 
 
-async def _tell(console: Console, cluster: Embedded, script: Mapping[str, Any], program: Program) -> int:
-    """What became of every pod."""
-    settled, journey = False, list[str]()
+async def _tell(
+    console: Console, cluster: Embedded, script: Mapping[str, Any], program: Program, kubeconfig: Path
+) -> int:
+    """What became of every pod, and of a placement."""
+    settled, journey, clusters = False, list[str](), list[str]()
     with suppress(TimeoutError):
         async with asyncio.timeout(SETTLED_WITHIN):
-            await _settle(program, script)
+            number = await enact(cluster, script, program)
             async for place in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"]):
                 journey.append(place)
-            await _settle(program, script)
+            await _settle(program, number)
+            clusters = await demo_fleet.scene(cluster, script["fleet"], kubeconfig, program.running.log)
             settled = True
     console.width = max(console.width, 160)
     demo_screen.summary(console, script, program, told(program), journey)
+    demo_screen.fleet(console, script, clusters)
     return 0 if settled else 1
+
+
+async def enact(cluster: Embedded, script: Mapping[str, Any], program: Program) -> int:
+    """A Spark driver comes first, then all workloads, some of which want its executors' room, and then these; how many
+    pods there are in all.
+    """
+    for each in script["objects"]:
+        create(cluster, each["apiVersion"], each["kind"], each)
+    application = script["spark"]
+    create(cluster, "v1", "Pod", demo_objects.driver(application))
+    await _settle(program, 1)
+    for workload in script["workloads"]:
+        create(cluster, "apps/v1", "Deployment", demo_objects.deployment(workload))
+    number = 1 + sum(workload["replicas"] for workload in script["workloads"])
+    await _settle(program, number)
+    for executor in range(application["executors"]):
+        create(cluster, "v1", "Pod", demo_objects.executor(application, executor))
+    await _settle(program, number + application["executors"])
+    return int(number + application["executors"])
 
 
 async def moved(cluster: Embedded, program: Program, workload: str, times: int) -> AsyncIterator[str]:
@@ -125,9 +144,9 @@ def written(text: str) -> Iterator[Path]:
             yield Path(file.name)
 
 
-async def _settle(program: Program, script: Mapping[str, Any]) -> None:
-    """Wait until every pod is placed or told why not."""
-    while not is_settled(program, sum(workload["replicas"] for workload in script["workloads"])):
+async def _settle(program: Program, expected: int) -> None:
+    """Wait until there are so many pods, and every one is placed or told why not."""
+    while not is_settled(program, expected):
         await asyncio.sleep(0.05)
 
 
@@ -167,32 +186,9 @@ async def _watch(
 
 async def _keep_moving(cluster: Embedded, script: Mapping[str, Any], program: Program, journey: list[str]) -> None:
     """Once every few seconds, for somebody who watches."""
-    await _settle(program, script)
+    await enact(cluster, script, program)
     while True:
         with suppress(ApiError):  # somebody else deleted it first
             async for place in moved(cluster, program, script["moved"]["workload"], ONE_BY_ONE):
                 journey.append(place)
                 await asyncio.sleep(MOVED_EVERY)
-
-
-# -- the script's objects
-
-
-def of_group(group: Mapping[str, Any], name: str, zone: str) -> dict[str, Any]:
-    offered = {"cpu": group["cpu"], "memory": group["memory"]}
-    if "gpus" in group:
-        offered["nvidia.com/gpu"] = group["gpus"]
-    return node(name, zone, taints=[group["taint"]] if "taint" in group else [], **offered)
-
-
-def deployment(workload: Mapping[str, Any]) -> dict[str, Any]:
-    own = {"app": workload["name"]}
-    spec = {"schedulerName": workload.get("scheduler", "default-scheduler"), **workload["pod"]}
-    return {
-        "metadata": {"name": workload["name"]},
-        "spec": {
-            "replicas": workload["replicas"],
-            "selector": {"matchLabels": own},
-            "template": {"metadata": {"labels": own | workload.get("labels", {})}, "spec": spec},
-        },
-    }

@@ -36,6 +36,13 @@ def summary(
     console.print(f"{placed} of {len(pods)} pods placed on {len(Cluster(engine.state).nodes)} nodes.")
 
 
+def fleet(console: Console, script: Mapping[str, Any], clusters: Sequence[str]) -> None:
+    """Where a placement went."""
+    given = script["fleet"]
+    went = " → ".join(clusters) or "nowhere yet"
+    console.print(f"Placement {given['placement']}, whose cluster {given['primary']} goes down and comes back: {went}")
+
+
 def drawn(
     program: Program,
     pods: Sequence[Pod],
@@ -77,7 +84,7 @@ def node_map(state: ClusterState, most: int = 1000) -> Table:
 
 def _workloads(script: Mapping[str, Any], pods: Sequence[Pod]) -> Table:
     table = Table("workload", "placed", "what it wants", title="Workloads", title_justify="left")
-    for workload in script["workloads"]:
+    for workload in (*script["workloads"], script["spark"]):
         own = [pod for pod in pods if pod.labels.get("app") == workload["name"]]
         table.add_row(workload["name"], f"{sum(bool(pod.node_name) for pod in own)} of {len(own)}", workload["says"])
     return table

@@ -22,7 +22,7 @@ def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]
     found: list[Object] = []
     skipped: Counter[str] = Counter()
     for file, document in documents(paths):
-        kind = str(document.get("kind", ""))
+        kind = kinds.name_of(document)
         if kind not in kinds.KINDS:
             skipped[kind] += 1
             continue

@@ -7,10 +7,12 @@ import socket
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
+from stowplan.apps.logs import Log
 from stowplan.apps.options import OWN_NAME, Options, Running
 from stowplan.kube.client import Client
 from stowplan.kube.lease import Elector
@@ -44,31 +46,47 @@ async def somebody_schedules(client: Client, now: float, warn: Callable[[str], N
     return spec.holder_identity if held_until > now else ""
 
 
-class Leading:
-    """Campaigns for the lease, lets decisions begin once it is ours, and tells when it is lost."""
+@dataclass(frozen=True)
+class Election:
+    """Which lease, and how long it lasts."""
 
-    def __init__(self, running: Running, client: Callable[[], Client], lost: Callable[[], None]) -> None:
+    namespace: str = "kube-system"
+    name: str = OWN_NAME
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+class Campaign:
+    """For a lease, in a thread of its own; `won` and `ended` are called in the event loop that starts it."""
+
+    def __init__(
+        self,
+        election: Election,
+        client: Callable[[], Client],
+        log: Log,
+        *,
+        won: Callable[[], None],
+        ended: Callable[[], None],
+    ) -> None:
         """`client` makes one for another thread's event loop."""
-        self._running, self._client, self._lost = running, client, lost
+        self._election, self._client, self._log, self._won, self._ended = election, client, log, won, ended
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
 
-    def start(self) -> None:
-        running = self._running
-        if not running.elects:
-            self._begin()
-            return
+    def start(self) -> LeaseThread:
         loop = asyncio.get_running_loop()
-        running.lease = LeaseThread(
-            self._elector, on_started=lambda: call(loop, self._won), on_stopped=lambda: call(loop, self._ended)
+        thread = LeaseThread(
+            self._elector, on_started=lambda: call(loop, self._begin), on_stopped=lambda: call(loop, self._ended)
         )
-        running.lease.start()
+        thread.start()
+        return thread
 
     def _elector(self) -> Elector:
-        election, log = self._running.loaded.configuration.leader_election, self._running.log
+        election, log = self._election, self._log
         return Elector(
             self._client(),
-            namespace=self._running.options.lease_namespace or election.resource_namespace,
-            name=self.name,
+            namespace=election.namespace,
+            name=election.name,
             identity=self._identity,
             lease_duration=election.lease_duration,
             renew_deadline=election.renew_deadline,
@@ -77,6 +95,32 @@ class Leading:
             on_problem=lambda text: log.warning("Lease", problem=text),
         )
 
+    def _begin(self) -> None:
+        self._log.info("Leading", lease=self._election.name, identity=self._identity)
+        self._won()
+
+
+class Leading:
+    """Campaigns for the lease, lets decisions begin once it is ours, and tells when it is lost."""
+
+    def __init__(self, running: Running, client: Callable[[], Client], lost: Callable[[], None]) -> None:
+        """`client` makes one for another thread's event loop."""
+        self._running, self._client, self._lost = running, client, lost
+
+    def start(self) -> None:
+        running = self._running
+        if not running.elects:
+            self._begin()
+            return
+        campaign = Campaign(self._election, self._client, running.log, won=self._begin, ended=self._ended)
+        running.lease = campaign.start()
+
+    @property
+    def _election(self) -> Election:
+        given = self._running.loaded.configuration.leader_election
+        namespace = self._running.options.lease_namespace or given.resource_namespace
+        return Election(namespace, self.name, given.lease_duration, given.renew_deadline, given.retry_period)
+
     @property
     def name(self) -> str:
         """kube-scheduler's own lease is used only by who takes its place."""
@@ -84,10 +128,6 @@ class Leading:
         name = options.lease_name or self._running.loaded.configuration.leader_election.resource_name
         ours = name == "kube-scheduler" and not options.lease_name and not options.replace
         return OWN_NAME if ours else name
-
-    def _won(self) -> None:
-        self._running.log.info("Leading", lease=self.name, identity=self._identity)
-        self._begin()
 
     def _begin(self) -> None:
         assert self._running.live is not None

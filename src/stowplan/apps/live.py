@@ -6,7 +6,8 @@
                         └───────── answers ◄───────
 
 What came in is always taken in before the next decision. Not more than so many bindings are under way at once: beyond
-that a server only queues them, and decisions made later are made knowing more.
+that a server only queues them, and decisions made later are made knowing more. What plugins keep in step besides
+(`engine.tending`) holds up no decision, and is left as it is when the program ends.
 """
 
 from __future__ import annotations
@@ -15,38 +16,54 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Generic, Protocol, TypeVar
 
-from stowplan.engine.scheduler import Scheduler
-from stowplan.objects.actions import Action, Ask, Bind, Patch, Record
+from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, Record
 from stowplan.objects.changes import Change, Result
 
-COUNTED = (Bind, Patch, Ask)
+COUNTED = (Bind, Patch, Create, Delete, Ask)
 SAYS_MUCH = (400, 401, 403, 405, 415, 422)  # no matter of timing: somebody has to set something right
 MOST_UNDER_WAY = 128
 STRETCH = 0.005  # seconds of deciding before the event loop has its turn
 LONGEST_REST = 1.0  # seconds; also how often `beat` is renewed while there is nothing to do
 
 
-class Live:
+class Engine(Protocol):
+    """A machine without a clock."""
+
+    def handle(self, change: Change | Result, now: float) -> list[Action]: ...
+
+    def step(self, now: float) -> list[Action]: ...
+
+    def next_deadline(self) -> float | None: ...
+
+    def is_upkeep(self, action: Action) -> bool: ...
+
+
+E = TypeVar("E", bound=Engine)
+
+
+class Live(Generic[E]):
     def __init__(
         self,
-        engine: Scheduler,
+        engine: E,
         *,
         perform: Callable[[Action], Awaitable[Result]],
         record: Callable[[Record], None],
         busy: Callable[[bool], None] = lambda _: None,
         stepped: Callable[[float], None] = lambda _: None,
         problem: Callable[..., None] = lambda *_, **__: None,
+        ready: Callable[[], bool] = lambda: True,
         most_under_way: int = MOST_UNDER_WAY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`busy` is told whether pods wait to be bound; `stepped` how many seconds a step took; `problem` what an
-        operator should know.
+        operator should know; `ready` says whether enough is known to decide upon.
         """
         self.engine, self.deciding = engine, False
         self.beat = clock()
         self._perform, self._record, self._busy, self._stepped = perform, record, busy, stepped
-        self._problem = problem
+        self._problem, self._ready = problem, ready
         self._most_under_way, self._clock = most_under_way, clock
         self._inbox: deque[Change | Result] = deque()
         self._news = asyncio.Event()
@@ -101,7 +118,7 @@ class Live:
         return now > begun
 
     def _has_work(self, now: float) -> bool:
-        if not self.deciding or self._inbox or self._under_way >= self._most_under_way:
+        if not self.deciding or not self._ready() or self._inbox or self._under_way >= self._most_under_way:
             return False
         deadline = self.engine.next_deadline()
         return deadline is not None and deadline <= now
@@ -111,8 +128,8 @@ class Live:
         self._busy(self._under_way > 0)
         self._news.clear()
         now, deadline = self._clock(), self.engine.next_deadline()
-        full = self._under_way >= self._most_under_way
-        wait = LONGEST_REST if deadline is None or full or not self.deciding else min(deadline - now, LONGEST_REST)
+        idle = self._under_way >= self._most_under_way or not self.deciding or not self._ready()
+        wait = LONGEST_REST if deadline is None or idle else min(deadline - now, LONGEST_REST)
         try:
             async with asyncio.timeout(max(wait, 0.0)):
                 await self._news.wait()
@@ -126,23 +143,29 @@ class Live:
                 continue
             if isinstance(action, Bind):
                 self._busy(True)
-            self._under_way += isinstance(action, COUNTED)
-            task = asyncio.ensure_future(self._do(action))
+            upkeep = self.engine.is_upkeep(action)
+            if upkeep and not self.deciding:
+                continue
+            counted = isinstance(action, COUNTED) and not upkeep
+            self._under_way += counted
+            task = asyncio.ensure_future(self._do(action, counted))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _do(self, action: Action) -> None:
+    async def _do(self, action: Action, counted: bool) -> None:
         try:
             result = await self._perform(action)
             self.take((result,))
             if result.status in SAYS_MUCH and not isinstance(action, Ask) and not _is_lost_race(action, result):
                 self._say(action, result)
         finally:
-            self._under_way -= isinstance(action, COUNTED)
+            self._under_way -= counted
 
     def _say(self, action: Action, result: Result) -> None:
         pod = getattr(action, "pod", None)
-        about = f"{action.kind} {action.key}" if isinstance(action, Patch) else getattr(pod, "name", "")
+        about = (
+            f"{action.kind} {action.key}" if isinstance(action, Patch | Create | Delete) else getattr(pod, "name", "")
+        )
         what = type(action).__name__
         self._problem("The API server refuses", action=what, about=about, status=result.status, why=result.message)
 

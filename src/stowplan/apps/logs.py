@@ -2,7 +2,7 @@
 
     I1115 13:04:03.123456   4711 scheduler] "Bound" pod="default/web" node="a"
 
-`v` is how much is said: 0 what an operator must know, 2 each binding, 4 each attempt that failed.
+`v` is how much is said: 0 what an operator must know; what comes with 2, 3 and 4 is told in `saying`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -13,15 +12,16 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
-from stowplan.columns.views import Cluster
+from stowplan.apps import gang_metrics
+from stowplan.apps.figures import Figures
+from stowplan.apps.gang_metrics import GangMetrics
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.engine.unit import Stage
-from stowplan.framework import interfaces
-from stowplan.framework.asking import ask_list
 from stowplan.framework.interfaces import METHODS
 from stowplan.framework.profile import Bound, Profile
-from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+from stowplan.objects.reservations import ResourceReservation
 
 
 def doubling(first: float, factor: float, count: int) -> tuple[float, ...]:
@@ -99,14 +99,17 @@ class Metrics:
             Counter, "pod_scheduled_after_flush_total", "Pods bound after a flush got them tried.", []
         )
         self.cache = new(Gauge, "cache_size", "What the scheduler holds.", ["type"])
-        self._gauges: dict[str, Gauge] = {}  # of plugins
-        self._shown: set[tuple[str, tuple[str, ...]]] = set()  # their names and label values
+        self._figures = Figures(self.registry)  # of plugins
+        self._gangs: GangMetrics | None = None
+        self.pod_of: Callable[[str], Pod | None] = lambda _: None
         self._incoming_told: Tally[tuple[str, str]] = Tally()
         self._unschedulable_told: set[tuple[str, str]] = set()
 
     # -- what the engine reports
 
     def report(self, what: reports.Report) -> None:
+        if self._gangs is not None:
+            self._gangs.report(what, max(self._clock() - self._began, 0.0), self.pod_of)
         match what:
             case reports.Bound():
                 self._attempted("scheduled", what.profile)
@@ -157,29 +160,15 @@ class Metrics:
         self.cache.labels("nodes").set(len(engine.state.table.live_rows()))
         self.cache.labels("pods").set(len(engine.state.pods))
         self.cache.labels("assumed_pods").set(len(engine.placings))
+        if self._gangs is not None:
+            self._gangs.look_at(engine)
 
-    def look_at_plugins(self, engine: Scheduler) -> None:
-        """Figures that plugins have of their own. What several profiles say alike is one figure.
-
-        Those that are gone are taken away last: whoever asks for the page meanwhile, in another thread, misses none.
-        """
-        cluster, shown = Cluster(engine.state), set()
-        for bound in (bound for profile in engine.profiles.values() for bound in profile.all):
-            if hasattr(bound.plugin, "gauges"):
-                with suppress(PluginError, ValueError):  # it goes without its figures; ValueError: other label names
-                    for found in ask_list(bound, "gauges", interfaces.Gauge, cluster):
-                        shown.add(self._show(found))
-        for name, labels in self._shown - shown:
-            self._gauges[name].remove(*labels) if labels else self._gauges[name].set(0)
-        self._shown = shown
-
-    def _show(self, found: interfaces.Gauge) -> tuple[str, tuple[str, ...]]:
-        metric, labels = self._gauges.get(found.name), tuple(found.labels.values())
-        if metric is None:
-            metric = Gauge(f"stowplan_{found.name}", found.help, list(found.labels), registry=self.registry)
-            self._gauges[found.name] = metric
-        (metric.labels(*labels) if labels else metric).set(found.value)
-        return found.name, labels
+    def look_at_plugins(
+        self, engine: Scheduler, misbehaved: Callable[[reports.Misbehaved], None] = lambda _: None
+    ) -> None:
+        self._figures.look(engine, misbehaved)
+        if self._gangs is not None:
+            self._gangs.look_at_reservations(engine.state.store.every(ResourceReservation).values())
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
         if "application/openmetrics-text" in accept:
@@ -191,6 +180,8 @@ class Metrics:
 
     def timed(self, profile: Profile) -> Profile:
         """The profile with plugins whose calls are counted and timed."""
+        if self._gangs is None and gang_metrics.concern(profile):
+            self._gangs = GangMetrics(self.registry)
         made: dict[str, Any] = {}
         points = {
             point: tuple(

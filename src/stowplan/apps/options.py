@@ -12,11 +12,14 @@ from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
 from stowplan.apps.metrics import Metrics
 from stowplan.apps.reload import Loaded
+from stowplan.engine.reports import Misbehaved
+from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.kube.lease_thread import LeaseThread
 from stowplan.kube.reflector import Reflector
 
-OWN_NAME = "stowplan"
+OWN_NAME = wiring.OWN_NAME
+MOST_SAID = 1000  # texts about plugins that are remembered
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,20 @@ class Running:
     log: Log
     metrics: Metrics = field(default_factory=Metrics)
     reflectors: dict[str, Reflector] = field(default_factory=dict)
-    live: Live | None = None
+    live: Live[Scheduler] | None = None
     lease: LeaseThread | None = None
     lost: bool = False
     stopping: bool = False
+    said: set[Misbehaved] = field(default_factory=set)
+
+    def misbehaved(self, what: Misbehaved) -> None:
+        """Say it, once for each different text."""
+        if what in self.said:
+            return
+        if len(self.said) >= MOST_SAID:
+            self.said.clear()
+        self.said.add(what)
+        self.log.warning("A plugin misbehaves", plugin=what.plugin, point=what.point, problem=what.problem)
 
     @property
     def elects(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -49,17 +50,21 @@ def of(running: Running, loop: asyncio.AbstractEventLoop) -> Pages:
         body = {"kubescheduler.config.k8s.io": msgspec.to_builtins(running.loaded.configuration, enc_hook=str)}
         return _json(body)
 
-    async def decision(request: web.Request) -> web.Response:
-        key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
-        future = asyncio.run_coroutine_threadsafe(_latest(running, key), loop)
+    async def looked_up(reading: Coroutine[Any, Any, Any], nothing: str) -> web.Response:
+        future = asyncio.run_coroutine_threadsafe(reading, loop)
         try:
             async with asyncio.timeout(LOOK_WITHIN):
                 found = await asyncio.wrap_future(future)
         except TimeoutError:
             return _json({"message": "the engine is busy"}, status=503)
-        if found is None:
-            return _json({"message": f"no decision about {key} is remembered"}, status=404)
-        return _json(found)
+        return _json({"message": nothing}, status=404) if found is None else _json(found)
+
+    async def decision(request: web.Request) -> web.Response:
+        key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
+        return await looked_up(_latest(running, key), f"no decision about {key} is remembered")
+
+    async def podgroups(_request: web.Request) -> web.Response:
+        return await looked_up(_groups(running), "the engine has not begun yet")
 
     async def leading(_request: web.Request) -> web.Response:
         return web.Response(text="leading\n" if running.leading else "following\n")
@@ -72,6 +77,7 @@ def of(running: Running, loop: asyncio.AbstractEventLoop) -> Pages:
             "/configz": configz,
             "/leader": leading,
             "/debug/decisions/{namespace}/{pod}": decision,
+            "/debug/podgroups": podgroups,
         },
     )
 
@@ -82,6 +88,14 @@ async def _latest(running: Running, key: str) -> dict[str, Any] | None:
     pod = running.reflectors["Pod"].known.objects.get(key)
     found = None if pod is None else running.live.engine.trails.latest(pod.uid)
     return None if found is None else printing.decided(found)
+
+
+async def _groups(running: Running) -> dict[str, Any] | None:
+    if running.live is None:
+        return None
+    groups, now = running.live.engine.admission.groups, time.monotonic()
+    groups.forget(now)
+    return printing.grouped(groups, datetime.now(UTC) - timedelta(seconds=now))
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 import msgspec
 import yaml
 
+from stowplan.engine.groups import Members
 from stowplan.framework.verdict import Decision
 
 VERSION = "stowplan.io/v1alpha1"
@@ -17,6 +20,26 @@ VERSION = "stowplan.io/v1alpha1"
 def echo(found: Any, output: str) -> None:
     plain = msgspec.to_builtins(found, enc_hook=str)
     click.echo(json.dumps(plain, indent=4) if output == "json" else yaml.safe_dump(plain, sort_keys=False).rstrip())
+
+
+def grouped(groups: Iterable[Members], start: datetime) -> dict[str, Any]:
+    """Pod groups, as KubeNexus describes them; `start` is when the engine's clock was at nought."""
+    items = []
+    for each in sorted(groups, key=lambda members: members.group.name):
+        namespace, _, name = each.group.name.partition("/")
+        given = each.bound | each.on_their_way
+        items.append(
+            {
+                "name": name,
+                "namespace": namespace,
+                "minAvailable": each.group.minimum,
+                "timestamp": each.created or start + timedelta(seconds=each.since),
+                "scheduledPods": len(given),
+                "waitingPods": sum(uid not in given and not pod.terminating for uid, pod in each.pods.items()),
+                "lastUpdateTime": start + timedelta(seconds=each.updated),
+            }
+        )
+    return {"apiVersion": VERSION, "kind": "PodGroupInfoList", "items": items}
 
 
 def decided(decision: Decision) -> dict[str, Any]:

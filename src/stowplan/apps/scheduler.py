@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from stowplan.apps import saying
 from stowplan.apps.drift import Recounts
 from stowplan.apps.leading import Leading, somebody_schedules
 from stowplan.apps.live import Live
@@ -116,7 +117,7 @@ class Program:
         await self._stop.wait()
         await self._end(live, recorder)
 
-    async def _end(self, live: Live, recorder: EventRecorder) -> None:
+    async def _end(self, live: Live[Scheduler], recorder: EventRecorder) -> None:
         log = self.running.log
         if not self.running.lost:
             log.info("Stopping: bindings under way are finished first")
@@ -179,8 +180,9 @@ class Program:
     def _client_of(self, kubeconfig: str) -> Client:
         return Client(Transport(self._access(kubeconfig), connections=2))
 
-    def _live(self, client: Client, recorder: EventRecorder) -> Live:
+    def _live(self, client: Client, recorder: EventRecorder) -> Live[Scheduler]:
         running, configuration = self.running, self.running.loaded.configuration
+        running.metrics.pod_of = self._pod
         engine = Scheduler(
             {name: running.metrics.timed(profile) for name, profile in running.loaded.profiles.items()},
             np.random.default_rng(),
@@ -196,7 +198,7 @@ class Program:
             learn=lambda change, document=b"": running.reflectors["Pod"].learn(change, document),
             recorder=recorder,
             extenders=self._extenders,
-            pod=lambda key: running.reflectors["Pod"].known.objects.get(key),
+            pod=self._pod,
         )
         return Live(
             engine,
@@ -206,6 +208,10 @@ class Program:
             stepped=running.metrics.stepped,
             problem=running.log.warning,
         )
+
+    def _pod(self, key: str) -> Any:
+        """As the server last told of it."""
+        return self.running.reflectors["Pod"].known.objects.get(key)
 
     def _document(self, kind: str, key: str) -> bytes | None:
         """The JSON of an object, as it came; or, if it was not kept when it came, what we keep of it."""
@@ -251,7 +257,7 @@ class Program:
             if self.running.live is not None:
                 self.running.metrics.look_at(self.running.live.engine)
                 if second % LOOK_AT_PLUGINS_EVERY == 0:
-                    self.running.metrics.look_at_plugins(self.running.live.engine)
+                    self.running.metrics.look_at_plugins(self.running.live.engine, self.running.misbehaved)
                 self._recounts.look(time.monotonic())
 
     # -- leading
@@ -303,18 +309,10 @@ class Program:
 
     def _report(self, what: reports.Report) -> None:
         self.running.metrics.report(what)
-        log = self.running.log
-        match what:
-            case reports.Bound() if log.v >= 2:
-                log.info("Successfully bound pod to node", level=2, pod=what.pod, node=what.node_name)
-            case reports.Failed() if what.error:
-                log.error("Error scheduling pod; retrying", pod=what.pod, err=what.message)
-            case reports.Failed() if log.v >= 2:
-                log.info("Unable to schedule pod; waiting", level=2, pod=what.pod, err=what.message)
-            case reports.Preempted() if log.v >= 2:
-                log.info("Preempting", level=2, pod=what.pod, node=what.node_name, victims=what.victims)
-            case _:
-                return
+        if isinstance(what, reports.Misbehaved):
+            self.running.misbehaved(what)
+        else:
+            saying.say(self.running.log, what)
 
 
 def run(options: Options) -> int:

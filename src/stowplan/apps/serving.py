@@ -16,7 +16,7 @@ from typing import Any
 
 from aiohttp import web
 
-from stowplan.apps.guard import Guard
+from stowplan.apps.guard import Attributes, Guard
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
 OPEN_PATHS = ("/healthz", "/livez", "/readyz")
@@ -34,11 +34,16 @@ class Door:
 
 @dataclass
 class Pages:
-    """`checks` by name: each says what is wrong, or nothing. `others` by path."""
+    """`checks` by name: each says what is wrong, or nothing. `others` by path; those who send something are `posts`.
+
+    `about` says which object a request is about, where it takes a right to that; None: the right to the path will do.
+    """
 
     checks: dict[str, Callable[[], str]] = field(default_factory=dict)
     ready: dict[str, Callable[[], str]] = field(default_factory=dict)
     others: dict[str, Page] = field(default_factory=dict)
+    posts: dict[str, Page] = field(default_factory=dict)
+    about: Callable[[web.Request], Awaitable[Attributes | None]] | None = None
 
 
 class Serving:
@@ -78,12 +83,14 @@ class Serving:
 
     async def _open(self, door: Door) -> tuple[web.AppRunner, Guard | None]:
         guard = door.guard() if door.guard is not None else None
-        app = web.Application(middlewares=[guarded(guard)] if guard is not None else [])
+        app = web.Application(middlewares=[guarded(guard, self._pages.about)] if guard is not None else [])
         for path, checks in (("/healthz", self._pages.checks), ("/livez", self._pages.checks)):
             self._route_health(app, path, checks)
         self._route_health(app, "/readyz", {**self._pages.checks, **self._pages.ready})
         for path, page in self._pages.others.items():
             app.router.add_get(path, page)
+        for path, page in self._pages.posts.items():
+            app.router.add_post(path, page)
         runner = web.AppRunner(app, access_log=None, handle_signals=False)
         await runner.setup()
         site = web.TCPSite(runner, door.host, door.port, ssl_context=door.tls, shutdown_timeout=1.0)
@@ -125,11 +132,12 @@ def healthy(checks: dict[str, Callable[[], str]], path: str, *, verbose: bool) -
     return web.Response(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
 
 
-def guarded(guard: Guard) -> Any:
+def guarded(guard: Guard, about: Callable[[web.Request], Awaitable[Attributes | None]] | None = None) -> Any:
     @web.middleware
     async def check(request: web.Request, handler: Any) -> web.StreamResponse:
         if not request.path.startswith(OPEN_PATHS):
-            refused = await guard.refusal(request.headers.get("Authorization", ""), request.path)
+            wanted = None if about is None else await about(request)
+            refused = await guard.refusal(request.headers.get("Authorization", ""), request.path, wanted)
             if refused is not None:
                 status, message = refused
                 return web.json_response(

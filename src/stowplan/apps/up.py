@@ -114,11 +114,13 @@ def create(cluster: Embedded, version: str, kind: str, document: dict[str, Any])
 
 
 def delete(cluster: Embedded, version: str, kind: str, name: str) -> None:
-    """Take an object of the default namespace out of the cluster, at once."""
+    """Take an object, of the default namespace if it has one, out of the cluster, at once."""
     resource = cluster.api.catalogue.of_kind(version, kind)
     assert resource is not None, f"{kind} is not served"
     asked = Asked(cluster.clock(), "Ignore")
-    cluster.api.delete(resource, "default", name, DeleteOptions(grace_period_seconds=0), asked)
+    cluster.api.delete(
+        resource, "default" if resource.namespaced else "", name, DeleteOptions(grace_period_seconds=0), asked
+    )
 
 
 def write(file: Path, text: str) -> None:

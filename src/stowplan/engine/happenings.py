@@ -13,11 +13,14 @@ import msgspec
 
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import requests
+from stowplan.objects.applications import DRIVER, identity
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.objects.reservations import KIND, ResourceReservation, vacated
 
 ASSIGNED, UNSCHEDULED = "AssignedPod", "UnschedulablePod"
+PENDING_DRIVER = "PendingDriver"
 
 
 class Happening(msgspec.Struct, frozen=True):
@@ -49,6 +52,8 @@ def of(old: Object | None, new: Object | None) -> Iterator[Happening]:
     found = new if new is not None else old
     if isinstance(found, Pod):
         yield from _of_pod(old, new)  # type: ignore[arg-type]
+    elif isinstance(found, ResourceReservation):
+        yield from _of_reservation(old, new)  # type: ignore[arg-type]
     elif old is None or new is None:
         yield Happening(type(found).__name__, "Add" if old is None else "Delete", old, new)
     elif isinstance(old, Node) and isinstance(new, Node):
@@ -72,6 +77,13 @@ def _node_updates(old: Node, new: Node) -> Iterator[str]:
         yield "UpdateNodeDeclaredFeature"
 
 
+def _of_reservation(old: ResourceReservation | None, new: ResourceReservation | None) -> Iterator[Happening]:
+    """Room that is no longer held is, to whoever waits for room, what a pod leaves behind."""
+    if old is None or new is None or old.spec != new.spec or old.owner != new.owner:
+        yield Happening(KIND, "Add" if old is None else "Delete" if new is None else "Update", old, new)
+    yield from (Happening(ASSIGNED, "Delete", left, None) for left in vacated(old, new))
+
+
 def _of_pod(old: Pod | None, new: Pod | None) -> Iterator[Happening]:
     """Pods come to nodes, go from them and change there; one without a node changes, which concerns itself alone."""
     was, now = _sort(old), _sort(new)
@@ -81,6 +93,8 @@ def _of_pod(old: Pod | None, new: Pod | None) -> Iterator[Happening]:
         return
     if was == ASSIGNED:
         yield Happening(was, "Delete", old, None)
+    if was == UNSCHEDULED and not now and old is not None and identity(old).role == DRIVER:
+        yield Happening(PENDING_DRIVER, "Delete", old, None)  # others may have to wait for their turn
     if now == ASSIGNED:
         yield Happening(now, "Add", None, new)
 

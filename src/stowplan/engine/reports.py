@@ -11,7 +11,10 @@ import msgspec
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A pod is bound, after so many attempts; `since` is when it was first seen. `flushed`: its age got it tried."""
+    """A pod is bound, after so many attempts; `since` is when it was first seen. `flushed`: its age got it tried.
+
+    `group`, here and below: the one it belongs to, if any, as namespace/name.
+    """
 
     pod: str
     node_name: str
@@ -19,6 +22,7 @@ class Bound(msgspec.Struct, frozen=True):
     attempts: int
     since: float
     flushed: bool
+    group: str = ""
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -28,6 +32,7 @@ class Failed(msgspec.Struct, frozen=True):
     profile: str
     error: bool
     message: str
+    group: str = ""
 
 
 class Preempted(msgspec.Struct, frozen=True):
@@ -43,6 +48,61 @@ class Waited(msgspec.Struct, frozen=True):
 
     seconds: float
     allowed: bool
+    pod: str = ""
 
 
-Report: TypeAlias = Bound | Failed | Preempted | Waited
+class Misbehaved(msgspec.Struct, frozen=True):
+    """A plugin raised, or gave a wrong answer, where no pod depends on it: what it was asked for is left out."""
+
+    plugin: str
+    point: str
+    problem: str
+
+
+# -- groups as a whole
+
+
+class GroupTried(msgspec.Struct, frozen=True):
+    """An attempt at a group: `found` members found a node, `needed` must have. `message`: what the others lack."""
+
+    group: str
+    profile: str
+    found: int
+    needed: int
+    whole: bool
+    error: bool = False
+    message: str = ""
+
+
+class GroupWaits(msgspec.Struct, frozen=True):
+    """A group cannot be tried, and its members were told why."""
+
+    group: str
+    message: str
+
+
+class GroupComplete(msgspec.Struct, frozen=True):
+    """Enough members of a group are on nodes, of so many pods in all, so long after it was seen to be short of them."""
+
+    group: str
+    pods: int
+    seconds: float
+
+
+class GroupTimedOut(msgspec.Struct, frozen=True):
+    """A group's members had nodes, and were not all ready to be bound within so many seconds."""
+
+    group: str
+    seconds: float
+
+
+class GroupInPart(msgspec.Struct, frozen=True):
+    """A group is bound in part only: who is and who is not. `evicts`: those that are have to go."""
+
+    group: str
+    message: str
+    evicts: bool
+
+
+OfGroup: TypeAlias = GroupTried | GroupWaits | GroupComplete | GroupTimedOut | GroupInPart
+Report: TypeAlias = Bound | Failed | Preempted | Waited | Misbehaved | OfGroup

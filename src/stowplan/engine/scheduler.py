@@ -31,12 +31,13 @@
     active, backoff,       a group with too few members ─► gated
       unschedulable, deciding
     unschedulable          an eviction made for it failed ─► error backoff
-    waiting, pre-binding   another one of its group cannot go on ─► with it
+    waiting, pre-binding   another one of its group cannot go on, or it takes too long ─► with it
+    bound                  its group is bound in part, and wants to be whole or nothing ─► evicted
 
 What is reserved is in the one state (`columns.ClusterState`) as an assumed pod, so nothing is counted twice. The
-queued part is `admission` and `queue`, the attempt `deciding` (with `gang`), what follows `binding` (with `placing`),
-the way back `recall` and `failing`. Numbers, deadlines and who waits for which result are in `outbox`; what plugins
-write besides decisions is `tending`.
+queued part is `admission` (with `groups`) and `queue`, the attempt `deciding` (with `gang`), what follows `binding`
+(with `placing`), the way back `recall` and `failing`; groups in trouble are `vigil`'s. Numbers, deadlines and who waits
+for which result are in `outbox`; what plugins write besides decisions is `tending`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import assumed
 from stowplan.engine.reports import Report
 from stowplan.engine.tending import Tending
+from stowplan.engine.vigil import Vigil
 from stowplan.framework.profile import Profile
 from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Action
@@ -109,7 +111,8 @@ class Scheduler:
             report,
             extenders,
         )
-        self._tending = Tending(self.profiles, self.state, self._outbox)
+        self._tending = Tending(self.profiles, self.state, self._outbox, report)
+        self._vigil = Vigil(self.admission, self._outbox, report)
         self.state.known = self.admission.known
         self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
@@ -118,6 +121,7 @@ class Scheduler:
 
     def handle(self, change: Put | Gone | Result, now: float) -> list[Action]:
         """Take in what happened; what follows from it at once comes back as actions."""
+        self.state.now = now
         if isinstance(change, Result):
             return self._outbox.numbered(self._outbox.answered(change, now), now)
         found, gone = change.object, isinstance(change, Gone)
@@ -132,6 +136,7 @@ class Scheduler:
 
     def step(self, now: float) -> list[Action]:
         """Ask those again who wait for what changed, settle what ran out of time, then decide one unit."""
+        self.state.now = now
         return self._outbox.numbered(self._step(now), now)
 
     def _step(self, now: float) -> Iterator[Any]:
@@ -141,16 +146,22 @@ class Scheduler:
             yield from self._outbox.expire(now)
         if self._tending.anybody:
             yield from self._tending.tend(now)
+        if self.admission.groups.changed:
+            yield from self._vigil.look(now)
         attempt = self.deciding.next(now)
         if attempt is not None:
             yield from self.deciding.try_out(attempt, now)
 
     def next_deadline(self) -> float | None:
         """When time alone makes a step worth taking; minus infinity if one is already."""
-        if self.deciding.ready or self._binding.awaiting.ready:
+        if self.deciding.ready or self._binding.awaiting.ready or self.admission.groups.changed:
             return float("-inf")
         moments = (self._outbox.next_deadline(), self.queue.next_deadline(), self._tending.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
+
+    def is_upkeep(self, action: Action) -> bool:
+        """Is it a write of a plugin that keeps something in step? No decision waits for it."""
+        return self._tending.awaits(action.id)
 
     def allow(self, uid: str, plugin: str, now: float) -> list[Action]:
         """A plugin that made the pod wait lets it go on."""
@@ -177,6 +188,7 @@ class Scheduler:
         self._binding.extenders = extenders
         self.deciding.adopt(extenders)
         self._tending.adopt()
+        self._vigil.adopt()
         self.admission.adopt(now, initial_backoff=initial_backoff, max_backoff=max_backoff)
 
     # -- pods
@@ -190,13 +202,16 @@ class Scheduler:
 
     def _pod_changed(self, pod: Pod, gone: bool, now: float) -> Iterator[Any]:
         known, out = self.admission.known, gone or pod.finished
+        if out and not pod.node_name:
+            pod = self._binding.as_bound(pod)
         old = known.pop(pod.uid, None)
         if not out:
             known[pod.uid] = pod
             self._uids[pod.key] = pod.uid
         elif self._uids.get(pod.key) == pod.uid:
             del self._uids[pod.key]
-        self._tending.changed(old, None if out else pod)
+        self._tending.changed(old, pod if pod.finished or not out else None)  # how it ended may matter
+        self.admission.groups.heard(pod, out, now)
         yield from self._binding.heard(pod, out, now)
         if out or pod.node_name:
             self.state.drop_nomination(pod.uid)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from stowplan.columns.arrays import Ints, Rows
+from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.columns.kept import VERDICT, Answers
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster, Nodes
@@ -48,6 +49,7 @@ from stowplan.objects.pods import Pod
 
 MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill a kept book without end
 LOCALITY = ("", "pods", "resources", "node")
+PROFILE = "(profile)"  # the note that answers for `passing`
 
 
 def schedule_one(
@@ -66,8 +68,30 @@ def schedule_one(
     `gate` is off for pods that already passed it, on their way into a queue; `make_room` for those for whom alone
     nobody is evicted. With a `search` the pod's nominated node
     is taken if it will do, and `percentageOfNodesToScore` is honoured; without one every node is looked at. If
-    extenders must be asked first, their questions are in `Decision.asks` and the rest is provisional.
+    extenders must be asked first, their questions are in `Decision.asks` and the rest is provisional. Room that is
+    reserved for the pod is free for it: a few places first, and if it finds no node with those, all of them.
     """
+    names, more = state.stand_ins.offers(pod)
+    if more:
+        with state.aside(names):
+            decision = _decided(pod, state, profile, generator, gate, False, search, consultation)
+        if decision.node is not None or decision.error or decision.gated is not None:
+            return decision
+        names, _ = state.stand_ins.offers(pod, None)
+    with state.aside(names):
+        return _decided(pod, state, profile, generator, gate, make_room, search, consultation)
+
+
+def _decided(
+    pod: Pod,
+    state: ClusterState,
+    profile: Profile,
+    generator: np.random.Generator | None,
+    gate: bool,
+    make_room: bool,
+    search: Search | None,
+    consultation: Consultation | None,
+) -> Decision:
     evaluation = Evaluation(pod, state, profile, search, consultation)
     decision = Decision(pod, None, evaluation.trail)
     try:
@@ -79,6 +103,23 @@ def schedule_one(
     if consultation:
         decision.asks, consultation.open = tuple(consultation.open), []
     return decision
+
+
+def passing(pod: Pod, cluster: Cluster) -> Bools:
+    """Which nodes would another pod pass, by the filters of the profile whose decision this cluster belongs to?"""
+    profile = cluster.notes.get(PROFILE)
+    found: Bools = np.ones(len(cluster.nodes), np.bool_) if profile is None else profile(pod)
+    return found
+
+
+def _passing(state: ClusterState, profile: Profile, pod: Pod) -> Bools:
+    evaluation = Evaluation(pod, state, profile)
+    evaluation.narrow()
+    if evaluation.narrowed.refused is not None:
+        return np.zeros(len(evaluation.nodes), np.bool_)
+    evaluation.sift()
+    found: Bools = evaluation.trail.verdict_of == FEASIBLE
+    return found
 
 
 @dataclass
@@ -105,7 +146,7 @@ class Evaluation:
     ) -> None:
         pod.__dict__["shape"] = state.shape(pod)
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
-        self.cluster = Cluster(state)
+        self.cluster = Cluster(state, {PROFILE: partial(_passing, state, profile)})
         self.nodes = self.cluster.nodes
         self.narrowed = Narrowed()
         self.answers: Answers | None = None
@@ -198,10 +239,12 @@ class Evaluation:
         avoided = expect(bound, "avoid", Avoid, ask(bound, "avoid", self.pod, self.cluster))
         if avoided is None:
             return
-        places = (self.nodes.position(name) for name in avoided.names)
-        left = [at for at in places if at is not None and verdict_of[at] == FEASIBLE]
-        if left and len(left) < int((verdict_of == FEASIBLE).sum()):
-            verdict_of[left] = book.number(Verdict(bound.name, UNSCHEDULABLE, (avoided.reason,)))
+        named = np.zeros(len(verdict_of), np.bool_)
+        named[[at for name in avoided.names if (at := self.nodes.position(name)) is not None]] = True
+        left = verdict_of == FEASIBLE
+        out = left & (named != avoided.others)
+        if out.any() and (left & ~out).any():
+            verdict_of[out] = book.number(Verdict(bound.name, UNSCHEDULABLE, (avoided.reason,)))
 
     def _sift_by_extenders(self, consultation: Consultation, book: VerdictBook, verdict_of: Verdicts) -> None:
         names = {self.trail.names[at]: at for at in (verdict_of == FEASIBLE).nonzero()[0].tolist()}

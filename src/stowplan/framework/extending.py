@@ -8,12 +8,15 @@ busy cluster cannot keep a decision asking for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from stowplan.columns.arrays import Ints
+from stowplan.columns.views import Cluster
+from stowplan.framework.asking import ask, expect
+from stowplan.framework.profile import Profile
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Candidate, Verdict
 from stowplan.objects.actions import Ask, PodRef, Victims
@@ -26,6 +29,7 @@ LARGEST_SCORE = 2**31
 SCALE = 10  # extenders score 0..10, plugins 0..100
 NOT_ASKED = Verdict(EXTENDER, UNSCHEDULABLE, ("node(s) became feasible after the extender was asked",))
 NOT_KEPT = Verdict(EXTENDER, UNRESOLVABLE, ())  # left out of the answer without a word
+Labels: TypeAlias = Callable[[Pod], dict[str, str]]
 
 
 class Said:
@@ -39,7 +43,9 @@ class Said:
 class Consultation:
     """One pod's questions to the extenders that care about it, over all decisions of one attempt."""
 
-    def __init__(self, extenders: Sequence[Extender], pod: Pod) -> None:
+    def __init__(self, extenders: Sequence[Extender], pod: Pod, labels: Labels = lambda _: {}) -> None:
+        """`labels`: what extenders are to see on a pod besides its own."""
+        self._whole, self._labels = pod, labels
         self._pod = PodRef(pod.namespace, pod.name, pod.uid)
         self._extenders = [(place, each) for place, each in in_order(extenders) if cares(each, pod)]
         self._answers: dict[tuple[int, str], Said] = {}
@@ -69,7 +75,7 @@ class Consultation:
             kept = [name for name in left if said.of.get(name, NOT_ASKED) is None]
             unknown = tuple(name for name in left if name not in said.of)
             if unknown and not kept:
-                self.open.append(Ask(extender=place, verb="filter", pod=self._pod, nodes=unknown))
+                self._ask(place, "filter", nodes=unknown)
                 return refused | {name: said.of[name] for name in left if name in said.of}
             refused |= {name: verdict for name in left if (verdict := said.of.get(name, NOT_ASKED)) is not None}
         return refused
@@ -83,7 +89,7 @@ class Consultation:
             if self._filtering:
                 continue
             if not said.wrong and not any(name in said.of for name in names):
-                self.open.append(Ask(extender=place, verb="prioritize", pod=self._pod, nodes=tuple(names)))
+                self._ask(place, "prioritize", nodes=tuple(names))
             elif not said.wrong:
                 scores = np.array([said.of.get(name, 0) for name in names], np.int64)
                 yield extender.url_prefix, extender.weight * SCALE, scores
@@ -96,7 +102,7 @@ class Consultation:
                 continue
             if not any(each.node in said.of for each in left):
                 victims = {each.node: Victims(tuple(_refs(each.victims)), each.violations) for each in left}
-                self.open.append(Ask(extender=place, verb="preempt", pod=self._pod, victims=victims))
+                self._ask(place, "preempt", *(pod for each in left for pod in each.victims), victims=victims)
                 break
             left = list(_trimmed(left, said.of))
         return left
@@ -106,6 +112,11 @@ class Consultation:
         for place, extender, _ in self._with("bind"):
             return extender, Ask(extender=place, verb="bind", pod=self._pod)
         return None
+
+    def _ask(self, place: int, verb: str, *others: Pod, **about: Any) -> None:
+        """A question about the pod, in which others are shown, too."""
+        labels = {pod.uid: found for pod in (self._whole, *others) if (found := self._labels(pod))}
+        self.open.append(Ask(extender=place, verb=verb, pod=self._pod, labels=labels, **about))
 
     @property
     def _filtering(self) -> bool:
@@ -125,6 +136,17 @@ class Consultation:
 def in_order(extenders: Sequence[Extender]) -> list[tuple[int, Extender]]:
     """With their place in the configuration; those that may fail unnoticed come last."""
     return sorted(enumerate(extenders), key=lambda entry: entry[1].ignorable)
+
+
+def labels_for(pod: Pod, profile: Profile, cluster: Cluster) -> dict[str, str]:
+    """The labels that extenders are to see on a pod, and that it does not have, or has otherwise."""
+    found: dict[str, str] = {}
+    for bound in profile.showing:
+        said: dict[str, str] = expect(bound, "for_extenders", dict, ask(bound, "for_extenders", pod, cluster)) or {}
+        if not all(isinstance(text, str) for pair in said.items() for text in pair):
+            raise PluginError(bound.name, "for_extenders", f"answered {said!r}; labels are texts")
+        found |= said
+    return {key: value for key, value in found.items() if pod.labels.get(key) != value}
 
 
 def cares(extender: Extender, pod: Pod) -> bool:
@@ -156,7 +178,9 @@ def problem(extender: Extender, verb: str, result: Result) -> str:
     if result.status == 200:
         return str(field(result.body, "Error") or "")
     url = f"{extender.url_prefix.rstrip('/')}/{verb}"
-    return f"failed {verb} with extender at URL {url}, code {result.status}" if result.status else result.message
+    if not result.status:
+        return result.message if extender.url_prefix in result.message else f"{url}: {result.message}"
+    return f"failed {verb} with extender at URL {url}, code {result.status}"
 
 
 def field(body: Any, name: str) -> Any:

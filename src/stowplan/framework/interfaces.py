@@ -17,14 +17,19 @@ Class attributes that a plugin may have, all optional:
     awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
     reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
     tends             kinds whose changes make it worth asking its `tend`; see `Tend`
+    tend_at           (of an instance) when to ask its `tend` again though nothing changed, by `cluster.now`; or None
     args_file         where further arguments of it may be found: (the argument that names the file, its default); what
                       the configuration itself says wins, and a default file that is not there is nothing
+    args_alike        arguments that are other names of others, in snake_case: {a name: the one it stands for}; where
+                      the configuration gives either, the file's are passed over
+    one_for_all       all profiles that have it share one instance, so they must give it the same arguments
     config_notes      (of an instance) what whoever checks a configuration should know about the arguments given there
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -44,7 +49,7 @@ from stowplan.framework.verdict import (
     Skip,
     Verdict,
 )
-from stowplan.objects.actions import Patch
+from stowplan.objects.actions import Write
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -56,28 +61,81 @@ class PreEnqueue(Protocol):
         """May the pod be tried at all? A refused pod is held outside the queue."""
 
 
+TIMEOUT = 10.0  # seconds
+UNKNOWN = 1 << 30  # a minimum that nobody has said yet, and that no group has
+
+
 class Group(msgspec.Struct, frozen=True):
-    """Pods tried and committed as one: its name, how many it takes, and how many of them have a node already."""
+    """Pods tried and committed as one: its name, and how many of them must have a node for any to get one.
+
+    slots       places that are held for members which do not exist yet; they count as members with a node
+    timeout     seconds from the decision until all members must be ready to be bound
+    match       which members count: "waiting-and-running", "only-waiting", or "once-satisfied": a group that once had
+                enough takes its members one by one from then on
+    evicts      a group that is bound in part only is taken back whole; else the missing members go first
+    told_after  seconds after which a group bound in part is told who is bound and who is not
+    preempts    pods that matter less may be evicted, if the whole group fits then
+    resources   amounts that must be free in the cluster, those of its own members included, before it is tried
+    created     when the group's own object was made, if it has one
+    advice      what would help a group that waits for members
+    """
 
     name: str
     minimum: int
-    placed: int = 0
-
-    @property
-    def missing(self) -> int:
-        return max(self.minimum - self.placed, 0)
+    slots: int = 0
+    timeout: float = TIMEOUT
+    match: str = "waiting-and-running"
+    evicts: bool = False
+    told_after: float = 60.0
+    preempts: bool = True
+    resources: dict[str, int] = {}
+    created: datetime | None = None
+    advice: str = ""
 
 
 @runtime_checkable
 class Grouping(Protocol):
     def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
-        """The group that the pod belongs to, if any. It is held back until enough of its pods exist."""
+        """The group that the pod belongs to, if any: by the pod's own fields, whether it has a node or not."""
+
+
+@runtime_checkable
+class Slots(Protocol):
+    """A plugin that holds room for pods which do not exist yet, wherever in a profile it runs."""
+
+    def slots_of(self, pod: Pod, cluster: Cluster) -> int:
+        """Places that are, or together with this pod will be, held for members of its group that are still to come."""
 
 
 @runtime_checkable
 class QueueSort(Protocol):
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
         """Pods with smaller keys go first."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A pod, or a group by one of its members, that waits to be tried.
+
+    `created` is when the group's own object was made, or its oldest member, or the pod. `in_part`: some of its members
+    are bound, too few. `aged`: it has waited for longer than the sort plugin's `ages_after`.
+    """
+
+    pod: Pod
+    queued_at: float
+    group: str = ""
+    created: datetime | None = None
+    in_part: bool = False
+    aged: bool = False
+
+
+@runtime_checkable
+class GroupSort(Protocol):
+    """A queueSort plugin that knows of groups; it is asked by this method instead of `sort_key`."""
+
+    ages_after: float  # seconds until a waiting group counts as aged; 0: never
+
+    def group_key(self, waiting: Waiting) -> Any:
+        """Who has the smaller key goes first."""
 
 
 @runtime_checkable
@@ -131,6 +189,17 @@ class Avoids(Protocol):
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
         """Nodes that the pod gets only if no other is feasible. A node that it was promised is taken all the same."""
+
+
+@runtime_checkable
+class Shows(Protocol):
+    """A plugin that lets HTTP extenders see a pod otherwise than it is; the pod itself does not change.
+
+    Like `avoid`, it has no extension point of its own.
+    """
+
+    def for_extenders(self, pod: Pod, cluster: Cluster) -> dict[str, str]:
+        """Labels that the pod is shown with: those that it has not, and those that it has otherwise."""
 
 
 @runtime_checkable
@@ -196,9 +265,9 @@ class Siblings(Protocol):
 class Tend(Protocol):
     """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
         """What is to be written now. `changed` has the old and new versions of all objects of its kinds that changed
-        since it was last asked; None: look at everything, at the start or because a patch failed.
+        since it was last asked; None: look at everything, at the start or because a write failed.
         """
 
 

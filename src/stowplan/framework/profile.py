@@ -65,6 +65,11 @@ class Profile:
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "group_of"))
 
     @cached_property
+    def holding(self) -> tuple[Bound, ...]:
+        """The plugins that hold room for pods which do not exist yet."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "slots_of"))
+
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The kinds that its plugins read."""
         return frozenset(("Pod", "Node")).union(*(getattr(bound.plugin, "reads", ()) for bound in self.all))
@@ -109,6 +114,11 @@ class Profile:
     def avoiding(self) -> tuple[Bound, ...]:
         """The plugins that name nodes to be taken only if no other will do."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "avoid"))
+
+    @cached_property
+    def showing(self) -> tuple[Bound, ...]:
+        """The plugins that say what extenders are to see of a pod."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "for_extenders"))
 
     @cached_property
     def tending(self) -> tuple[Bound, ...]:

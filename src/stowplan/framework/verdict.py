@@ -85,10 +85,13 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Avoid:
-    """Nodes of these names are refused, for this reason, as long as another one is feasible."""
+    """Nodes of these names (or `others`: of all other names) are refused, for this reason, as long as another one is
+    feasible.
+    """
 
     names: frozenset[str]
     reason: str
+    others: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.names, frozenset):

@@ -6,7 +6,7 @@ Single objects answer with a `Response` whatever its status: who writes must loo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -160,10 +160,14 @@ class Client:
         path = resource.path(key, subresource)
         return await self.transport.request("PATCH", path, body=encode(body), content_type=content_type, until=until)
 
-    async def delete(self, resource: Resource, key: str, *, uid: str = "", until: float | None = None) -> Response:
-        """Delete the object, if `uid` is given only that very one."""
-        only: Mapping[str, Any] = {"preconditions": {"uid": uid}} if uid else {}
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", **only}
+    async def delete(
+        self, resource: Resource, key: str, *, uid: str = "", version: str = "", until: float | None = None
+    ) -> Response:
+        """Delete the object, if `uid` is given only that very one, with `version` only as it is there."""
+        only = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value}
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if only:
+            options["preconditions"] = only
         return await self.transport.request("DELETE", resource.path(key), body=encode(options), until=until)
 
     # -- what there is

@@ -19,7 +19,7 @@ import msgspec
 from stowplan.kube.answers import Response, WireError
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS
-from stowplan.objects.actions import PodRef, Record
+from stowplan.objects.actions import ObjectRef, PodRef, Record
 
 OVER_AFTER = 360.0  # seconds of silence until a repeat is a new event
 REFRESHED_AFTER = 1800.0  # seconds until a series that goes on is written again
@@ -230,7 +230,7 @@ class EventRecorder:
 
 def _key(event: Record) -> tuple[str, ...]:
     """All but the note."""
-    related = event.related.uid if event.related is not None else ""
+    related = event.related.uid or event.related.name if event.related is not None else ""
     return event.pod.uid, event.reason, event.action, event.type, event.reporting_controller, related
 
 
@@ -238,8 +238,11 @@ def _namespace(told: _Told) -> str:
     return told.event.pod.namespace or "default"
 
 
-def _reference(pod: PodRef) -> dict[str, str]:
-    return {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+def _reference(about: PodRef) -> dict[str, str]:
+    named = {"namespace": about.namespace, "name": about.name, "uid": about.uid}
+    if isinstance(about, ObjectRef):
+        return {"apiVersion": about.api_version, "kind": about.kind, **named}
+    return {"apiVersion": "v1", "kind": "Pod", **named}
 
 
 def _micro_time(moment: datetime) -> str:

@@ -71,26 +71,40 @@ class Extenders:
         if question.verb == "bind":
             node = question.nodes[0]
             return {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
-        asked: dict[str, Any] = {"Pod": self._document("Pod", _key(pod))}
+        asked: dict[str, Any] = {"Pod": self._pod(pod, question)}
         if question.verb == "preempt":
-            word, victims = "NodeNameToVictims", self._victims
             if extender.node_cache_capable:
-                word, victims = "NodeNameToMetaVictims", _named_victims
-            return {**asked, word: {node: victims(each) for node, each in question.victims.items()}}
+                by_node = {node: _named_victims(each) for node, each in question.victims.items()}
+                return {**asked, "NodeNameToMetaVictims": by_node}
+            by_node = {node: self._victims(each, question) for node, each in question.victims.items()}
+            return {**asked, "NodeNameToVictims": by_node}
         if extender.node_cache_capable:
             return {**asked, "Nodes": None, "NodeNames": question.nodes}
         items = [self._document("Node", name) for name in question.nodes]
         return {**asked, "Nodes": {"kind": "NodeList", "apiVersion": "v1", "items": items}, "NodeNames": None}
 
-    def _victims(self, victims: Victims) -> dict[str, Any]:
-        pods = [self._document("Pod", _key(pod)) for pod in victims.pods]
+    def _victims(self, victims: Victims, question: Ask) -> dict[str, Any]:
+        pods = [self._pod(pod, question) for pod in victims.pods]
         return {"Pods": pods, "NumPDBViolations": victims.violations}
+
+    def _pod(self, pod: PodRef, question: Ask) -> Any:
+        """Its document as it came; or a copy of it, if it is to be seen with other labels."""
+        document, labels = self._document("Pod", _key(pod)), question.labels.get(pod.uid)
+        return _labelled(document, labels) if labels else document
 
     def _document(self, kind: str, key: str) -> msgspec.Raw:
         found = self._documents(kind, key)
         if found is None:
             raise UnknownObjectError(f"{kind} {key} is not known any more")
         return msgspec.Raw(found)
+
+
+def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, Any]:
+    """The rest is passed on unread."""
+    whole = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(whole["metadata"], type=dict[str, msgspec.Raw])
+    own = msgspec.json.decode(metadata.get("labels", b"{}"), type=dict[str, str] | None) or {}
+    return {**whole, "metadata": {**metadata, "labels": own | labels}}
 
 
 def _named_victims(victims: Victims) -> dict[str, Any]:

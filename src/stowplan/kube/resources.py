@@ -55,6 +55,7 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 _storage, _scheduling, _resource = "storage.k8s.io", "scheduling.k8s.io", "resource.k8s.io"
+_fleet = "cluster.open-cluster-management.io"
 
 RESOURCES: dict[str, Resource] = {
     resource.kind: resource
@@ -79,9 +80,19 @@ RESOURCES: dict[str, Resource] = {
         Resource("DeviceClass", "deviceclasses", _resource, namespaced=False),
         Resource("ResourceClaim", "resourceclaims", _resource),
         Resource("ResourceSlice", "resourceslices", _resource, namespaced=False),
-        Resource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2")),
+        Resource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2"), optional=True),
+        Resource("SigsPodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), optional=True),
         Resource("Workload", "workloads", _scheduling, ("v1beta1", "v1alpha2")),
         Resource("WorkloadPolicy", "workloadpolicies", "kosmos.io", ("v1alpha1",), optional=True),
+        Resource(
+            "ResourceReservation", "resourcereservations", "scheduling.kubenexus.io", ("v1alpha1",), optional=True
+        ),
+        Resource("ManagedCluster", "managedclusters", _fleet, namespaced=False, optional=True),
+        Resource("ManagedClusterSet", "managedclustersets", _fleet, ("v1beta2",), namespaced=False, optional=True),
+        Resource("ManagedClusterSetBinding", "managedclustersetbindings", _fleet, ("v1beta2",), optional=True),
+        Resource("AddOnPlacementScore", "addonplacementscores", _fleet, ("v1alpha1",), optional=True),
+        Resource("Placement", "placements", _fleet, ("v1beta1",), optional=True),
+        Resource("PlacementDecision", "placementdecisions", _fleet, ("v1beta1",), optional=True),
         Resource("Lease", "leases", "coordination.k8s.io"),
         Resource("Event", "events", "events.k8s.io"),
     )

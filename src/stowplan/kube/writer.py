@@ -65,6 +65,8 @@ class Writer:
             actions.SetCondition: self._set_condition,
             actions.Nominate: self._nominate,
             actions.Patch: self._patch,
+            actions.Create: self._create,
+            actions.Delete: self._delete,
             actions.Read: self._read,
             actions.Record: self._record,
             actions.Ask: self._ask,
@@ -136,6 +138,22 @@ class Writer:
             body = self._timed(body) if of_status else body
         answer = await self._client.patch(
             resource, action.key, body, subresource=subresource, content_type=form, until=until
+        )
+        return _result(action, answer)
+
+    async def _create(self, action: actions.Create, until: float) -> Result:
+        resource = await self._served(action.kind)
+        if resource is None:
+            return Result(action.id, 404, f"the server has no {action.kind}")
+        namespace, _, _ = action.key.rpartition("/")
+        return _result(action, await self._client.create(resource, namespace, action.body, until=until))
+
+    async def _delete(self, action: actions.Delete, until: float) -> Result:
+        resource = await self._served(action.kind)
+        if resource is None:
+            return Result(action.id, 404, f"the server has no {action.kind}")
+        answer = await self._client.delete(
+            resource, action.key, uid=action.uid, version=action.resource_version, until=until
         )
         return _result(action, answer)
 

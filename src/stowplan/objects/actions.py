@@ -19,6 +19,13 @@ class PodRef(msgspec.Struct, frozen=True):
     uid: str
 
 
+class ObjectRef(PodRef, frozen=True):
+    """This very object of another kind, for events that are not about pods."""
+
+    kind: str = ""
+    api_version: str = ""
+
+
 class AnyAction(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="does"):
     """What all of them have."""
 
@@ -59,7 +66,7 @@ class Nominate(AnyAction, frozen=True):
 
 
 class Record(AnyAction, frozen=True):
-    """An event about a pod, in the words of events.k8s.io."""
+    """An event about a pod (or, by an ObjectRef, about another object), in the words of events.k8s.io."""
 
     pod: PodRef
     type: str
@@ -83,6 +90,23 @@ class Patch(AnyAction, frozen=True):
     body: dict[str, Any] | list[dict[str, Any]]
 
 
+class Create(AnyAction, frozen=True):
+    """A new object that a plugin wants, whole; 409 if there is one of its name already."""
+
+    kind: str
+    key: str
+    body: dict[str, Any]
+
+
+class Delete(AnyAction, frozen=True):
+    """An object that a plugin looks after is to go: this very one, and only if nobody changed it since."""
+
+    kind: str
+    key: str
+    uid: str
+    resource_version: str
+
+
 class Read(AnyAction, frozen=True):
     """Read the pod again: what became of it is not known. It comes as a Put besides the result, unless that is 404."""
 
@@ -104,6 +128,8 @@ class Ask(AnyAction, frozen=True):
     pod: PodRef
     nodes: tuple[str, ...] = ()  # to be filtered or scored; to be bound to, if one
     victims: dict[str, Victims] = {}  # per node, for "preempt"
+    labels: dict[str, dict[str, str]] = {}  # that pods are shown with, whatever they have themselves, by uid
 
 
-Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Read | Ask
+Write: TypeAlias = Patch | Create | Delete
+Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Create | Delete | Read | Ask

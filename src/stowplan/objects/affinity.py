@@ -15,10 +15,14 @@ from stowplan.objects.selectors import Selector, compile_selector, matches
 
 
 class PodQuery(msgspec.Struct, frozen=True):
-    """Pods whose labels match, in any of the namespaces; `namespaces` None stands for every namespace."""
+    """Pods whose labels match, in any of the namespaces; `namespaces` None stands for every namespace.
+
+    `daemons`: whether those count that DaemonSets own.
+    """
 
     namespaces: frozenset[str] | None
     selector: Selector | None
+    daemons: bool = True
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return (self.namespaces is None or namespace in self.namespaces) and matches(self.selector, labels)

@@ -11,7 +11,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.objects import devices, nodes, pods, policies, storage, workloads
+from stowplan.objects import (
+    clusters,
+    devices,
+    groups,
+    nodes,
+    placement,
+    pods,
+    policies,
+    reservations,
+    storage,
+    workloads,
+)
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.quantity import Quantity, quantity
@@ -38,8 +49,19 @@ KINDS: dict[str, type[Object]] = {
         storage.VolumeAttachment,
         devices.DeviceClass,
         policies.WorkloadPolicy,
+        reservations.ResourceReservation,
+        groups.PodGroup,
+        groups.SigsPodGroup,
+        clusters.ManagedCluster,
+        clusters.ManagedClusterSet,
+        clusters.ManagedClusterSetBinding,
+        clusters.AddOnPlacementScore,
+        placement.Placement,
+        placement.PlacementDecision,
     )
 }
+
+NAMESAKES = {("PodGroup", "scheduling.x-k8s.io"): "SigsPodGroup"}  # kinds that share a name, by their API group
 
 AnyObject = TypeVar("AnyObject", bound=Object)
 
@@ -51,6 +73,12 @@ def _custom(kind: type, found: Any) -> Any:
 
 
 _decoders = {kind: msgspec.json.Decoder(kind, dec_hook=_custom) for kind in KINDS.values()}
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    """What we call the kind of a document."""
+    kind, group = str(document.get("kind", "")), str(document.get("apiVersion", "")).partition("/")[0]
+    return NAMESAKES.get((kind, group), kind)
 
 
 def decode(kind: type[AnyObject], data: bytes | str) -> AnyObject:

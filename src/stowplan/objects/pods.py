@@ -294,5 +294,11 @@ class Pod(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
         """Does it still need a node?"""
         return not self.node_name and not self.finished
 
+    @property
+    def of_daemon_set(self) -> bool:
+        """Does a DaemonSet own it? Then it is where it is because of its node."""
+        owners = self.metadata.owner_references
+        return bool(owners) and any(owner.kind == "DaemonSet" for owner in owners)
+
     def condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.status.conditions if condition.type == kind), None)

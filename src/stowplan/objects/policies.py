@@ -123,7 +123,7 @@ class WorkloadPolicy(Object, frozen=True, rename="camel", omit_defaults=True, di
     @cached_property
     def selected(self) -> PodQuery:
         """The pods that count."""
-        return PodQuery(frozenset((self.namespace,)), self.rule.selector)
+        return PodQuery(frozenset((self.namespace,)), self.rule.selector, daemons=False)
 
 
 def _problems(spec: WorkloadPolicySpec, selector: Selector | None) -> Iterator[str]:

@@ -5,6 +5,7 @@ Adding a plugin touches its file, one row here, and its test.
 
 from __future__ import annotations
 
+from stowplan.plugins.nodes.coscheduling import Coscheduling
 from stowplan.plugins.nodes.default_binder import DefaultBinder
 from stowplan.plugins.nodes.default_preemption import DefaultPreemption
 from stowplan.plugins.nodes.dynamic_resources import DynamicResources
@@ -20,7 +21,9 @@ from stowplan.plugins.nodes.node_resources_fit import NodeResourcesFit
 from stowplan.plugins.nodes.node_unschedulable import NodeUnschedulable
 from stowplan.plugins.nodes.node_volume_limits import NodeVolumeLimits
 from stowplan.plugins.nodes.pod_topology_spread import PodTopologySpread
+from stowplan.plugins.nodes.pre_extender import PreExtender
 from stowplan.plugins.nodes.priority_sort import PrioritySort
+from stowplan.plugins.nodes.resource_reservation import ResourceReservation
 from stowplan.plugins.nodes.scheduling_gates import SchedulingGates
 from stowplan.plugins.nodes.sp_priority import SPPriority
 from stowplan.plugins.nodes.taint_toleration import TaintToleration
@@ -50,8 +53,11 @@ BUILT_IN: dict[str, type] = {
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "Coscheduling": Coscheduling,
+    "PreExtender": PreExtender,
     "FlavourClusterWide": FlavourClusterWide,
     "SPPriority": SPPriority,
     "WorkloadPolicy": WorkloadPolicy,
+    "ResourceReservation": ResourceReservation,
     "LeafNodeWorkloadPolicy": WorkloadPolicy,  # as Kosmos calls it
 }

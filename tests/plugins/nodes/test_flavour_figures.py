@@ -44,6 +44,9 @@ def test_no_workers_no_skew() -> None:
 def test_too_many_figures_are_not_shown_node_by_node(monkeypatch: pytest.MonkeyPatch) -> None:
     state = a_state(nodes=workers(*"abc"), pods=golds(a=3, b=1))
     monkeypatch.setattr(flavour_cluster_wide, "MOST_FIGURES", 2)
+    a, b = ("flavour_pods", "flavour", "gold", "a"), ("flavour_pods", "flavour", "gold", "b")
+    assert figures(made(), state) == {("flavour_skew", "flavour", "gold"): 3, a: 3, b: 1}, "first the zeros go"
+    monkeypatch.setattr(flavour_cluster_wide, "MOST_FIGURES", 1)
     assert figures(made(), state) == {("flavour_skew", "flavour", "gold"): 3}
     monkeypatch.setattr(flavour_cluster_wide, "MOST_FLAVOURS", 0)
     assert figures(made(), state) == {}

@@ -1,0 +1,111 @@
+"""`stowplan place` and `stowplan place explain`: what they can be told."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stowplan.apps.cli import FROM, OUTPUT, Level
+from stowplan.apps.score_commands import Duration
+
+EXIT_CODES = "Exit codes: 0 told to stop, 1 the lease was lost or a part failed, 2 the input cannot be used."
+
+
+@click.group(epilog=EXIT_CODES, invoke_without_command=True)
+@click.option("--kubeconfig", default="", help="How to reach the hub.")
+@click.option("--context", default="", help="The kubeconfig's context to use.")
+@click.option(
+    "--leader-elect",
+    type=click.BOOL,
+    default=True,
+    is_flag=False,
+    flag_value=True,
+    show_default=True,
+    help="Write only while holding a lease.",
+)
+@click.option("--leader-elect-resource-name", "lease_name", default="stowplan-placement", show_default=True)
+@click.option("--leader-elect-resource-namespace", "lease_namespace", default="kube-system", show_default=True)
+@click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), default="15s", show_default=True)
+@click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), default="10s", show_default=True)
+@click.option("--leader-elect-retry-period", "retry_period", type=Duration(), default="2s", show_default=True)
+@click.option("--authentication-kubeconfig", default="", help="Where tokens are reviewed, if elsewhere.")
+@click.option("--authorization-kubeconfig", default="", help="Where access is reviewed, if elsewhere.")
+@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the secure port.")
+@click.option("--secure-port", type=click.IntRange(0, 65535), default=8443, show_default=True, help="0: none.")
+@click.option(
+    "--plain-port", type=click.IntRange(0, 65535), default=0, help="The same over HTTP, on the loopback only."
+)
+@click.option("--tls-cert-file", default="", help="The secure port's certificate; one is made if none is given.")
+@click.option("--tls-private-key-file", default="", help="Its key.")
+@click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help="How much to say.")
+@click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--reschedule-interval",
+    "reschedule",
+    type=Duration(),
+    default="5m",
+    show_default=True,
+    help="Every placement is looked at again after this long, whatever happens or not.",
+)
+@click.option(
+    "--compatibility",
+    type=click.Choice(["none", "ocm"]),
+    default="none",
+    show_default=True,
+    help="ocm: as Open Cluster Management's scheduler decides, without our additions.",
+)
+@click.option(
+    "--taint-unavailable",
+    is_flag=True,
+    help="Keep the taints unavailable and unreachable of clusters, from their Available condition and their lease.",
+)
+@click.pass_context
+def place(called: click.Context, /, **options: Any) -> None:
+    """Choose clusters for the Placements of a hub, and write PlacementDecisions."""
+    if called.invoked_subcommand is not None:
+        return
+    from stowplan.apps import placement
+    from stowplan.apps.leading import Election
+    from stowplan.apps.placement_options import PlaceOptions
+
+    named = ("lease_duration", "renew_deadline", "retry_period")
+    times = {name: options.pop(name) for name in named}
+    if not times["lease_duration"] > times["renew_deadline"] > times["retry_period"] > 0:
+        problem = f"found {', '.join(f'{value:g}s' for value in times.values())}"
+        raise click.UsageError(f"{problem}; a lease must last longer than its renewal may take, that longer than a try")
+    if options["reschedule"] <= 0:
+        raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
+    election = Election(options.pop("lease_namespace"), options.pop("lease_name"), **times)
+    ocm = options.pop("compatibility") == "ocm"
+    sys.exit(placement.run(PlaceOptions(election=election, ocm=ocm, **options)))
+
+
+@place.command(
+    epilog="Exit codes: 0 the placement gets all it asks for, 1 it does not, 2 the input cannot be used.",
+)
+@click.argument("name", default="")
+@click.option("-n", "--namespace", default="", help="The placement's namespace; without it the context's.")
+@FROM
+@click.option(
+    "-f",
+    "--filename",
+    type=click.Path(path_type=Path),
+    help="A Placement that is not saved, instead of NAME.",
+)
+@click.option("--compatibility", type=click.Choice(["none", "ocm"]), default="none", show_default=True)
+@click.option("--kubeconfig", default="", help="How to reach the hub.")
+@click.option("--context", default="", help="The kubeconfig's context to use.")
+@OUTPUT
+@click.pass_context
+def explain(called: click.Context, /, **options: Any) -> None:
+    """Say which clusters the placement NAME would get as things stand, and what others lack. Changes nothing."""
+    from stowplan.apps import placement_explain as command
+
+    assert called.parent is not None
+    for flag in ("kubeconfig", "context", "compatibility"):  # before the word explain, too
+        if called.get_parameter_source(flag) == click.core.ParameterSource.DEFAULT:
+            options[flag] = called.parent.params[flag]
+    sys.exit(command.run(command.Question(**options)))

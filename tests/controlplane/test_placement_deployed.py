@@ -1,0 +1,140 @@
+"""deploy/placement on a real hub: what it grants is enough, and its pages are for those who may see them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane import flags
+from tests.controlplane.api import Api
+from tests.controlplane.deployed import DEPLOY
+from tests.controlplane.hubs import GROUP, define
+from tests.controlplane.placing import Hub
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import Program, until
+
+pytestmark = pytest.mark.controlplane
+
+NAMESPACE = "stowplan-placement"
+RUNS = ("Deployment", "PodDisruptionBudget")
+
+
+@pytest.fixture(scope="module")
+def granted(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """All but what runs, with the component."""
+    define(plane)
+    found = [each for each in rendered(plane, tmp_path_factory.mktemp("deploy")) if each["kind"] not in RUNS]
+    text = yaml.safe_dump_all(found)
+    plane.kubectl("apply", "--filename=-", input=text)
+    yield plane
+    plane.kubectl("delete", "--wait=false", "--filename=-", input=text)
+
+
+def rendered(plane: ControlPlane, folder: Path) -> list[Any]:
+    """As its kustomization says: with the last two lines uncommented."""
+    for file in (DEPLOY / "placement").rglob("*.yaml"):
+        copy = folder / file.relative_to(DEPLOY / "placement")
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(
+            file.read_text().replace("# components:", "components:").replace("#   - failover", "  - failover")
+        )
+    return list(yaml.safe_load_all(plane.kubectl("kustomize", str(folder))))
+
+
+def test_a_server_takes_the_manifests(granted: ControlPlane, tmp_path: Path) -> None:
+    text = yaml.safe_dump_all(rendered(granted, tmp_path))
+    said = granted.kubectl("apply", "--dry-run=server", "--filename=-", input=text)
+    assert "deployment.apps/placement created (server dry run)" in said
+
+
+@contextmanager
+def running(plane: ControlPlane, folder: Path) -> Iterator[tuple[str, Program]]:
+    """As the account, with the Deployment's own arguments; the address of its secure port."""
+    (deployment,) = (each for each in rendered(plane, folder) if each["kind"] == "Deployment")
+    words = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--taint-unavailable" in words
+    port = flags.free_port()
+    own = [f"--kubeconfig={plane.service_account_kubeconfig(NAMESPACE, 'placement')}"]
+    own += [f"--secure-port={port}", f"--bind-address={flags.LOOPBACK}"]
+    url = f"https://{flags.LOOPBACK}:{port}"
+    api = Api(url, token=plane.tokens["admin"])
+    command = ["-m", "stowplan.apps.cli", "place", *words, *own]
+    with Program(Path(sys.executable), command, folder / "place.log") as program:
+        program.wait_until(lambda: api.answers("/readyz") and api.get("/leader").body == b"leading\n")
+        yield url, program
+        program.check()
+        assert "forbidden: User" not in program.tail(1000)
+        program.stop(grace=30)
+    assert program.code == 0, program.tail()
+
+
+def test_the_account_has_the_rights_it_needs(granted: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    hub = Hub(granted, namespace)
+    with running(granted, tmp_path) as (_, program):
+        hub.explain = program.tail
+        hub.clusters("d1", "d2")
+        hub.bind()
+        hub.place()
+        hub.gets("d1", "d2")
+        hub.place(decisionStrategy={"groupStrategy": {"clustersPerDecisionGroup": 1}})
+        until("two objects", lambda: len(hub.decisions()) == 2, 30, program.tail)
+        hub.place()
+        until("one is deleted", lambda: len(hub.decisions()) == 1, 30, program.tail)
+        hub.change(hub.path("managedclusters", "d1"), lambda each: each["status"].update(conditions=[]), "status")
+        hub.gets("d2")
+        assert hub.taints("d1") == ["unreachable:NoSelect"]
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        until("events are written", lambda: "DecisionDelete" in reasons(granted, path), 30, program.tail)
+        hub.tidy()
+        granted.api().must("DELETE", hub.path("placements"))
+
+
+def reasons(plane: ControlPlane, path: str) -> set[str]:
+    return {each["reason"] for each in plane.api().must("GET", path)["items"]}
+
+
+def test_its_pages_ask_who_comes(granted: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """A reader of placements in one namespace may see why they are as they are; a writer, what would be."""
+    hub = Hub(granted, namespace)
+    hub.clusters("d1", "d2")
+    hub.bind()
+    hub.place(numberOfClusters=1)
+    granted.kubectl("create", "serviceaccount", "reader", "-n", namespace)
+    granted.kubectl("create", "role", "reader", "--verb=get", f"--resource=placements.{GROUP}", "-n", namespace)
+    granted.kubectl(
+        "create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={namespace}:reader", "-n", namespace
+    )
+    reader = granted.kubectl("create", "token", "reader", "-n", namespace).strip()
+    saved, unsaved = f"/debug/placements/{namespace}/p", "/debug/placements"
+    wish = {"kind": "Placement", "metadata": {"name": "wish", "namespace": namespace}, "spec": {"numberOfClusters": 2}}
+    with running(granted, tmp_path) as (url, _):
+        hub.gets("d1")
+
+        def asked(token: str | None, method: str, path: str, body: Any = None) -> int:
+            return Api(url, token=token).ask(method, path, body).status
+
+        assert asked(None, "GET", "/healthz") == 200
+        assert [asked(None, "GET", path) for path in (saved, "/metrics")] == [403, 403]
+        assert asked("nonsense", "GET", saved) == 401
+        assert [asked(reader, "GET", saved), asked(reader, "POST", unsaved, wish)] == [200, 403]
+        assert [asked(reader, "GET", f"/debug/placements/default/{name}") for name in "pq"] == [403, 403]
+        admin = granted.tokens["admin"]
+        assert asked(admin, "GET", f"/debug/placements/{namespace}/q") == 404
+        assert asked(admin, "DELETE", saved) == 405
+        assert asked(admin, "POST", unsaved, ["no placement"]) == 400
+        assert asked(admin, "POST", unsaved, wish | {"metadata": {"name": "wish"}}) == 400
+        assert asked(admin, "POST", unsaved, wish | {"spec": {"clusterSets": ["x" * 2**20]}}) == 400
+        found = json.loads(Api(url, token=reader).get(saved).body)
+        assert [each["clusterName"] for each in found["selected"]] == ["d1"]
+        assert found["passedOver"] == [{"clusterName": "d2", "needs": 101}]
+        found = json.loads(Api(url, token=admin).ask("POST", unsaved, wish).body)
+        assert [each["clusterName"] for each in found["selected"]] == ["d2", "d1"], "Balance: p has d1"
+        assert hub.api.get(hub.path("placements", "wish")).status == 404, "nothing is written"
+    hub.tidy()

@@ -1,0 +1,71 @@
+"""The profile kubenexus-scheduler: a configuration that can be used, and the rights its plugins need, no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stowplan.apps import wiring
+from stowplan.framework.profile import Profile
+from stowplan.kube.resources import RESOURCES
+from stowplan.plugins.nodes.coscheduling import Coscheduling
+from stowplan.plugins.nodes.pre_extender import PreExtender
+from stowplan.plugins.nodes.resource_reservation import ResourceReservation
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "profiles" / "kubenexus-scheduler"
+READ, BASE = {"list", "watch"}, FOLDER.parents[1] / "rbac.yaml"
+
+
+def profile() -> Profile:
+    configuration, profiles = wiring.read_configuration(FOLDER / "config.yaml")
+    assert not configuration.notes
+    assert configuration.leader_election.resource_name == "stowplan", "the lease that deploy/rbac.yaml lets it have"
+    (found,) = profiles.values()
+    return found
+
+
+def test_its_plugins() -> None:
+    found = profile()
+    assert found.scheduler_name == "kubenexus-scheduler"
+    assert [bound.name for bound in found.at("queueSort")] == ["Coscheduling"]
+    assert {"Coscheduling", "ResourceReservation", "PreExtender"} <= {bound.name for bound in found.all}
+    assert [bound.name for bound in found.groups][:1] == ["Coscheduling"]
+    assert [bound.name for bound in found.showing] == ["PreExtender"]
+
+
+def granted(file: Path) -> dict[tuple[str, str], set[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for each in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+        for rule in each.get("rules", ()):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    found.setdefault((group, resource), set()).update(rule["verbs"])
+    return found
+
+
+def reading(plugin: Any) -> dict[tuple[str, str], set[str]]:
+    kinds = [RESOURCES[kind] for kind in plugin.reads]
+    return {(each.group, each.plural): READ for each in kinds if (each.group, each.plural) not in granted(BASE)}
+
+
+def test_the_rights_are_what_they_read_and_write() -> None:
+    groups = reading(Coscheduling) | reading(PreExtender)
+    assert granted(FOLDER / "rbac.yaml") == {**groups, ("scheduling.x-k8s.io", "podgroups/status"): {"patch"}}
+    api = "scheduling.kubenexus.io"
+    assert granted(FOLDER / "reservations-rbac.yaml") == {
+        **reading(ResourceReservation),
+        (api, "resourcereservations"): READ | {"create", "patch", "delete"},
+        (api, "resourcereservations/status"): {"patch"},
+    }
+    for file in ("rbac.yaml", "reservations-rbac.yaml"):
+        role, binding = yaml.safe_load_all((FOLDER / file).read_text(encoding="utf-8"))
+        assert binding["roleRef"]["name"] == role["metadata"]["name"]
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "stowplan", "namespace": "kube-system"}]
+
+
+def test_the_component_has_all_of_it() -> None:
+    found: Any = yaml.safe_load((FOLDER / "kustomization.yaml").read_text(encoding="utf-8"))
+    expected = ["../../crds/kubenexus", "rbac.yaml", "reservations-rbac.yaml"]
+    assert (found["kind"], found["resources"]) == ("Component", expected)
