@@ -99,9 +99,10 @@ def test_a_pod_chooses_its_policy_by_the_schedulers_name(cluster: Cluster, names
         assert sum(by_node(cluster, namespace, "whole").values()) == 3 and "" not in by_node(
             cluster, namespace, "whole"
         )
-        assert by_node(cluster, namespace, "short") == {"": 2}
+        until("the short one has its pods", lambda: by_node(cluster, namespace, "short") == {"": 2}, 30)
         assert landed(cluster) == {("gold", worker): 2 for worker in workers}
-        assert by_node(cluster, namespace, "placed") == {"worker-0": 2, "worker-1": 1, "": 1}
+        as_wanted = {"worker-0": 2, "worker-1": 1, "": 1}
+        until("the policy has its pods", lambda: by_node(cluster, namespace, "placed") == as_wanted, 30)
         (before,) = by_node(cluster, namespace, "moved")
         until("the first is counted", lambda: history(cluster, namespace).get("latest") == before, 30)
         cluster.kubectl("delete", "pod", "--selector=app=moved", "--namespace", namespace, "--now")

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE
 from tests.controlplane.ours import Stowplan, a_live_pod, apply, check_nothing_over_committed, pods
 from tests.controlplane.process import until
 
@@ -22,7 +21,14 @@ GROUP = "pod-group.scheduling.kubenexus.io"
 QUIET = 3.0  # seconds in which nothing happens any more
 
 
-@pytest.fixture(params=EVERYWHERE)
+# The real one is what counts here; the embedded one has its turn in the long run.
+MOSTLY_REAL = [
+    pytest.param("embedded", id="embedded", marks=pytest.mark.full),
+    pytest.param("plane", id="on Kubernetes 1.36", marks=pytest.mark.controlplane),
+]
+
+
+@pytest.fixture(params=MOSTLY_REAL)
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     found: Cluster = request.getfixturevalue(request.param)
     return found
@@ -216,8 +222,7 @@ POLICIES = ["Complete", "Evict"]
 ROOM = [pytest.param(1.0, id="room for all"), pytest.param(0.5, id="room for half")]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("share", ROOM)
+@pytest.mark.parametrize(("policy", "share"), [("Complete", 0.5), ("Evict", 1.0)])
 def test_kills_leave_no_gang_by_half(
     cluster: Cluster, namespace: str, tmp_path: Path, policy: str, share: float
 ) -> None:

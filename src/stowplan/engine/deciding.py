@@ -278,6 +278,7 @@ class Deciding:
         if unit.aged and (name == unit.group or now >= until or name not in self._admission.queue.units):
             if name != unit.group and unit.group not in self._saved:
                 self._saving = name, until = unit.group, now + SAVES_FOR
+                self._saved = {each: None for each in self._saved if each in self._admission.queue.units}
                 self._saved[unit.group] = None
             if name == unit.group and now < until:
                 return {placing.uid: placing.node_name for placing in outcome.placings}
