@@ -23,6 +23,10 @@ EVERYWHERE = [
     pytest.param("embedded", id="embedded"),
     pytest.param("plane", id="on Kubernetes 1.36", marks=pytest.mark.controlplane),
 ]
+REAL_AT_LENGTH = [  # on the real one, too, but in the long run: what is slow there, and shown there by a shorter test
+    EVERYWHERE[0],
+    pytest.param("plane", id="on Kubernetes 1.36", marks=[pytest.mark.controlplane, pytest.mark.full]),
+]
 STARTED = pytest.StashKey[list[str]]()
 MARKED = pytest.StashKey[set[str]]()
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.conftest import REAL_AT_LENGTH
 from tests.controlplane.hubs import GROUP, define
 from tests.controlplane.placing import Hub, Placer, a_taint, add_on, built_in, exact, placing
 from tests.controlplane.process import until
@@ -22,7 +22,7 @@ CLUSTERS = ("c1", "c2", "c3")
 AMOUNTS = {"c1": ((10, 10), (50, 100)), "c2": ((7, 10), (90, 100)), "c3": ((9, 10), (80, 100))}
 
 
-@pytest.fixture(scope="module", params=EVERYWHERE)
+@pytest.fixture(scope="module", params=REAL_AT_LENGTH)
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, Placer]]:
     """A hub at which placements are decided, with namespaces for clusters that have scores."""
     found: Cluster = request.getfixturevalue(request.param)

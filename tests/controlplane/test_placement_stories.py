@@ -16,7 +16,7 @@ import pytest
 
 from tests.controlplane.answering import Prometheus, ThirdParty, answering
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE, kubectl
+from tests.controlplane.conftest import REAL_AT_LENGTH, kubectl
 from tests.controlplane.hubs import SEED, apply_status, define
 from tests.controlplane.ours import a_live_pod, apply
 from tests.controlplane.placing import QUICK_LEASE, Hub, Placer, a_taint, placing
@@ -30,7 +30,7 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/database"
 LEASE = "managed-cluster-lease"
 
 
-@pytest.fixture(scope="module", params=EVERYWHERE)
+@pytest.fixture(scope="module", params=REAL_AT_LENGTH)
 def at_work(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, Placer]]:
     found: Cluster = request.getfixturevalue(request.param)
     define(found)

@@ -92,7 +92,7 @@ def test_after_a_compaction_an_old_watch_is_gone(plane: ControlPlane, namespace:
     path = f"/api/v1/namespaces/{namespace}/{kind}"
     first = plane.api().must("POST", path, thing(kind, "first", namespace))["metadata"]["resourceVersion"]
     plane.api().must("POST", path, thing(kind, "second", namespace))
-    watch = f"{path}?watch=true&resourceVersion={first}&timeoutSeconds=1"
+    watch = f"{path}?watch=true&resourceVersion={first}&timeoutSeconds=3"
     assert first_line(plane, watch)["object"]["metadata"]["name"] == "second"
 
     plane.compact_etcd()

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.conftest import REAL_AT_LENGTH
 from tests.controlplane.deployed import DEPLOY, grant
 from tests.controlplane.ours import (
     Stowplan,
@@ -35,7 +35,7 @@ NAME, SORT = "reserving", {"test/sort": "spark"}
 NO_SPOTS = "application has no free executor spots to schedule this one"
 
 
-@pytest.fixture(scope="module", params=EVERYWHERE)
+@pytest.fixture(scope="module", params=REAL_AT_LENGTH)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """With the definition, and the account that may use it."""
     found: Cluster = request.getfixturevalue(request.param)

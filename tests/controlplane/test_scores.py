@@ -16,7 +16,7 @@ import yaml
 
 from tests.controlplane.answering import Prometheus, ThirdParty, answering
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.conftest import REAL_AT_LENGTH
 from tests.controlplane.hubs import GROUP, SEED, a_placement, apply_status, define, managed, score_status, scores_of
 from tests.controlplane.ours import a_live_pod, apply
 from tests.controlplane.process import Program, until
@@ -24,7 +24,7 @@ from tests.controlplane.process import Program, until
 FLEET = ("east", "west", "north")
 
 
-@pytest.fixture(scope="module", params=EVERYWHERE)
+@pytest.fixture(scope="module", params=REAL_AT_LENGTH)
 def fleet(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A hub with three clusters, and two that are a primary and a backup."""
     found: Cluster = request.getfixturevalue(request.param)
