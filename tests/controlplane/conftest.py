@@ -27,8 +27,26 @@ REAL_AT_LENGTH = [  # on the real one, too, but in the long run: what is slow th
     EVERYWHERE[0],
     pytest.param("plane", id="on Kubernetes 1.36", marks=[pytest.mark.controlplane, pytest.mark.full]),
 ]
+# Slow, and shown in `make test` by another variant of the same test: these have their turn in the long run.
+AT_LENGTH = (
+    ("test_faults.py", "[embedded-"),
+    ("test_faults.py", "than_the_lease[embedded]"),
+    ("test_seed_sp_priority.py", "as_a_profile-on Kubernetes 1.36-killed"),
+    ("test_seed_sp_priority.py", "embedded-killed"),
+    ("test_placement_faults.py", "slices[on Kubernetes 1.36-short]"),
+    ("test_flavours.py", "ends_at_10_per_node[embedded]"),
+    ("test_kubenexus_profile.py", "test_a_spark_application[embedded]"),
+    ("test_explain.py", "agree[embedded]"),
+)
 STARTED = pytest.StashKey[list[str]]()
 MARKED = pytest.StashKey[set[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)  # before anybody is left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(f"/{file}::" in item.nodeid and part in item.nodeid for file, part in AT_LENGTH):
+            item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(scope="session")
