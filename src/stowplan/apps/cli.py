@@ -8,20 +8,11 @@ from typing import IO, Any
 
 import click
 
+from stowplan.apps.flags import FROM, OUTPUT, Level, served
 from stowplan.objects.errors import StowplanError
 
 EXIT_CODES = "Exit codes: 0 fine, 1 the answer is no (something differs), 2 the input cannot be used."
 KUBERNETES = "1.36"  # whose decisions ours are true to
-OUTPUT = click.option(
-    "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
-FROM = click.option(
-    "--from",
-    "files",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="A dump of a real cluster (`kubectl get … -o yaml`) or manifests, files or folders; as often as needed.",
-)
 
 
 class Commands(click.Group):
@@ -33,14 +24,6 @@ class Commands(click.Group):
         except StowplanError as error:
             click.echo(f"stowplan: {error}", err=True)
             ctx.exit(2)
-
-
-class Level(click.types.IntParamType):
-    """A whole number; `-v=4`, as Go's programs are given it, reaches us as "=4"."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        digits: Any = value.removeprefix("=") if isinstance(value, str) else value
-        return super().convert(digits, param, ctx)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
@@ -84,17 +67,7 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 )
 @click.option("--leader-elect-resource-name", "lease_name", default="", help="The lease's name.")
 @click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="The lease's namespace.")
-@click.option("--authentication-kubeconfig", default="", help="Where tokens are reviewed, if elsewhere.")
-@click.option("--authorization-kubeconfig", default="", help="Where access is reviewed, if elsewhere.")
-@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the secure port.")
-@click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0: none.")
-@click.option(
-    "--plain-port", type=click.IntRange(0, 65535), default=0, help="The same over HTTP, on the loopback only."
-)
-@click.option("--tls-cert-file", default="", help="The secure port's certificate; one is made if none is given.")
-@click.option("--tls-private-key-file", default="", help="Its key.")
-@click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help="How much to say: 2 each binding.")
-@click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@served(10259, how_much="How much to say: 2 each binding.")
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
     "longest_wait",

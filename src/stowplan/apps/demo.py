@@ -23,8 +23,9 @@ from rich.live import Live as Screen
 
 from stowplan.apps import demo_fleet, demo_objects, demo_screen, wiring
 from stowplan.apps.logs import Log
+from stowplan.apps.parts import when_told_to_stop
 from stowplan.apps.reload import Loaded
-from stowplan.apps.scheduler import Program, when_told_to_stop
+from stowplan.apps.scheduler import Program
 from stowplan.apps.up import create, delete, scheduling
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.failures import ApiError

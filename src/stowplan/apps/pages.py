@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from stowplan.apps import certificates, printing
-from stowplan.apps.guard import Guard
-from stowplan.apps.options import Options, Running
-from stowplan.apps.serving import Door, Pages
-from stowplan.kube.client import Client
+from stowplan.apps import printing
+from stowplan.apps.options import Running
+from stowplan.apps.serving import Pages
 
 STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
 LOOK_WITHIN = 5.0
-
-
-def doors(options: Options, client_of: Callable[[str], Client]) -> list[Door]:
-    found = []
-    if options.secure_port:
-        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
-
-        def guard() -> Guard:
-            return Guard(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
-
-        found.append(Door(options.bind_address, options.secure_port, context, guard))
-    if options.plain_port:
-        found.append(Door("127.0.0.1", options.plain_port))
-    return found
 
 
 def of(running: Running, loop: asyncio.AbstractEventLoop) -> Pages:

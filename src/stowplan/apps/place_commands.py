@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from stowplan.apps.cli import FROM, OUTPUT, Level
-from stowplan.apps.score_commands import Duration
+from stowplan.apps.flags import FROM, OUTPUT, Duration, served
 
 EXIT_CODES = "Exit codes: 0 told to stop, 1 the lease was lost or a part failed, 2 the input cannot be used."
 
@@ -31,17 +30,7 @@ EXIT_CODES = "Exit codes: 0 told to stop, 1 the lease was lost or a part failed,
 @click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), default="15s", show_default=True)
 @click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), default="10s", show_default=True)
 @click.option("--leader-elect-retry-period", "retry_period", type=Duration(), default="2s", show_default=True)
-@click.option("--authentication-kubeconfig", default="", help="Where tokens are reviewed, if elsewhere.")
-@click.option("--authorization-kubeconfig", default="", help="Where access is reviewed, if elsewhere.")
-@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the secure port.")
-@click.option("--secure-port", type=click.IntRange(0, 65535), default=8443, show_default=True, help="0: none.")
-@click.option(
-    "--plain-port", type=click.IntRange(0, 65535), default=0, help="The same over HTTP, on the loopback only."
-)
-@click.option("--tls-cert-file", default="", help="The secure port's certificate; one is made if none is given.")
-@click.option("--tls-private-key-file", default="", help="Its key.")
-@click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help="How much to say.")
-@click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@served(8443)
 @click.option(
     "--reschedule-interval",
     "reschedule",

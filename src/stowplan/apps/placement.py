@@ -22,6 +22,7 @@ import msgspec
 from stowplan.apps.leading import Campaign
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
+from stowplan.apps.parts import Parts, when_told_to_stop
 from stowplan.apps.placement_options import KINDS, Machine, PlaceOptions, PlaceRunning
 from stowplan.engine.availability import LEASE_NAME, Availability
 from stowplan.kube import credentials, loops
@@ -33,7 +34,6 @@ from stowplan.kube.transport import Transport
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
-from stowplan.objects.errors import ConfigError
 from stowplan.objects.leases import Lease
 from stowplan.plugins import clusters
 
@@ -51,8 +51,7 @@ class Program:
     def __init__(self, options: PlaceOptions, log: Log | None = None) -> None:
         self.options = options
         self.running = PlaceRunning(options, log or Log(options.v, options.logging_format))
-        self._stop = asyncio.Event()
-        self._tasks: list[asyncio.Task[Any]] = []
+        self._parts = Parts(self._failed)
 
     # -- from beginning to end
 
@@ -62,47 +61,39 @@ class Program:
         serving = self._serving() if self.options.secure_port or self.options.plain_port else None
         try:
             if serving is not None:
-                self._serve(serving)
+                serving.start()
             await self._work(client, events)
         finally:
             if serving is not None:
                 serving.stop()
-            await self._end_tasks()
+            await self._parts.end()
             await client.close()
             await events.close()
         return 1 if self.running.lost else 0
 
     def stop(self) -> None:
         self.running.stopping = True
-        self._stop.set()
+        self._parts.stop.set()
 
     def _serving(self) -> Serving:
         from stowplan.apps import placement_pages, serving
 
         loop = asyncio.get_running_loop()
-        return serving.Serving(
-            placement_pages.of(self.running, loop), placement_pages.doors(self.options, self._client_of)
-        )
-
-    def _serve(self, serving: Serving) -> None:
-        try:
-            serving.start()
-        except OSError as error:
-            raise ConfigError(f"cannot listen on port {self.options.secure_port}: {error.strerror or error}") from None
+        return serving.Serving(placement_pages.of(self.running, loop), serving.doors(self.options, self._client_of))
 
     async def _work(self, client: Client, events: Client) -> None:
         running, log = self.running, self.running.log
         recorder = EventRecorder(events, host=socket.gethostname(), on_problem=log.warning, writers=EVENT_WRITERS)
         writer = Writer(client, learn=lambda *_: None, recorder=recorder, clock=time.time)
         self._make(writer, recorder)
-        self._begin(*(each.run() for each in self._lives()), recorder.run(), self._tick())
+        self._parts.begin(*(each.run() for each in self._lives()), recorder.run(), self._tick())
         self._reflect(client)
-        if not await self._unless_stopped(self._all_synced()):
+        if not await self._parts.unless_stopped(self._all_synced()):
             return
         assert running.live is not None
         log.info("Caches are synced", placements=len(running.live.engine.placements))
         self._campaign()
-        await self._stop.wait()
+        await self._parts.stop.wait()
         await self._end(recorder)
 
     async def _end(self, recorder: EventRecorder) -> None:
@@ -115,34 +106,14 @@ class Program:
                     await recorder.drain()
             if not all(finished):
                 log.warning("Some writes were not answered in time", seconds=FINISH_WITHIN)
-        await self._end_tasks()
+        await self._parts.end()
         if self.running.lease is not None:
             await asyncio.to_thread(self.running.lease.stop)
         log.info("Stopped")
 
-    def _begin(self, *work: Any) -> None:
-        for each in work:
-            task = asyncio.ensure_future(each)
-            task.add_done_callback(self._ended)
-            self._tasks.append(task)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        """No part of the program may die unnoticed: without one of them it would only look alive."""
-        if not task.cancelled() and task.exception() is not None:
-            self.running.log.error("A part of the program failed", error=repr(task.exception()))
-            self._lose()
-
-    async def _end_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _unless_stopped(self, work: Any) -> bool:
-        waiting, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
-        for each in (waiting, stopped):
-            each.cancel()
-        return not self._stop.is_set()
+    def _failed(self, error: BaseException) -> None:
+        self.running.log.error("A part of the program failed", error=repr(error))
+        self._lose()
 
     # -- parts
 
@@ -195,7 +166,7 @@ class Program:
             resources["Lease"] = msgspec.structs.replace(LEASES, own_type=Lease, fields=f"metadata.name={LEASE_NAME}")
         for kind, resource in resources.items():
             reflector = self.running.reflectors[kind] = self._reflector(client, resource, sinks[kind])
-            self._begin(reflector.run())
+            self._parts.begin(reflector.run())
 
     def _reflector(self, client: Client, resource: Resource, sinks: list[Callable[[list[Change]], None]]) -> Reflector:
         def tell(changes: list[Change]) -> None:
@@ -259,12 +230,11 @@ class Program:
 
     def _lose(self) -> None:
         self.running.lost = True
-        self._stop.set()
+        self._parts.stop.set()
 
 
 def run(options: PlaceOptions) -> int:
     """Until a signal says to stop; the exit code."""
-    from stowplan.apps.scheduler import when_told_to_stop
 
     async def main() -> int:
         program = Program(options)

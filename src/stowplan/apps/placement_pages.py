@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from stowplan.apps import certificates
-from stowplan.apps.guard import Attributes, Guard
+from stowplan.apps.guard import Attributes
 from stowplan.apps.placement_answer import explained
-from stowplan.apps.placement_options import PlaceOptions, PlaceRunning
-from stowplan.apps.serving import Door, Pages
-from stowplan.kube.client import Client
+from stowplan.apps.placement_options import PlaceRunning
+from stowplan.apps.serving import Pages
 from stowplan.objects import kinds
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.placement import GROUP, Placement
@@ -29,20 +26,6 @@ LOOK_WITHIN = 10.0
 UNSAVED = "/debug/placements"
 SAVED = UNSAVED + "/{namespace}/{name}"
 LARGEST = 1024 * 1024  # bytes
-
-
-def doors(options: PlaceOptions, client_of: Callable[[str], Client]) -> list[Door]:
-    found = []
-    if options.secure_port:
-        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
-
-        def guard() -> Guard:
-            return Guard(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
-
-        found.append(Door(options.bind_address, options.secure_port, context, guard))
-    if options.plain_port:
-        found.append(Door("127.0.0.1", options.plain_port))
-    return found
 
 
 def of(running: PlaceRunning, loop: asyncio.AbstractEventLoop) -> Pages:

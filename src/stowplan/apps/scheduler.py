@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from stowplan.apps.leading import Leading, somebody_schedules
 from stowplan.apps.live import Live
 from stowplan.apps.logs import Log
 from stowplan.apps.options import Options, Running, beside_kube_scheduler
+from stowplan.apps.parts import Parts, when_told_to_stop
 from stowplan.apps.reload import ConfigFile, Loaded, follow
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
@@ -59,8 +59,7 @@ class Program:
         self._file = None if options.config is None else ConfigFile(options.config)
         loaded = without_file() if self._file is None else self._file.load()
         self.running = Running(options, loaded, log or Log(options.v, options.logging_format))
-        self._stop = asyncio.Event()
-        self._tasks: list[asyncio.Task[Any]] = []
+        self._parts = Parts(self._failed)
         self._extenders: Extenders | None = None
         self._recounts = Recounts(self.running)
 
@@ -73,48 +72,42 @@ class Program:
         try:
             await self._refuse_to_double(client)
             if serving is not None:
-                self._serve(serving)
+                serving.start()
             await self._work(client, events)
         finally:
             if serving is not None:
                 serving.stop()
-            await self._end_tasks()
+            await self._end_parts()
             await client.close()
             await events.close()
         return 1 if self.running.lost else 0
 
     def stop(self) -> None:
         self.running.stopping = True
-        self._stop.set()
+        self._parts.stop.set()
 
     def _serving(self) -> Serving:
         """What is not served need not be imported, which takes longer than all the rest."""
         from stowplan.apps import pages, serving
 
         loop = asyncio.get_running_loop()
-        return serving.Serving(pages.of(self.running, loop), pages.doors(self.options, self._client_of))
-
-    def _serve(self, serving: Serving) -> None:
-        try:
-            serving.start()
-        except OSError as error:
-            raise ConfigError(f"cannot listen on port {self.options.secure_port}: {error.strerror or error}") from None
+        return serving.Serving(pages.of(self.running, loop), serving.doors(self.options, self._client_of))
 
     async def _work(self, client: Client, events: Client) -> None:
         running, log = self.running, self.running.log
         recorder = EventRecorder(events, host=socket.gethostname(), on_problem=log.warning, writers=EVENT_WRITERS)
         live = running.live = self._live(client, recorder)
-        self._begin(live.run(), recorder.run(), self._tick())
+        self._parts.begin(live.run(), recorder.run(), self._tick())
         self._reflect(client, running.loaded)
-        if not await self._unless_stopped(self._all_synced()):
+        if not await self._parts.unless_stopped(self._all_synced()):
             return
         gc.collect()
         gc.freeze()  # what was listed stays; walking it again and again is time taken from decisions
         log.info("Caches are synced", nodes=len(live.engine.state.table.live_rows()), pods=len(live.engine.state.pods))
         Leading(running, lambda: self._client_of(""), self._lost).start()
         if self._file is not None:
-            self._begin(follow(self._file, running.loaded, adopt=self._adopt, refuse=self._complain))
-        await self._stop.wait()
+            self._parts.begin(follow(self._file, running.loaded, adopt=self._adopt, refuse=self._complain))
+        await self._parts.stop.wait()
         await self._end(live, recorder)
 
     async def _end(self, live: Live[Scheduler], recorder: EventRecorder) -> None:
@@ -128,37 +121,19 @@ class Program:
                     await recorder.drain()
             if not finished:
                 log.warning("Some bindings were not answered in time", seconds=FINISH_WITHIN)
-        await self._end_tasks()
+        await self._end_parts()
         if self.running.lease is not None:
             await asyncio.to_thread(self.running.lease.stop)
         log.info("Stopped")
 
-    async def _end_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    async def _end_parts(self) -> None:
+        await self._parts.end()
         if self._extenders is not None:
             await self._extenders.close()
 
-    def _begin(self, *work: Any) -> None:
-        for each in work:
-            task = asyncio.ensure_future(each)
-            task.add_done_callback(self._ended)
-            self._tasks.append(task)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        """No part of the program may die unnoticed: without one of them it would only look alive."""
-        if not task.cancelled() and task.exception() is not None:
-            self.running.log.error("A part of the program failed", error=repr(task.exception()))
-            self.running.lost = True
-            self._stop.set()
-
-    async def _unless_stopped(self, work: Any) -> bool:
-        waiting, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
-        for each in (waiting, stopped):
-            each.cancel()
-        return not self._stop.is_set()
+    def _failed(self, error: BaseException) -> None:
+        self.running.log.error("A part of the program failed", error=repr(error))
+        self._lost()
 
     # -- parts
 
@@ -244,7 +219,7 @@ class Program:
                 keep_raw=kind in raw,
             )
             self.running.reflectors[kind] = reflector
-            self._begin(reflector.run())
+            self._parts.begin(reflector.run())
 
     async def _all_synced(self) -> None:
         for reflector in self.running.reflectors.values():
@@ -264,7 +239,7 @@ class Program:
 
     def _lost(self) -> None:
         self.running.lost = True
-        self._stop.set()
+        self._parts.stop.set()
 
     async def _refuse_to_double(self, client: Client) -> None:
         if self.options.replace or "default-scheduler" not in self.running.loaded.profiles:
@@ -325,9 +300,3 @@ def run(options: Options) -> int:
 
     with asyncio.Runner(loop_factory=loops.new) as runner:
         return runner.run(main())
-
-
-def when_told_to_stop(stop: Callable[[], None]) -> None:
-    """By Ctrl-C, or by whoever runs us."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop)

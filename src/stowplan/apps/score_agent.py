@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from datetime import UTC, datetime
 import click
 
 from stowplan.apps.logs import Log
+from stowplan.apps.parts import when_told_to_stop
 from stowplan.apps.score_hub import SYNCED_WITHIN, Fleet, Hub, OneCluster, Watching, connected
 from stowplan.apps.score_sources import OwnCluster, Reading, Source
 from stowplan.kube import loops
@@ -216,9 +216,7 @@ def run(options: Options, source: Source) -> int:
 
     async def main() -> int:
         program = Program(options, source)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError):  # no signals on this system's loop
-                asyncio.get_running_loop().add_signal_handler(number, program.stop)
+        when_told_to_stop(program.stop)
         return await program.main()
 
     with asyncio.Runner(loop_factory=loops.new) as runner:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from stowplan.apps.cli import Level
+from stowplan.apps.flags import Duration, Level
 from stowplan.objects.errors import ConfigError
 
 EXIT_CODES = (
@@ -16,27 +16,6 @@ EXIT_CODES = (
     "2 the input cannot be used, or a cluster cannot be reached."
 )
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
-    """Seconds, from Go's notation; "never" is infinitely many."""
-
-    name = "duration"
-
-    def __init__(self, *, never: bool = False) -> None:
-        self._never = never
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from stowplan.framework.document import duration
-
-        if not isinstance(value, str):
-            return value
-        if self._never and value == "never":
-            return float("inf")
-        seconds = duration(value)
-        if seconds is None or seconds < 0:
-            self.fail(f"{value!r} is not a duration such as 90s or 5m{', or never' if self._never else ''}", param, ctx)
-        return float(seconds)
 
 
 class BoundsType(click.ParamType):  # type: ignore[type-arg]

@@ -12,11 +12,14 @@ import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 
+from stowplan.apps import certificates
 from stowplan.apps.guard import Attributes, Guard
+from stowplan.kube.client import Client
+from stowplan.objects.errors import ConfigError
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
 OPEN_PATHS = ("/healthz", "/livez", "/readyz")
@@ -46,6 +49,39 @@ class Pages:
     about: Callable[[web.Request], Awaitable[Attributes | None]] | None = None
 
 
+class Listening(Protocol):
+    """The options that say where to listen."""
+
+    @property
+    def secure_port(self) -> int: ...
+    @property
+    def plain_port(self) -> int: ...
+    @property
+    def bind_address(self) -> str: ...
+    @property
+    def tls_cert_file(self) -> str: ...
+    @property
+    def tls_private_key_file(self) -> str: ...
+    @property
+    def authentication_kubeconfig(self) -> str: ...
+    @property
+    def authorization_kubeconfig(self) -> str: ...
+
+
+def doors(options: Listening, client_of: Callable[[str], Client]) -> list[Door]:
+    found = []
+    if options.secure_port:
+        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
+
+        def guard() -> Guard:
+            return Guard(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
+
+        found.append(Door(options.bind_address, options.secure_port, context, guard))
+    if options.plain_port:
+        found.append(Door("127.0.0.1", options.plain_port))
+    return found
+
+
 class Serving:
     def __init__(self, pages: Pages, doors: list[Door]) -> None:
         self._pages, self._doors = pages, doors
@@ -56,7 +92,7 @@ class Serving:
         self.ports: list[int] = []
 
     def start(self) -> None:
-        """Listen; raises OSError where that cannot be."""
+        """Listen; a ConfigError says where that cannot be."""
         self._thread.start()
         self._started.wait()
         if self._failure is not None:
@@ -72,7 +108,7 @@ class Serving:
         runners: list[tuple[web.AppRunner, Guard | None]] = []
         try:
             for door in self._doors:
-                runners.append(self._loop.run_until_complete(self._open(door)))
+                runners.append(self._loop.run_until_complete(self._listen(door)))
         except Exception as error:
             self._failure = error
         self._started.set()
@@ -80,6 +116,12 @@ class Serving:
             self._loop.run_forever()
         self._loop.run_until_complete(self._close(runners))
         self._loop.close()
+
+    async def _listen(self, door: Door) -> tuple[web.AppRunner, Guard | None]:
+        try:
+            return await self._open(door)
+        except OSError as error:
+            raise ConfigError(f"cannot listen on port {door.port}: {error.strerror or error}") from None
 
     async def _open(self, door: Door) -> tuple[web.AppRunner, Guard | None]:
         guard = door.guard() if door.guard is not None else None

@@ -13,8 +13,9 @@ import click
 
 from stowplan.apps.logs import Log
 from stowplan.apps.options import Options, instead_of_kube_scheduler
+from stowplan.apps.parts import when_told_to_stop
 from stowplan.apps.reload import Loaded as InForce
-from stowplan.apps.scheduler import Program, when_told_to_stop
+from stowplan.apps.scheduler import Program
 from stowplan.embedded.asked import Asked, DeleteOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.loading import Loaded
