@@ -184,3 +184,84 @@ def test_a_node_promised_to_a_more_important_pod_is_taken(tmp_path: Path) -> Non
 def test_a_bound_pods_room_is_free_for_itself(tmp_path: Path) -> None:
     answer = explain("web", "--from", dump(tmp_path, a_node("a", cpu=1), a_pod("web", cpu="1", node="a")))
     assert answer.exit_code == 0 and "is on a" in answer.output
+
+
+GANGS = (
+    CONFIG
+    % """plugins: {
+  queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: '*'}]}, multiPoint: {enabled: [{name: Coscheduling}]}}
+"""
+)
+
+
+def member(name: str, cpu: str, minimum: int = 3) -> Pod:
+    prefix = "pod-group.scheduling.kubenexus.io"
+    return a_pod(name, cpu=cpu, labels={f"{prefix}/name": "g", f"{prefix}/min-available": str(minimum)})
+
+
+def in_a_group(folder: Path, *arguments: str, pods: list[Pod]) -> tuple[int, Any]:
+    config = folder / "config"
+    config.write_text(GANGS, encoding="utf-8")
+    files = ("--from", dump(folder, *NODES, *pods), "--config", str(config))
+    answer = explain(*arguments, *files)
+    table = "-o" not in arguments
+    return answer.exit_code, " ".join(answer.output.split()) if table else json.loads(answer.stdout)
+
+
+@pytest.mark.parametrize(
+    ("pods", "code", "said"),
+    [
+        pytest.param(
+            [member(name, "2") for name in "xyz"], 0, ["goes to", "default/z", "3 found a node, enough"], id="all fit"
+        ),
+        pytest.param(
+            [member("x", "2"), member("y", "2"), member("z", "3")],
+            1,
+            ["pod would fit on b", "2 of 3 pods tried found", "3 of 3 must", "pod y did not", "too few where 3 must"],
+            id="they fit one by one, not together",
+        ),
+        pytest.param(
+            [member("x", "2"), member("y", "2")], 1, ["held back: pod group default/g: 2 of 3 pods exist"], id="too few"
+        ),
+        pytest.param(
+            [member("x", "2", 2), member("y", "9", 2), member("z", "2", 2)],
+            0,
+            ["default/x goes to", "default/y │ nothing", "2 found a node, enough where 2 must"],
+            id="one may fail",
+        ),
+        pytest.param(
+            [member("x", "1"), member("y", "1"), a_pod("other", cpu="1")],
+            1,
+            ["2 of 3 pods exist"],
+            id="others count not",
+        ),
+    ],
+)
+def test_a_pod_that_waits_with_a_group_is_looked_at_together_with_it(
+    tmp_path: Path, pods: list[Pod], code: int, said: list[str]
+) -> None:
+    exit_code, text = in_a_group(tmp_path, "x", pods=pods)
+    assert exit_code == code, text
+    for each in said:
+        assert each in text
+
+
+def test_and_so_are_all_that_are_pending(tmp_path: Path) -> None:
+    pods = [member("x", "2"), member("y", "2"), member("z", "3"), a_pod("other", cpu="1")]
+    code, found = in_a_group(tmp_path, "-o", "json", pods=pods)
+    nodes = {each["pod"].partition("/")[2]: each["node"] for each in found["items"]}
+    assert code == 1
+    assert nodes["x"] is nodes["y"] is nodes["z"] is None and nodes["other"], "a group takes no room that it cannot use"
+    group = next(each["podGroup"] for each in found["items"] if each["pod"] == "default/z")
+    assert (group["name"], group["needed"], group["whole"]) == ("default/g", 3, False)
+
+
+def test_a_group_that_lost_a_member_is_told_what_the_others_count_for(tmp_path: Path) -> None:
+    running = [bound_member("x", "a"), bound_member("y", "b")]
+    code, text = in_a_group(tmp_path, "z", pods=[*running, member("z", "1")])
+    assert code == 0 and "1 found a node, enough where 1 must" in text
+
+
+def bound_member(name: str, node: str) -> Pod:
+    pod = member(name, "1")
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
