@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from stowplan.plugins.clusters import cel_kubernetes, cel_syntax
+from stowplan.plugins.clusters import cel_kubernetes, cel_networks, cel_syntax
 from stowplan.plugins.clusters.cel_declared import UInt
 from stowplan.plugins.clusters.cel_values import CelError, Optional, equal, is_number, kind_of, less, type_of
 
@@ -252,7 +252,7 @@ _OWN: dict[str, Function] = {
 _DOUBLE: dict[str, Callable[[Sequence[Any]], bool]] = {
     "indexOf": lambda values: isinstance(values[0], list),
     "lastIndexOf": lambda values: isinstance(values[0], list),
-    "string": lambda values: cel_kubernetes.is_network(values[0]),
+    "string": lambda values: cel_networks.is_network(values[0]),
 }
 
 

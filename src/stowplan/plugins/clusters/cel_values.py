@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from stowplan.plugins.clusters.cel_declared import UInt
 
@@ -187,3 +189,50 @@ def network(text: str) -> Network | None:
         return ipaddress.ip_interface(text)
     except ValueError:
         return None
+
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]*")
+
+
+def url(text: str) -> Url | None:
+    """What Go takes for a request's target: absolute, or a path."""
+    if not text or re.search(r"[\x00-\x20\x7f]", text) or not (text.startswith("/") or _ABSOLUTE.fullmatch(text)):
+        return None
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.scheme and not text[len(parts.scheme) + 1 :].startswith("/"):
+        return None
+    return Url(parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query)
+
+
+# -- what a function is given
+
+
+def as_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise CelError("no such overload")
+    return value
+
+
+def as_kind(value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise CelError("no such overload")
+    return value
+
+
+def can_be_read(read: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """Whether a text can be read so."""
+
+    def run(text: Any) -> bool:
+        try:
+            read(as_text(text))
+        except CelError:
+            if not isinstance(text, str):
+                raise
+            return False
+        return True
+
+    return run
