@@ -163,3 +163,12 @@ def chosen(placement: Placement, objects: Iterable[Object], *, now: float = NOW,
     fleet, sets = a_fleet(objects)
     question = Asked(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
     return choosing.choose(question, sets, clusters.policy(ocm=ocm))
+
+
+def some_clusters(count: int, **common: Any) -> list[Any]:
+    return [a_cluster(f"c{number:03}", **common) for number in range(1, count + 1)]
+
+
+def by_score(resource: str = "demo", score: str = "s", weight: int = 1, **more: Any) -> dict[str, Any]:
+    coordinate = {"type": "AddOn", "addOn": {"resourceName": resource, "scoreName": score}, **more}
+    return {"mode": "Exact", "configurations": [{"scoreCoordinate": coordinate, "weight": weight}]}

@@ -157,3 +157,11 @@ def merged(old: Any, patch: Any) -> Any:
         else:
             found[key] = merged(found.get(key), value)
     return found
+
+
+def sorts(hub: Hub) -> list[str]:
+    return [f"{type(each).__name__} {each.kind}" for each in hub.writes]  # type: ignore[union-attr]
+
+
+def reasons(hub: Hub) -> list[str]:
+    return [each.reason for each in hub.events]

@@ -1,0 +1,228 @@
+"""Which placements are looked at again: by what happens, and by time alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.placement.fleets import (
+    a_binding,
+    a_cluster,
+    a_decision,
+    a_placement,
+    a_score,
+    a_set,
+    a_taint,
+    by_score,
+    some_clusters,
+)
+from tests.placement.hub import Hub
+
+PLAIN = a_placement("plain")
+LABELLED = a_placement(
+    "labelled", predicates=[{"requiredClusterSelector": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}]
+)
+CLAIMED = a_placement(
+    "claimed",
+    predicates=[
+        {"requiredClusterSelector": {"claimSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}}
+    ],
+)
+SCORED = a_placement("scored", prioritizerPolicy=by_score("demo", "s"))
+OTHER = a_placement("other", prioritizerPolicy=by_score("demo", "t"))
+CPU = a_placement(
+    "cpu",
+    prioritizerPolicy={
+        "mode": "Exact",
+        "configurations": [{"scoreCoordinate": {"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}, "weight": 1}],
+    },
+)
+EXPRESSED = a_placement(
+    "expressed",
+    predicates=[
+        {"requiredClusterSelector": {"celSelector": {"celExpressions": ["managedCluster.spec.hubAcceptsClient"]}}}
+    ],
+)
+ASKING = a_placement(
+    "asking",
+    predicates=[
+        {"requiredClusterSelector": {"celSelector": {"celExpressions": ['managedCluster.scores("demo").size() > 0']}}}
+    ],
+)
+ELSEWHERE = a_placement("elsewhere", clusterSets=["two"])
+ALL = (PLAIN, LABELLED, CLAIMED, SCORED, OTHER, CPU, EXPRESSED, ASKING, ELSEWHERE)
+HERE = {"plain", "labelled", "claimed", "scored", "other", "cpu", "expressed", "asking"}
+C1 = a_cluster("c1", labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4")
+C2 = a_cluster("c2", of="two", cpu="4")
+
+
+def woken(change: Any) -> set[str]:
+    """Which of all those placements are decided again because of it."""
+    hub = Hub(a_set("two"), a_binding("two"), C1, C2, a_score("c1", "demo", valid=100, s=5, t=6), *ALL)
+    hub.settle()
+    change(hub)
+    due = {key.rpartition("/")[2] for key in hub.engine._due}
+    hub.settle()
+    return due
+
+
+def changed(cluster: Any, **kwargs: Any) -> Any:
+    return lambda hub: hub.put(a_cluster(cluster.name, **kwargs))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(lambda hub: hub.put(C1), set(), id="a heartbeat"),
+        pytest.param(
+            changed(C1, labels={"tier": "none"}, claims={"tier": "gold"}, cpu="4"),
+            {"labelled", "expressed", "asking"},
+            id="a label",
+        ),
+        pytest.param(
+            changed(C1, labels={"tier": "gold"}, claims={"tier": "x"}, cpu="4"),
+            {"claimed", "expressed", "asking"},
+            id="a claim",
+        ),
+        pytest.param(
+            changed(C1, labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="8"),
+            {"cpu", "expressed", "asking"},
+            id="a resource",
+        ),
+        pytest.param(
+            changed(C1, labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4", version={"kubernetes": "v1.40.0"}),
+            {"expressed", "asking"},
+            id="a version that only expressions can read",
+        ),
+        pytest.param(
+            changed(C1, labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4", taints=["a:NoSelect"]),
+            HERE,
+            id="a taint",
+        ),
+        pytest.param(
+            changed(C1, labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4", leaving=True), HERE, id="it leaves"
+        ),
+        pytest.param(
+            changed(C1, of="two", labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4"),
+            HERE | {"elsewhere"},
+            id="it moves to another set",
+        ),
+        pytest.param(lambda hub: hub.put(a_cluster("c3", of="two")), HERE | {"elsewhere"}, id="a cluster comes"),
+        pytest.param(lambda hub: hub.put(a_cluster("c3", of="nowhere")), set(), id="a cluster of no set comes"),
+        pytest.param(lambda hub: hub.gone("ManagedCluster", "c2"), HERE | {"elsewhere"}, id="a cluster goes"),
+        pytest.param(
+            lambda hub: hub.put(a_score("c1", "demo", valid=100, s=7, t=6)), {"scored", "asking"}, id="a score"
+        ),
+        pytest.param(lambda hub: hub.put(a_score("c1", "demo", valid=200, s=5, t=6)), set(), id="a score is renewed"),
+        pytest.param(
+            lambda hub: hub.put(a_score("c1", "demo", valid=-5, s=5, t=6)),
+            {"scored", "other", "asking"},
+            id="it expires",
+        ),
+        pytest.param(lambda hub: hub.put(a_score("c1", "unused", s=1)), set(), id="a score nobody goes by"),
+        pytest.param(lambda hub: hub.put(a_score("nobody", "demo", s=1)), set(), id="a score of no cluster"),
+        pytest.param(
+            lambda hub: hub.gone("AddOnPlacementScore", "c1/demo"), {"scored", "other", "asking"}, id="a score goes"
+        ),
+        pytest.param(
+            lambda hub: hub.gone("ManagedClusterSetBinding", "test/two"), HERE | {"elsewhere"}, id="a binding"
+        ),
+        pytest.param(lambda hub: hub.gone("ManagedClusterSetBinding", "test/default"), HERE, id="another binding"),
+        pytest.param(lambda hub: hub.gone("ManagedClusterSet", "two"), HERE | {"elsewhere"}, id="a set"),
+        pytest.param(lambda hub: hub.put(a_decision(["c1"], of="stranger")), set(), id="a decision of somebody else"),
+        pytest.param(lambda hub: hub.put(a_decision(["c2"], of="plain")), {"plain"}, id="somebody meddles with one"),
+        pytest.param(
+            lambda hub: hub.gone("PlacementDecision", "test/plain-decision-1"), {"plain"}, id="a decision is deleted"
+        ),
+        pytest.param(lambda hub: hub.put(a_placement("plain")), set(), id="a placement is as before"),
+        pytest.param(
+            lambda hub: hub.put(a_placement("plain", numberOfClusters=1, generation=2)),
+            {"plain"},
+            id="it asks for less",
+        ),
+    ],
+)
+def test_who_is_woken(change: Any, expected: set[str]) -> None:
+    assert woken(change) == expected
+
+
+def test_what_somebody_wrote_into_a_decision_is_put_right() -> None:
+    hub = Hub(*some_clusters(2), a_placement())
+    hub.settle()
+    hub.put(a_decision(["c002", "stranger"], of="test"))
+    hub.settle()
+    assert hub.chosen() == ["c001", "c002"]
+    hub.gone("PlacementDecision", "test/test-decision-1")
+    hub.settle()
+    assert hub.chosen() == ["c001", "c002"]
+
+
+# -- time
+
+
+def test_a_score_that_runs_out_is_noticed_at_that_moment() -> None:
+    scores = [a_score("c001", "demo", valid=100, s=90), a_score("c002", "demo", valid=200, s=80)]
+    hub = Hub(*some_clusters(3), *scores, a_placement(numberOfClusters=1, prioritizerPolicy=by_score()))
+    hub.settle()
+    assert hub.chosen() == ["c001"]
+    assert (hub.later(100), hub.chosen()) == (0, ["c001"])
+    assert (hub.later(1), hub.chosen()) == (1, ["c002"])
+    assert (hub.later(100), hub.chosen()) == (1, ["c001"])
+
+
+def test_a_score_that_was_renewed_in_time_wakes_nobody() -> None:
+    hub = Hub(*some_clusters(2), a_score("c001", "demo", valid=100, s=90), a_placement(prioritizerPolicy=by_score()))
+    hub.settle()
+    hub.later(50)
+    hub.put(a_score("c001", "demo", valid=200, s=90))
+    assert hub.later(100) == 0
+    assert hub.later(51) == 1
+
+
+def test_an_expression_over_a_score_that_runs_out_is_asked_again() -> None:
+    expression = 'managedCluster.scores("demo").exists(s, s.value > 50)'
+    predicate = {"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}}
+    hub = Hub(*some_clusters(2), a_score("c001", "demo", valid=100, s=90), a_placement(predicates=[predicate]))
+    hub.settle()
+    assert hub.chosen() == ["c001"]
+    assert (hub.later(101), hub.chosen()) == (1, [])
+    hub.put(a_score("c002", "demo", s=51))
+    hub.settle()
+    assert hub.chosen() == ["c002"]
+
+
+def test_tolerations_that_lapse() -> None:
+    """Three decided; one leaves after ten seconds, the next after twenty; a fresh taint removes the last."""
+    objects = [
+        a_cluster("c1", taints=[a_taint("key1=value1:NoSelect", 0)]),
+        a_cluster("c2", taints=[a_taint("key2=value2:NoSelect", 0)]),
+        a_cluster("c3"),
+    ]
+    tolerations = [
+        {"key": "key1", "operator": "Exists", "tolerationSeconds": 10},
+        {"key": "key2", "operator": "Exists", "tolerationSeconds": 20},
+    ]
+    hub = Hub(*objects, a_placement(tolerations=tolerations))
+    hub.settle()
+    assert hub.chosen() == ["c1", "c2", "c3"]
+    assert (hub.later(9), hub.chosen()) == (0, ["c1", "c2", "c3"])
+    assert (hub.later(1), hub.chosen()) == (1, ["c2", "c3"])
+    assert (hub.later(10), hub.chosen()) == (1, ["c3"])
+    hub.put(a_cluster("c3", taints=["key3:NoSelect"]))
+    hub.settle()
+    assert hub.chosen() == []
+
+
+def test_every_placement_is_looked_at_now_and_then() -> None:
+    hub = Hub(*some_clusters(1), a_placement("a"), a_placement("b"))
+    hub.settle()
+    assert hub.later(299) == 0
+    assert hub.later(1) == 2
+    assert hub.later(300) == 2
+
+
+def test_how_often_can_be_said() -> None:
+    hub = Hub(*some_clusters(1), a_placement(), reschedule=10.0)
+    hub.settle()
+    assert hub.later(100) == 10
