@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Codes, Floats, Ints, Rows
-from stowplan.columns.scores import ResourceScores, longer
+from stowplan.columns.rows import NamedRows, longer
+from stowplan.columns.scores import ResourceScores
 from stowplan.columns.table import LabelColumn
 from stowplan.columns.vocabulary import Vocabulary
 from stowplan.objects import quantity
@@ -30,13 +31,10 @@ _NO_CLUSTER = ManagedCluster()
 Answer = TypeVar("Answer")
 
 
-class Fleet:
+class Fleet(NamedRows):
     def __init__(self) -> None:
-        self.capacity = 16
-        self.size = 0  # rows below this number have been given out
-        self.row_of: dict[str, int] = {}
-        self.names: list[str] = []
-        self.clusters: list[ManagedCluster | None] = []
+        super().__init__()
+        self.clusters: list[ManagedCluster | None] = [None] * self.capacity
         self.available: Bools = np.zeros(self.capacity, np.bool_)
         self.decided: Ints = np.zeros(self.capacity, np.int64)  # how many decisions name the cluster
         self.taint_code: Codes = np.zeros(self.capacity, np.int64)
@@ -48,43 +46,25 @@ class Fleet:
         self._columns: dict[str, dict[str, LabelColumn]] = {LABELS: {}, CLAIMS: {}}
         self._scores: dict[str, ResourceScores] = {}
         self._scored: dict[int, int] = {}  # how many score objects a row has
-        self._free: list[int] = []
         self._rank: tuple[int, Ints] | None = None
         self._kept: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
 
     # -- rows
 
-    def row(self, name: str) -> int:
-        """The row of a cluster's name, a new one if need be."""
-        row = self.row_of.get(name)
-        if row is not None:
-            return row
+    def _given(self, name: str) -> int:
         self.versions["members"] += 1
-        if self._free:
-            row = self._free.pop()
-            self.names[row] = name
-        else:
-            row = self.size
-            self.size += 1
-            self.names.append(name)
-            self.clusters.append(None)
-            if self.size > self.capacity:
-                self._grow()
-        self.row_of[name] = row
-        return row
+        return super()._given(name)
 
     def _release(self, row: int) -> None:
         """Give the row back, if nothing mentions its name any more."""
         if self.clusters[row] is None and not self.decided[row] and not self._scored.get(row):
-            del self.row_of[self.names[row]]
-            self.names[row] = ""
-            self._free.append(row)
+            self.free(row)
             self.versions["members"] += 1
             for scores in self._scores.values():
                 scores.forget(row)
 
     def _grow(self) -> None:
-        self.capacity *= 2
+        self.clusters += [None] * (self.capacity - len(self.clusters))
         for name in ("available", "decided", "taint_code", "version"):
             setattr(self, name, longer(getattr(self, name), self.capacity))
         for resource, column in self.allocatable.items():

@@ -6,11 +6,10 @@ those who would rather go by an old score than by none.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Floats, Ints
+from stowplan.columns.rows import longer
 from stowplan.objects.clusters import AddOnPlacementScore
 
 MOST_COLUMNS = 1024  # scores of one object's name; beyond that the oldest column goes
@@ -95,10 +94,3 @@ class ResourceScores:
 
     def expired(self, now: float) -> Bools:
         return self.until < now
-
-
-def longer(column: Any, capacity: int, fill: Any = 0) -> Any:
-    """A column with room for more rows."""
-    grown = np.full(capacity, fill, column.dtype)
-    grown[: len(column)] = column
-    return grown

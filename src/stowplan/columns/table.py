@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Codes, Ints, Rows
+from stowplan.columns.rows import NamedRows, longer
 from stowplan.columns.vocabulary import Vocabulary
 from stowplan.objects import quantity, requests
 from stowplan.objects.nodes import Node
@@ -84,13 +84,10 @@ class LiveNames:
         return iter(self._names or ())
 
 
-class NodeTable:
+class NodeTable(NamedRows):
     def __init__(self) -> None:
-        self.capacity = 16
-        self.size = 0  # rows below this number have been given out
-        self.row_of: dict[str, int] = {}
-        self.names: list[str] = []
-        self.nodes: list[Node | None] = []
+        super().__init__()
+        self.nodes: list[Node | None] = [None] * self.capacity
         self.live: Bools = np.zeros(self.capacity, np.bool_)
         self.allocatable: dict[str, Ints] = {}
         self.requested: dict[str, Ints] = {}
@@ -105,37 +102,12 @@ class NodeTable:
         self.labels: OrderedDict[str, LabelColumn] = OrderedDict()
         self.live_count = 0
         self.clock = 0  # counts changes; a row's version is the clock of its last change
-        self._free: list[int] = []
         self._live_rows: Rows | None = None
         self._live_names: LiveNames | None = None
         for resource in ("pods", "cpu", "memory", "ephemeral-storage"):
             self.resource(resource)
 
     # -- rows
-
-    def row(self, name: str) -> int:
-        """The row of a node's name, a new one if need be."""
-        row = self.row_of.get(name)
-        if row is not None:
-            return row
-        if self._free:
-            row = self._free.pop()
-            self.names[row] = name
-        else:
-            row = self.size
-            self.size += 1
-            self.names.append(name)
-            self.nodes.append(None)
-            if self.size > self.capacity:
-                self._grow()
-        self.row_of[name] = row
-        return row
-
-    def free(self, row: int) -> None:
-        """Give a row back; nothing may be on it any more."""
-        del self.row_of[self.names[row]]
-        self.names[row] = ""
-        self._free.append(row)
 
     def live_rows(self) -> Rows:
         """The rows that views show, in ascending order."""
@@ -166,21 +138,14 @@ class NodeTable:
         self.version[row] = self.clock
 
     def _grow(self) -> None:
-        self.capacity *= 2
-        columns = [self.allocatable, self.requested, self.presumed]
-        for group in columns:
+        for group in (self.allocatable, self.requested, self.presumed):
             for name, column in group.items():
-                group[name] = self._longer(column)
-        self.live, self.unschedulable = self._longer(self.live), self._longer(self.unschedulable)
-        self.taint_code, self.feature_code = self._longer(self.taint_code), self._longer(self.feature_code)
-        self.version = self._longer(self.version)
+                group[name] = longer(column, self.capacity)
+        for name in ("live", "unschedulable", "taint_code", "feature_code", "version"):
+            setattr(self, name, longer(getattr(self, name), self.capacity))
         for label in self.labels.values():
-            label.codes = self._longer(label.codes)
-
-    def _longer(self, column: Any) -> Any:
-        grown = np.zeros(self.capacity, column.dtype)
-        grown[: len(column)] = column
-        return grown
+            label.codes = longer(label.codes, self.capacity)
+        self.nodes += [None] * (self.capacity - len(self.nodes))
 
     # -- resources
 

@@ -1,0 +1,53 @@
+"""Rows with stable numbers: each belongs to a name, and is reused once it is given back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+
+class NamedRows(ABC):
+    def __init__(self) -> None:
+        self.capacity = 16  # how long the columns are
+        self.size = 0  # rows below this number have been given out
+        self.row_of: dict[str, int] = {}
+        self.names: list[str] = []
+        self._free: list[int] = []
+
+    def row(self, name: str) -> int:
+        """The row of a name, a new one if need be."""
+        row = self.row_of.get(name)
+        if row is None:
+            row = self.row_of[name] = self._given(name)
+        return row
+
+    def _given(self, name: str) -> int:
+        if self._free:
+            row = self._free.pop()
+            self.names[row] = name
+            return row
+        self.names.append(name)
+        self.size += 1
+        if self.size > self.capacity:
+            self.capacity *= 2
+            self._grow()
+        return self.size - 1
+
+    def free(self, row: int) -> None:
+        """Give a row back; nothing may be on it any more."""
+        del self.row_of[self.names[row]]
+        self.names[row] = ""
+        self._free.append(row)
+
+    @abstractmethod
+    def _grow(self) -> None:
+        """Make every column as long as the capacity is now."""
+
+
+def longer(column: Any, capacity: int, filling: Any = 0) -> Any:
+    """The column with room for this many rows."""
+    grown = np.full(capacity, filling, column.dtype)
+    grown[: len(column)] = column
+    return grown
