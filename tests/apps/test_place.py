@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from stowplan.apps.cli import main
 from stowplan.apps.placement_metrics import PlacementMetrics
 from stowplan.engine.placement import Placements
 from stowplan.framework.choice import Status
-from stowplan.objects.changes import Put
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.placement import AddOnScore, ScoreCoordinate
 from stowplan.plugins import clusters
@@ -139,3 +141,20 @@ def test_plugins_that_are_timed_decide_the_same() -> None:
     wrong = ScoreCoordinate("AddOn", add_on=AddOnScore("r", "s"), when_missing="x")
     made = metrics.timed(clusters.policy()).add_on(wrong, 1)
     assert isinstance(made, Status)
+
+
+@pytest.mark.parametrize(
+    ("kind", "times"), [pytest.param("PlacementDecision", 1, id="a decision"), pytest.param("Placement", 0, id="no")]
+)
+def test_writes_of_decisions_are_timed_as_bindings(kind: str, times: int) -> None:
+    ticks = iter((1.0, 3.5))
+    metrics = PlacementMetrics(lambda: next(ticks))
+
+    async def perform(action: Any) -> Result:
+        return Result(action.id, 200)
+
+    asyncio.run(metrics.performed(perform, Patch(kind=kind, key="ns/name", body={})))
+    bound = metrics.registry.get_sample_value("scheduling_bind_duration_seconds_sum", {"name": "placement_scheduling"})
+    assert bound == (2.5 if times else None)
+    written = {"does": "patch", "kind": kind, "code": "200"}
+    assert metrics.registry.get_sample_value("stowplan_placement_write_duration_seconds_sum", written) == 2.5

@@ -29,6 +29,9 @@ class PlacementMetrics:
         self._plugins = self._histogram(
             "scheduling_plugin_duration_seconds", "Seconds a plugin took.", "plugin_type", "plugin_name"
         )
+        self._binding = self._histogram(
+            "scheduling_bind_duration_seconds", "Seconds a write of a PlacementDecision took until it was answered."
+        )
         self._writes = Histogram(
             "stowplan_placement_write_duration_seconds",
             "Seconds a write took until it was answered.",
@@ -74,8 +77,10 @@ class PlacementMetrics:
     async def performed(self, perform: Callable[[Action], Awaitable[Result]], action: Action) -> Result:
         begun = self._clock()
         result = await perform(action)
-        labels = type(action).__name__.lower(), getattr(action, "kind", ""), str(result.status)
-        self._writes.labels(*labels).observe(self._clock() - begun)
+        seconds, kind = self._clock() - begun, getattr(action, "kind", "")
+        self._writes.labels(type(action).__name__.lower(), kind, str(result.status)).observe(seconds)
+        if kind == "PlacementDecision":
+            self._binding.labels(*NAMED.values()).observe(seconds)
         return result
 
     def stepped(self, engine: Placements, seconds: float) -> None:
