@@ -27,6 +27,10 @@ REAL_AT_LENGTH = [  # on the real one, too, but in the long run: what is slow th
     EVERYWHERE[0],
     pytest.param("plane", id="on Kubernetes 1.36", marks=[pytest.mark.controlplane, pytest.mark.full]),
 ]
+MOSTLY_REAL = [  # the real one is what counts; the embedded one has its turn in the long run
+    pytest.param("embedded", id="embedded", marks=pytest.mark.full),
+    EVERYWHERE[1],
+]
 # Slow, and shown in `make test` by another variant of the same test: these have their turn in the long run.
 AT_LENGTH = (
     ("test_faults.py", "[embedded-"),
@@ -108,12 +112,12 @@ def kubectl(config: pytest.Config) -> Path:
         return Path(found)
 
 
-def running(version: str, config: pytest.Config) -> Iterator[ControlPlane]:
+def running(version: str, config: pytest.Config, *, pod_groups: bool = False) -> Iterator[ControlPlane]:
     try:
         build.programs(version, teller(config))
     except build.CannotBuildError as reason:
         pytest.skip(f"no control plane of Kubernetes {version}: {reason}")
-    with ControlPlane(version) as plane:
+    with ControlPlane(version, pod_groups=pod_groups) as plane:
         config.stash.setdefault(STARTED, []).append(version)
         yield plane
 

@@ -29,7 +29,12 @@ APISERVER = [
     "--endpoint-reconciler-type=none",  # no Endpoints may hold a loopback address
 ]
 
-CONTROLLER_MANAGER = ["--use-service-account-credentials", "--leader-elect=false"]
+CONTROLLER_MANAGER = [
+    "--use-service-account-credentials",
+    "--leader-elect=false",
+    "--kube-api-qps=500",  # hundreds of pods at once, and not twenty a second
+    "--kube-api-burst=1000",
+]
 WITHOUT_KUBELETS = ["--node-monitor-grace-period=24h"]  # otherwise it calls silent nodes dead after a minute
 
 KWOK = [

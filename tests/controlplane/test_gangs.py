@@ -1,31 +1,28 @@
-"""Gangs in the embedded cluster and on a real one: who runs, that none runs by half, and that kills change neither."""
+"""Gangs in the embedded cluster and on a real one: who runs, and that none runs by half."""
 
 from __future__ import annotations
 
-import random
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import Stowplan, a_live_pod, apply, check_nothing_over_committed, pods
+from tests.controlplane.conftest import MOSTLY_REAL
+from tests.controlplane.ganging import (
+    GROUP,
+    HIGH,
+    MIDDLE,
+    asking,
+    coscheduling,
+    gang,
+    interleaved,
+    priority_classes,
+    running,
+    settled,
+)
+from tests.controlplane.ours import a_live_pod, apply, condition
 from tests.controlplane.process import until
-
-GROUP = "pod-group.scheduling.kubenexus.io"
-QUIET = 3.0  # seconds in which nothing happens any more
-
-
-# The real one is what counts here; the embedded one has its turn in the long run.
-MOSTLY_REAL = [
-    pytest.param("embedded", id="embedded", marks=pytest.mark.full),
-    pytest.param("plane", id="on Kubernetes 1.36", marks=pytest.mark.controlplane),
-]
 
 
 @pytest.fixture(params=MOSTLY_REAL)
@@ -33,89 +30,6 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
     found: Cluster = request.getfixturevalue(request.param)
     return found
 
-
-@contextmanager
-def coscheduling(
-    cluster: Cluster, folder: Path, args: dict[str, Any] | None = None
-) -> Iterator[Callable[[], Stowplan]]:
-    """Start a scheduler that knows of gangs, as often as wanted; the last one goes with the test."""
-    plugins = {
-        "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
-        "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
-    }
-    profile: dict[str, Any] = {"schedulerName": "stowplan", "plugins": plugins}
-    profile["pluginConfig"] = [{"name": "Coscheduling", "args": args or {}}]
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {"leaderElect": False},
-        "profiles": [profile],
-    }
-    config = folder / "gangs.yaml"
-    config.write_text(yaml.safe_dump(document))
-    programs: list[Stowplan] = []
-
-    def start() -> Stowplan:
-        if programs:
-            programs.pop().kill()
-        program = Stowplan(cluster.kubeconfig(), cluster.folder, "gangs", "--config", str(config))
-        programs.append(program)
-        return program
-
-    try:
-        yield start
-    finally:
-        for program in programs:
-            program.kill()
-
-
-def gang(name: str, count: int, needed: int | None = None, **spec: Any) -> list[dict[str, Any]]:
-    labels = {f"{GROUP}/name": name, f"{GROUP}/min-available": str(count if needed is None else needed)}
-    found = [a_live_pod(f"{name}-{at}", **spec) for at in range(count)]
-    for pod in found:
-        pod["metadata"]["labels"] = labels
-    return found
-
-
-def asking(memory: int, pods: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    for pod in pods:
-        pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": str(memory)}}
-    return pods
-
-
-def running(cluster: Cluster, namespace: str) -> Counter[str]:
-    """How many pods of each gang have a node, and pods without one by their names."""
-    found: Counter[str] = Counter()
-    for pod in pods(cluster, namespace):
-        if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]:
-            found[pod["metadata"].get("labels", {}).get(f"{GROUP}/name", pod["metadata"]["name"])] += 1
-    return found
-
-
-def settled(cluster: Cluster, namespace: str, seconds: float = 60) -> Counter[str]:
-    """What runs when nothing has changed for a while."""
-    before, since, end = running(cluster, namespace), time.monotonic(), time.monotonic() + seconds
-    while time.monotonic() < end and time.monotonic() - since < QUIET:
-        time.sleep(0.3)
-        now = running(cluster, namespace)
-        if now != before:
-            before, since = now, time.monotonic()
-    return before
-
-
-def interleaved(*gangs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    longest = max(map(len, gangs))
-    return [each[at] for at in range(longest) for each in gangs if at < len(each)]
-
-
-HIGH, MIDDLE = ({"priorityClassName": name} for name in ("gang-high", "gang-middle"))
-CLASSES = [
-    {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
-        "preemptionPolicy": "Never",
-    }
-    for name, value in (("gang-high", 10_000), ("gang-middle", 100))
-]  # fmt: skip
 
 SITUATIONS = {
     "equal gangs one after the other": (
@@ -154,14 +68,39 @@ def test_who_runs_where_300_bytes_are_free(cluster: Cluster, namespace: str, tmp
     """All pods exist before the scheduler starts, so that it sees them at once."""
     manifests, expected = SITUATIONS[situation]
     with (
-        cluster.having(*CLASSES),
+        cluster.having(*priority_classes("Never")),
         cluster.nodes(1, prefix="gang", capacity={"memory": "300"}),
-        coscheduling(cluster, tmp_path) as start,
+        coscheduling(cluster, tmp_path) as scheduler,
     ):
         apply(cluster, namespace, *manifests)
-        start().wait_until_ready()
+        scheduler.ready()
         until(f"it is one of {expected}", lambda: dict(running(cluster, namespace)) in expected, 60)
         assert dict(settled(cluster, namespace)) in expected
+
+
+def test_a_member_that_has_ended_does_not_count(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """Six are needed: one has succeeded and five are new, so nobody runs until a sixth new one is there."""
+    done, *new = asking(50, gang("a", 7, 6))
+    path = f"/api/v1/namespaces/{namespace}/pods/{done['metadata']['name']}"
+    with (
+        cluster.nodes(1, prefix="gang", capacity={"memory": "300"}) as [node],
+        coscheduling(cluster, tmp_path) as scheduler,
+    ):
+        done["spec"]["nodeName"] = node
+        apply(cluster, namespace, done)
+        until("it runs", lambda: cluster.api().must("GET", path)["status"].get("phase") == "Running")
+        cluster.kubectl(
+            *("-n", namespace, "patch", "pod", done["metadata"]["name"], "--subresource=status"),
+            *("--type=merge", "-p", '{"status": {"phase": "Succeeded"}}'),
+        )
+        apply(cluster, namespace, *new[:5])
+        program = scheduler.ready()
+        waits = f"pod group {namespace}/a: 5 of 6 pods exist"
+        name = new[0]["metadata"]["name"]
+        until("they wait", lambda: condition(cluster, namespace, name).get("message") == waits, 30, program.explain)
+        assert not settled(cluster, namespace)
+        apply(cluster, namespace, new[5])
+        until("all six run", lambda: dict(running(cluster, namespace)) == {"a": 6}, 30, program.explain)
 
 
 def test_of_two_gangs_of_ten_one_runs_whole(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
@@ -175,9 +114,8 @@ def test_of_two_gangs_of_ten_one_runs_whole_again_and_again(plane: Cluster, name
 
 
 def check_that_one_of_two_runs_whole(cluster: Cluster, namespace: str, tmp_path: Path, times: int) -> None:
-    with cluster.nodes(10, prefix="gang", capacity={"cpu": "1"}), coscheduling(cluster, tmp_path) as start:
-        program = start()
-        program.wait_until_ready()
+    with cluster.nodes(10, prefix="gang", capacity={"cpu": "1"}), coscheduling(cluster, tmp_path) as scheduler:
+        program = scheduler.ready()
         for number in range(times):
             names = [f"a{number}", f"b{number}"]
             apply(cluster, namespace, *interleaved(*(gang(name, 10, cpu="1") for name in names)))
@@ -216,55 +154,3 @@ def settled_gangs(cluster: Cluster, namespace: str) -> list[str]:
         assert set(found.values()) == {10}, found
         time.sleep(0.2)
     return list(found)
-
-
-POLICIES = ["Complete", "Evict"]
-ROOM = [pytest.param(1.0, id="room for all"), pytest.param(0.5, id="room for half")]
-
-
-@pytest.mark.parametrize(("policy", "share"), [("Complete", 0.5), ("Evict", 1.0)])
-def test_kills_leave_no_gang_by_half(
-    cluster: Cluster, namespace: str, tmp_path: Path, policy: str, share: float
-) -> None:
-    check_that_none_is_left_by_half(cluster, namespace, tmp_path, policy, share, gangs=10, kills=3)
-
-
-@pytest.mark.controlplane
-@pytest.mark.full
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("share", ROOM)
-def test_many_kills_leave_none_of_many_gangs_by_half(
-    plane: Cluster, namespace: str, tmp_path: Path, policy: str, share: float
-) -> None:
-    check_that_none_is_left_by_half(plane, namespace, tmp_path, policy, share, gangs=100, kills=12)
-
-
-def check_that_none_is_left_by_half(
-    cluster: Cluster, namespace: str, tmp_path: Path, policy: str, share: float, gangs: int, kills: int
-) -> None:
-    room, draw = int(gangs * 8 * share), random.Random(gangs)
-    args = {"onPartialBind": policy}
-    with (
-        cluster.nodes(max(room // 8, 1), prefix="gang", capacity={"cpu": "8"}),
-        coscheduling(cluster, tmp_path, args) as start,
-    ):
-        program = start()
-        program.wait_until_ready()
-        for number in range(gangs):
-            apply(cluster, namespace, *gang(f"g{number}", 8, cpu="1"))
-            if number % max(gangs // kills, 1) == 0:
-                time.sleep(draw.random() * 0.4)
-                program = start()
-        program.wait_until_ready()
-
-        def fine() -> bool:
-            found = running(cluster, namespace)
-            at_work = sum(count == 8 for count in found.values())
-            wanted = gangs if share == 1.0 else gangs // 2
-            return set(found.values()) == {8} and (at_work == wanted or policy == "Evict")
-
-        until(
-            "all gangs that run are whole", fine, 120, lambda *_: f"{running(cluster, namespace)}\n{program.tail(60)}"
-        )
-        assert set(settled(cluster, namespace).values()) <= {8}
-        check_nothing_over_committed(cluster)
