@@ -1,0 +1,100 @@
+"""Gangs by Kubernetes' own PodGroup (1.36: v1alpha2, 1.37: v1beta1), with the rights of deploy/ alone.
+
+Each server is one of its own: on those of the other tests the feature gates are closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.controlplane import build, flags
+from tests.controlplane.conftest import running
+from tests.controlplane.deployed import DEPLOY, Deployed, deployed
+from tests.controlplane.ganging import configuration, settled
+from tests.controlplane.ours import a_live_pod, apply, bound, condition
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.process import until
+
+pytestmark = pytest.mark.controlplane
+
+VERSIONS = [
+    pytest.param(build.MAIN, id="on Kubernetes 1.36"),
+    pytest.param(build.NEXT, id="on Kubernetes 1.37", marks=pytest.mark.full),
+]
+RIGHTS = str(DEPLOY / "profiles" / "kubenexus-scheduler" / "rbac.yaml")
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def scheduler(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    folder, room = tmp_path_factory.mktemp("native"), {"cpu": "2"}
+    with own_plane(request.param, request.config) as plane, plane.nodes(2, prefix="gang", capacity=room):
+        plane.kubectl("apply", "--filename", RIGHTS)
+        with deployed(plane, folder, configuration(lease=True)) as found:
+            yield found
+        # A namespace on its way out forbids bindings, too; that is not about rights.
+        assert "forbidden: user" not in found.program.log.read_text(encoding="utf-8").lower()
+
+
+@contextmanager
+def own_plane(version: str, config: pytest.Config) -> Iterator[ControlPlane]:
+    yield from running(version, config, pod_groups=True)
+
+
+@pytest.fixture
+def namespace(scheduler: Deployed) -> Iterator[str]:
+    with scheduler.plane.namespace() as name:
+        yield name
+
+
+def a_group(plane: ControlPlane, name: str, policy: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": flags.POD_GROUP_APIS[plane.version],
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"schedulingPolicy": policy},
+    }
+
+
+def members(name: str, count: int) -> list[dict[str, Any]]:
+    return [a_live_pod(f"{name}-{at}", cpu="1", schedulingGroup={"podGroupName": name}) for at in range(count)]
+
+
+def test_it_runs_whole_once_its_object_and_its_pods_are_there(scheduler: Deployed, namespace: str) -> None:
+    plane, tell = scheduler.plane, scheduler.program.tail
+    pods = members("a", 3)
+    apply(plane, namespace, *pods[:2])
+    wait_until_told(scheduler, namespace, "a-0", f"PodGroup {namespace}/a of scheduling.k8s.io does not exist")
+    apply(plane, namespace, a_group(plane, "a", {"gang": {"minCount": 3}}))
+    wait_until_told(scheduler, namespace, "a-0", f"pod group {namespace}/a: 2 of 3 pods exist")
+    apply(plane, namespace, pods[2])
+    until("it runs", lambda: bound(plane, namespace).keys() == {"a-0", "a-1", "a-2"}, 30, tell)
+
+
+def test_it_waits_whole_until_there_is_room_for_all(scheduler: Deployed, namespace: str) -> None:
+    plane, tell = scheduler.plane, scheduler.program.tail
+    apply(plane, namespace, *(a_live_pod(f"single-{at}", cpu="1") for at in range(2)))
+    until("both run", lambda: len(bound(plane, namespace)) == 2, 30, tell)
+    apply(plane, namespace, a_group(plane, "b", {"gang": {"minCount": 3}}), *members("b", 3))
+    wait_until_told(scheduler, namespace, "b-0", f"Pod group {namespace}/b")
+    assert settled(plane, namespace).keys() == {"single-0", "single-1"}, "none of it is bound though two would fit"
+    plane.kubectl("-n", namespace, "delete", "pod", "single-0", "--now")
+    until("it runs", lambda: bound(plane, namespace).keys() == {"single-1", "b-0", "b-1", "b-2"}, 30, tell)
+
+
+def test_the_basic_policy_asks_for_nothing(scheduler: Deployed, namespace: str) -> None:
+    plane = scheduler.plane
+    apply(plane, namespace, a_group(plane, "c", {"basic": {}}), *members("c", 5))
+    until("as many as there is room for run", lambda: len(bound(plane, namespace)) == 4, 30, scheduler.program.tail)
+
+
+def wait_until_told(scheduler: Deployed, namespace: str, name: str, words: str) -> None:
+    until(
+        f"{name} is told: {words}",
+        lambda: words in condition(scheduler.plane, namespace, name).get("message", ""),
+        30,
+        scheduler.program.tail,
+    )
