@@ -119,9 +119,9 @@ def check_nothing_is_left(cluster: Cluster, namespace: str, program: Stowplan) -
     size = {"type": "assumed_pods"}
     until("nobody is assumed", lambda: program.metric("scheduler_cache_size", **size) == 0, 30, program.explain)
     assert program.metric("scheduler_cache_size", type="pods") == len(bound(cluster, namespace))
-    cluster.kubectl("-n", namespace, "delete", "replicasets", "--all")
-    cluster.kubectl("-n", namespace, "delete", "pods", "--all", "--wait=false", "--grace-period=0", "--force")
-    until("all pods are gone", lambda: not pods(cluster, namespace), 60)
+    path = f"/apis/apps/v1/namespaces/{namespace}/replicasets?propagationPolicy=Background"
+    cluster.api().ask("DELETE", path, seconds=180)
+    until("all pods are gone", lambda: not pods(cluster, namespace), 180)
     cores = sum(room(cluster))
     apply(cluster, namespace, *gang("last", cores, cpu="1"))
     until("it runs", lambda: dict(running(cluster, namespace)) == {"last": cores}, 60, program.explain)
