@@ -41,6 +41,7 @@ LIMITS = (
     Limit("engine-group", 0, "ratio", most=2),
     Limit("policies", 0, "ratio", most=1.3),
     Limit("gangs", 0, "ratio", least=0.7),
+    Limit("gangs-infeasible", 0, "ratio", most=2),
     Limit("placement", 0, "ratio", most=1 / 50),
     Limit("placement-memory", 0, "ratio", most=1),
 )

@@ -65,10 +65,10 @@ class Running:
 
 
 @asynccontextmanager
-async def up(folder: Path) -> AsyncIterator[tuple[int, Client]]:
-    """A cluster without nodes, its process and a client of it."""
+async def up(folder: Path, *more: str) -> AsyncIterator[tuple[int, Client]]:
+    """A cluster without nodes, its process and a client of it; its kubeconfig is in `folder`."""
     kubeconfig = folder / "kubeconfig"
-    command = ("-m", "stowplan.apps.cli", "up", "--nodes", "0", "--kubeconfig", str(kubeconfig))
+    command = ("-m", "stowplan.apps.cli", "up", "--nodes", "0", "--kubeconfig", str(kubeconfig), *more)
     process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(UP_WITHIN):

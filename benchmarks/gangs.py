@@ -1,7 +1,11 @@
-"""What it costs to place pods in gangs, whole way through the engine: gangs of 3, 30 and 1,000 against single pods.
+"""What it costs to place pods in gangs, with Coscheduling in the profile of all sides.
 
-Each gang has a name of its own, as gangs do. Both sides run with Coscheduling in their profile. What fits is taken
-away again off the clock.
+gangs             whole way through the engine: gangs of 3, 30 and 1,000 against single pods
+gangs-infeasible  one attempt at a gang of 1,000 of which the last finds no node, against one that fits
+gangs-in-vain     the same gang more important than 20,000 pods around, whose eviction would not make it fit either
+gangs-memory      what a scheduler with gangs weighs that has nothing to do (`gang_memory.py`)
+
+Each gang has a name of its own, as gangs do. What fits is taken away again off the clock.
 """
 
 from __future__ import annotations
@@ -10,21 +14,33 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from time import perf_counter
 
-from benchmarks import stepping
+from benchmarks import gang_memory, stepping
 from benchmarks.figures import Comparison
 from benchmarks.race import Lane, compared, race
 from benchmarks.stepping import Stage
 from benchmarks.yardstick import Yardstick
 from stowplan.apps import wiring
+from stowplan.engine.placing import assumed
 from stowplan.framework.profile import Profile
-from stowplan.objects.actions import Bind
+from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.applications import KUBENEXUS
 
 NAME, SIZES, PODS = "gangs", (3, 30, 1000), 120
+LARGE, AROUND, PRIORITY = 1000, 20_000, 1000
 
 
 def run(rounds: int) -> Iterator[Comparison]:
     profile = _profile()
+    yield from _against_single_pods(profile, rounds)
+    yield _attempts(f"{NAME}-infeasible", profile, 0, max(rounds // 4, 3))
+    yield _attempts(f"{NAME}-in-vain", profile, AROUND, max(rounds // 4, 3))
+    yield from gang_memory.run()
+
+
+# -- gangs that fit, against single pods
+
+
+def _against_single_pods(profile: Profile, rounds: int) -> Iterator[Comparison]:
     for size in SIZES:
         stages = Stage(profile), Stage(profile)
         pods = max(PODS, size)
@@ -37,23 +53,13 @@ def run(rounds: int) -> Iterator[Comparison]:
         yield compared(NAME, title, lanes, "pods/s of gangs over those of single pods", nodes=stepping.NODES, pods=pods)
 
 
-def _profile() -> Profile:
-    sort = {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": sort}}],
-    }
-    return wiring.configured(document)[1]["default-scheduler"]
-
-
 def _gangs(stage: Stage, size: int, number: int) -> Callable[[], tuple[float, int]]:
     names = count()
 
     def batch() -> tuple[float, int]:
         seconds, gone = 0.0, []
         for name in (f"gang-{size}-{next(names)}" for _ in range(number)):
-            labels = {f"{KUBENEXUS}/name": name, f"{KUBENEXUS}/min-available": str(size)} if size > 1 else {}
+            labels = _labels(name, size) if size > 1 else {}
             pods = list(stepping._some(size, {"containers": [stepping._container()]}, labels, prefix=name))
             start = perf_counter()
             for pod in pods:
@@ -66,3 +72,63 @@ def _gangs(stage: Stage, size: int, number: int) -> Callable[[], tuple[float, in
         return seconds, len(gone)
 
     return batch
+
+
+# -- one attempt at a large one
+
+
+def _attempts(workload: str, profile: Profile, around: int, rounds: int) -> Comparison:
+    """A gang that misses one node, against one that does not; `around`: lesser pods that are bound on all nodes."""
+    lanes = []
+    for pool in (LARGE, LARGE - 1):
+        stage = Stage(profile, stepping._with_pool(pool))
+        _surround(stage, around)
+        lanes.append(Lane(_attempt(stage, fits=pool == LARGE), Yardstick(stage.scheduler.state)))
+    race(lanes, rounds)
+    case = f"one of {LARGE:,}, among {around:,} pods" if around else f"a gang of {LARGE:,} that does not fit"
+    return compared(workload, case, lanes, "against one that does", nodes=stepping.NODES, pods=LARGE)
+
+
+def _attempt(stage: Stage, *, fits: bool) -> Callable[[], tuple[float, int]]:
+    container = stepping._container(cpu="3")  # a node has room for one of them, whoever leaves it
+    spec = {"containers": [container], "nodeSelector": {"pool": "of-the-group"}, "priority": PRIORITY}
+    names = count()
+
+    def batch() -> tuple[float, int]:
+        name = f"gang-{next(names)}"
+        pods = list(stepping._some(LARGE, spec, _labels(name, LARGE), prefix=name))
+        for pod in pods:
+            stage.submit(pod)
+        start = perf_counter()
+        actions = stage.step()
+        seconds = perf_counter() - start
+        assert sum(isinstance(action, Bind) for action in actions) == (LARGE if fits else 0)
+        assert not any(isinstance(action, Evict) for action in actions), "nobody is to go in vain"
+        stage.answer(actions, {pod.uid: pod for pod in pods})
+        stage.remove(pods)
+        return seconds, 1
+
+    return batch
+
+
+def _surround(stage: Stage, number: int) -> None:
+    names = stage.scheduler.state.table.names
+    for at, pod in enumerate(stepping._some(number, {"containers": [stepping._container()]}, prefix="lesser")):
+        stage.submit(assumed(pod, names[at % stepping.NODES]))
+
+
+# -- what both have
+
+
+def _profile() -> Profile:
+    sort = {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": sort}}],
+    }
+    return wiring.configured(document)[1]["default-scheduler"]
+
+
+def _labels(name: str, size: int) -> dict[str, str]:
+    return {f"{KUBENEXUS}/name": name, f"{KUBENEXUS}/min-available": str(size)}
