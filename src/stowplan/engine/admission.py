@@ -108,7 +108,7 @@ class Admission:
             self.withdraw(pod.uid)  # it went over to another group
             unit = self.queue.units.get(name or pod.uid)
         if unit is None or unit.profile != profile.scheduler_name:
-            unit = Unit([pod], profile.scheduler_name, now, name)
+            unit = self._unit(pod, profile.scheduler_name, name, now)
         unit.pods[pod.uid] = pod
         unit.broken = broken
         self.unit_of[pod.uid] = unit.key
@@ -116,6 +116,13 @@ class Admission:
             self.queue.joined(unit, now)
         elif unit.stage is not Stage.IN_FLIGHT:
             self.queue.enter(unit, now)
+
+    def _unit(self, pod: Pod, profile: str, group: str, now: float) -> Unit:
+        """A new one; if it is of a group that failed before it goes on waiting where that was."""
+        unit, members = Unit([pod], profile, now, group), self.groups.get(group)
+        if members is not None and members.errors:
+            unit.errors, unit.timestamp = members.errors, members.failed_at
+        return unit
 
     def _changed(self, unit: Unit, pod: Pod, now: float) -> None:
         """Whether that helps it, its plugins are asked; only a group that waits for members is looked at at once."""

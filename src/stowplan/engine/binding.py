@@ -48,12 +48,16 @@ class Binding:
 
     # -- forward
 
-    def start(self, placings: Sequence[Placing], now: float) -> Iterator[Any]:
+    def take(self, placings: Sequence[Placing], now: float) -> None:
         """Nodes were found for all of them, and all is reserved."""
         for placing in placings:
             self.placings[placing.uid] = placing
             if placing.unit.group:
                 self._gather(placing, now)
+
+    def start(self, placings: Sequence[Placing], now: float) -> Iterator[Any]:
+        """Those that were taken go on."""
+        for placing in placings:
             if placing.profile.activators:
                 self._activate_siblings(placing)
         for placing in placings:
@@ -207,7 +211,6 @@ class Binding:
             del self.placings[placing.uid]
         placing.state.assumed.settle(placing.uid)
         unit = placing.unit
-        unit.bound[placing.uid] = placing.pod
         about = (unit.profile, unit.attempts, unit.since, unit.flushed, unit.group)
         self._report(Bound(placing.pod.key, placing.node_name, *about))
         self._admission.withdraw(placing.uid)

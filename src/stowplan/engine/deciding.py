@@ -120,11 +120,11 @@ class Deciding:
     def attempt(self, attempt: Attempt, now: float) -> Iterator[Any]:
         """Place the unit's pods; all of them go on together, or all fail."""
         unit = attempt.unit
-        if unit.broken:
+        if unit.group and not unit.broken:
+            self._admission.measure(unit)
+        if unit.broken:  # of a group: nobody knows how many it takes
             yield from self._broken(unit, now)
             return
-        if unit.group:
-            self._admission.measure(unit)
         if len(unit.ready) < unit.needed:  # some left while it was asked about, or pods they counted on did
             self._admission.queue.done(unit)
             self._admission.queue.enter(unit, now)
@@ -191,8 +191,7 @@ class Deciding:
             del unit.pods[placing.uid]
             self._admission.unit_of.pop(placing.uid, None)
             self._state.drop_nomination(placing.uid)
-            if unit.group:
-                self._admission.groups.given_a_node(placing.uid)
+        self._binding.take(outcome.placings, now)  # from here on they are found, whatever goes wrong
         if outcome.failed:
             yield from self._left_over(unit, outcome, now)
         elif unit.pods:  # members that may not be tried yet

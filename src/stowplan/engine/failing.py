@@ -48,6 +48,7 @@ class Failing:
             self._admission.groups.changed[unit.group] = None
         self._admission.measure(unit)
         self._admission.queue.fail(unit, now, plugins, pending)
+        self._admission.groups.failed(unit.group, unit.errors, now)
         for uid, pod in unit.pods.items():
             if only is not None and uid not in only:
                 continue

@@ -28,7 +28,10 @@ GroupOf: TypeAlias = Callable[[Pod], Group | None]
 class Members:
     """One group, and its pods that have neither ended nor gone."""
 
-    __slots__ = ("bound", "first", "group", "leaving", "on_their_way", "pods", "satisfied", "since", "told", "updated")
+    __slots__ = (
+        "bound", "errors", "failed_at", "first", "group", "leaving", "on_their_way", "pods", "satisfied", "since",
+        "told", "updated",
+    )  # fmt: skip
 
     def __init__(self, group: Group, first: Pod, now: float) -> None:
         self.group = group
@@ -39,6 +42,8 @@ class Members:
         self.leaving: set[str] = set()  # of those that were bound, and are told to go
         self.since = self.updated = now
         self.satisfied = False  # it had enough members on nodes at some time
+        self.errors = 0  # times in a row that something went wrong, until it has enough members on nodes
+        self.failed_at = now  # the last time
         self.told: dict[str, str] = {}  # what its waiting members were told last, by uid
 
     @property
@@ -116,7 +121,7 @@ class Groups:
             members.on_their_way.discard(pod.uid)
             out = pod.terminating or pod.uid in members.leaving
             (members.bound.discard if out else members.bound.add)(pod.uid)
-            members.satisfied = members.satisfied or group.slots + len(members.bound) >= group.minimum
+            _count(members, group)
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         members = self._books[name]
@@ -170,7 +175,13 @@ class Groups:
     def told_anew(self, members: Members, group: Group) -> None:
         """How many it takes may have changed."""
         members.group = group
-        members.satisfied = members.satisfied or group.slots + len(members.bound) >= group.minimum
+        _count(members, group)
+
+    def failed(self, name: str, errors: int, now: float) -> None:
+        """Something went wrong with the group so many times in a row; whoever waits of it then knows by this."""
+        members = self._books.get(name)
+        if members is not None:
+            members.errors, members.failed_at = errors, now
 
     # -- how it stands
 
@@ -199,6 +210,12 @@ class Groups:
         others = (pod for uid, pod in members.pods.items() if uid not in placed)
         behind = [pod for pod in others if not pod.terminating and (last is None or not _later(pod, last))]
         return (bound, behind) if behind else None
+
+
+def _count(members: Members, group: Group) -> None:
+    """Does it have enough members on nodes now?"""
+    if group.slots + len(members.bound) >= group.minimum:
+        members.satisfied, members.errors = True, 0
 
 
 def _age(pod: Pod) -> tuple[float, str]:

@@ -68,12 +68,19 @@ class Queue:
     # -- in and out
 
     def enter(self, unit: Unit, now: float) -> None:
-        """A unit that is new, or whose gate may have opened: into the active queue, or held back."""
+        """A unit that is new, or whose gate may have opened: into the active queue, or held back.
+
+        What went wrong last time may be so recent that it waits still: a group's members may all be new.
+        """
         self._leave(unit)
         if unit.group and self._ages_after and unit.key not in self.units and not unit.aged:
             self._aging.append(unit)
         self.units[unit.key] = unit
-        if not self._held(unit):
+        if self._held(unit):
+            return
+        if unit.errors and unit.timestamp + self.backoff(unit) > now:
+            self._back_off(unit, now, "PodAdd", error=True)
+        else:
             unit.timestamp = now
             self._activate(unit, "PodAdd")
 

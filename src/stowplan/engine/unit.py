@@ -21,7 +21,7 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "activated", "aged", "attempts", "bound", "broken", "errors", "evicting", "failures", "flushed", "gate",
+        "activated", "aged", "attempts", "broken", "errors", "evicting", "failures", "flushed", "gate",
         "group", "happened", "held", "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since",
         "stage", "ticket", "timestamp", "woken",
     )  # fmt: skip
@@ -50,7 +50,6 @@ class Unit:
         self.activated = False  # somebody wants it tried while it is in flight
         self.evicting: set[int] = set()  # evictions for it that are not answered yet
         self.woken = False  # something helped it meanwhile
-        self.bound: dict[str, Pod] = {}  # members of its group that went through before
         self.flushed = False  # tried because of its age, not because something helped
 
     @property

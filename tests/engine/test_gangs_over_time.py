@@ -1,0 +1,140 @@
+"""Gangs over time: how long they wait after a failure, in which order, and what is left when something breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.engine.failing import Failing
+from stowplan.engine.placing import Step
+from stowplan.objects.actions import Bind
+from stowplan.objects.changes import Result
+from stowplan.objects.pods import Pod
+from tests.builders import a_node, a_pod
+from tests.engine.policies import Gangs, profiles
+from tests.engine.test_gangs import evicted, refuse_binding
+from tests.engine.test_groups import a_gang_world, members
+from tests.plugins.nodes.gangs import a_world, created, gang, running
+from tests.world import World
+
+
+def binds(world: World) -> int:
+    return sum(isinstance(action, Bind) for action in world.actions)
+
+
+# -- after a failure
+
+
+class Controller:
+    """Makes three pods of a gang, and new ones for those that go; `all_anew`: for the others, too."""
+
+    def __init__(self, world: World, *, all_anew: bool) -> None:
+        self._world, self._all_anew, self._made = world, all_anew, 0
+
+    def act(self) -> None:
+        if len(self._world.pods()) < 3 and self._all_anew:
+            self._world.delete(*self._world.pods())
+        for _ in range(3 - len(self._world.pods())):
+            self._world.submit(*gang("g", 1, 3, first=self._made, at=self._made))
+            self._made += 1
+
+
+@pytest.mark.parametrize("all_anew", [False, True], ids=["what was evicted is made anew", "all its pods are"])
+def test_a_gang_that_is_taken_back_again_and_again_backs_off_as_a_group(all_anew: bool) -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+    controller = Controller(world, all_anew=all_anew)
+    refuse_binding(world, *(f"g-{3 * each + 2}" if all_anew else "g-2" for each in range(100)))
+    for _ in range(30):
+        controller.act()
+        world.run()
+    assert binds(world) == 3 and len(evicted(world)) == 2
+    for _ in range(60):
+        world.advance(1)
+        controller.act()
+    assert 3 * 5 <= binds(world) <= 3 * 11, "after 1, 2, 4, 8 and each 10 seconds"
+    world.answers = world.fine
+    world.advance(12)
+    assert running(world) == {"g": 3}
+
+
+# -- what is left when something breaks
+
+
+def test_a_member_that_is_being_bound_keeps_its_room_when_others_of_its_group_go() -> None:
+    world = a_gang_world(nodes=5)
+    world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)
+    world.submit(*members(3, needed=3))
+    world.run()
+    world.submit(a_pod("g3", cpu=1, labels={"gang": "g", "min": "3", "patience": "60"}))
+    world.run()
+    world.delete(world.pod("g2"))
+    world.delete(world.pod("g3"))
+    steps = {placing.pod.name: placing.step for placing in world.scheduler.placings.values()}
+    assert steps == {"g0": Step.BINDING, "g1": Step.BINDING} and len(world.scheduler.state.pods) == 2
+
+
+def test_an_error_after_a_gang_was_placed_leaves_nothing_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    back = Failing.back
+
+    def breaks(self: Failing, unit: Any, message: str, *rest: Any, **more: Any) -> Any:
+        if "runs without this pod" in message:
+            raise KeyError("oops")
+        return back(self, unit, message, *rest, **more)
+
+    world = a_world(nodes=2)
+    monkeypatch.setattr(Failing, "back", breaks)
+    world.submit(*gang("g", 3, 2))
+    world.run()
+    world.check()
+    assert not world.bindings and not world.scheduler.state.pods
+    assert any("internal error: KeyError" in each for each in world.said("g-0"))
+    monkeypatch.undo()
+    world.advance(15)
+    assert running(world) == {"g": 2}
+
+
+def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> None:
+    class Moody(Gangs):
+        ill = False
+
+        def group_of(self, pod: Pod, cluster: Any) -> Any:
+            if self.ill:
+                raise KeyError("oops")
+            return super().group_of(pod, cluster)
+
+    moody = Moody()
+    world = World(nodes=[a_node(f"n{at}", cpu=1) for at in range(3)], profiles=profiles(postBind=[moody]))
+    world.submit(*members(3, needed=3))
+    moody.ill = True
+    world.run()
+    assert not world.bindings and any("oops" in each for each in world.said("g0"))
+    moody.ill = False
+    world.advance(15)
+    assert len(world.bindings) == 3
+
+
+# -- who is let in, and in which order
+
+
+def test_an_odd_member_does_not_say_how_important_its_gang_is() -> None:
+    world = a_world(nodes=2)
+    world.submit(*(created(a_pod(f"b{at}", cpu=1, node=f"n{at}", priority=5000), 0) for at in range(2)))
+    world.submit(*gang("g", 1, 2, first=9, at=5, priority=4000), *gang("g", 2, preemptionPolicy="Never"))
+    world.submit(*(created(a_pod(f"vip{at}", cpu=1, priority=1000, preemptionPolicy="Never"), 1) for at in range(2)))
+    world.advance(3)
+    world.delete(world.pod("b0"), world.pod("b1"))
+    world.advance(20)
+    assert running(world) == {"vip0": 1, "vip1": 1}
+
+
+def test_what_a_running_gang_could_do_without_does_not_age() -> None:
+    world = a_world(nodes=3, args={"starvationSeconds": 10})
+    world.submit(a_pod("other", cpu=1, node="n0", priority=2000), *gang("g", 3, 2))
+    world.advance(30)
+    assert running(world) == {"g": 2, "other": 1}
+    world.submit(created(a_pod("vip", cpu=1, priority=1000, preemptionPolicy="Never"), 40))
+    world.advance(1)
+    world.delete(world.pod("other"))
+    world.advance(20)
+    assert running(world) == {"g": 2, "vip": 1}
