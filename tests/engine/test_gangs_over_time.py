@@ -8,14 +8,14 @@ import pytest
 
 from stowplan.engine.failing import Failing
 from stowplan.engine.placing import Step
-from stowplan.objects.actions import Bind
+from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from tests.builders import a_budget, a_node, a_pod
 from tests.engine.policies import Gangs, profiles
 from tests.engine.test_gangs import evicted, refuse_binding
-from tests.engine.test_groups import a_gang_world, members
-from tests.plugins.nodes.gangs import a_world, created, gang, running
+from tests.engine.test_groups import a_gang_world, is_bind_of, members
+from tests.plugins.nodes.gangs import MIN, NAME, a_world, created, gang, member, running
 from tests.world import World
 
 
@@ -117,6 +117,18 @@ def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> Non
 # -- who is let in, and in which order
 
 
+def test_the_others_are_let_in_when_an_odd_oldest_member_goes() -> None:
+    world = a_world(nodes=3)
+    world.answers = lambda _: None  # nobody hears of the conditions that are written
+    (odd,) = gang("g", 1, 2, first=9, at=-5, priority=7)
+    world.submit(odd, *gang("g", 3, 3))
+    world.advance(5)
+    assert not binds(world)
+    world.delete(odd)
+    world.run()
+    assert binds(world) == 3
+
+
 def test_an_odd_member_does_not_say_how_important_its_gang_is() -> None:
     world = a_world(nodes=2)
     world.submit(*(created(a_pod(f"b{at}", cpu=1, node=f"n{at}", priority=5000), 0) for at in range(2)))
@@ -138,3 +150,112 @@ def test_what_a_running_gang_could_do_without_does_not_age() -> None:
     world.delete(world.pod("other"))
     world.advance(20)
     assert running(world) == {"g": 2, "vip": 1}
+
+
+def test_a_gang_that_turns_out_to_be_bound_in_part_goes_first() -> None:
+    world = a_world(nodes=3)
+    world.submit(*gang("g", 3), *(a_pod(f"vip{at}", cpu=1, priority=9, preemptionPolicy="Never") for at in range(2)))
+    world.submit(*gang("g", 1, 3, first=9, node="n0"))
+    world.run()
+    assert running(world) == {"g": 3}
+
+
+# -- bound in part
+
+
+def test_who_is_bound_is_told_though_the_rest_is_tried_again_and_again() -> None:
+    world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 20})
+    world.answers = lambda action: None if is_bind_of(action, "g-2") else Result(action.id)
+    world.submit(*gang("g", 3))
+    world.advance(40)
+    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    world.advance(100)
+    assert 2 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 6
+
+
+def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told_once() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+
+    def answer(action: Action) -> Result:
+        refused = isinstance(action, Evict) or is_bind_of(action, "g-2")
+        return Result(action.id, 403, "no") if refused else Result(action.id)
+
+    world.answers = answer
+    world.submit(*gang("g", 3))
+    world.advance(60)
+    tries = sum(isinstance(action, Evict) and action.pod.name == "g-0" for action in world.actions)
+    assert 8 <= tries <= 10, "after 1, 2, 4, 8 and each 10 seconds"
+    assert len(world.said("g-0", "PodGroupTakenBack")) == 1
+    world.answers = world.fine
+    world.advance(10)
+    assert not running(world)
+
+
+def test_a_gang_that_a_budget_protects_is_not_taken_back_and_is_told_so() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict", "partialBindDeadlineSeconds": 20})
+    world.submit(a_budget("keep", **{"gang-of": "g"}))
+    refuse_binding(world, "g-2")
+    labels = {NAME: "g", MIN: "3", "gang-of": "g"}
+    world.submit(*(member(f"g-{at}", labels) for at in range(3)))
+    world.advance(25)
+    assert not evicted(world) and running(world) == {"g": 2}
+    assert world.said("g-2", "PodGroupBoundInPart")[0].endswith("; a PodDisruptionBudget protects g-0, g-1")
+    world.submit(a_budget("keep", allowed=2, **{"gang-of": "g"}))
+    world.advance(30)
+    assert evicted(world) == ["g-0", "g-1"]
+
+
+# -- what many members cost
+
+
+class Counting(Gangs):
+    """How often was it asked?"""
+
+    asked = 0
+
+    def group_of(self, pod: Pod, cluster: Any) -> Any:
+        self.asked += 1
+        return super().group_of(pod, cluster)
+
+
+def come(world: World, pods: list[Pod]) -> None:
+    for pod in pods:
+        world.submit(pod)
+
+
+def go(world: World, pods: list[Pod]) -> None:
+    come(world, pods)
+    world.run()
+    for pod in pods:
+        world.delete(pod)
+
+
+def are_refused(world: World, pods: list[Pod]) -> None:
+    sent: list[Action] = []
+    world.answers = lambda action: sent.append(action) if isinstance(action, Bind) else Result(action.id)
+    world.submit(a_node("n", cpu=len(pods)))
+    come(world, pods)
+    world.run()
+    for action in sent:
+        world.answer(Result(action.id, 503, "no"))
+    assert len(sent) == len(pods)
+
+
+@pytest.mark.parametrize(
+    ("happen", "needed", "gated"),
+    [
+        pytest.param(come, 80, False, id="the last one completes the gang"),
+        pytest.param(come, 2, False, id="they come beyond the minimum"),
+        pytest.param(come, 2, True, id="they come with scheduling gates"),
+        pytest.param(go, 80, False, id="a gang goes"),
+        pytest.param(go, 2, False, id="those beyond the minimum go"),
+        pytest.param(are_refused, 80, False, id="the binding of each is refused"),
+    ],
+)
+def test_each_member_costs_the_same_however_many_there_are(happen: Any, needed: int, gated: bool) -> None:
+    counting = Counting()
+    world = World(profiles=profiles(postBind=[counting]), checks=False)
+    more: dict[str, Any] = {"schedulingGates": [{"name": "wait"}]} if gated else {}
+    labels = {"gang": "g", "min": str(needed)}
+    happen(world, [a_pod(f"g{at}", cpu=1, labels=labels, **more) for at in range(80)])
+    assert counting.asked <= 80 * 16

@@ -97,7 +97,7 @@ class Admission:
         """A pod without a node, new or changed: into the queue if it is ours and may be tried."""
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or pod.terminating:
-            self.withdraw(pod.uid)
+            self.withdraw(pod.uid, now)
             return
         name, broken = self._group_name(pod, profile)
         unit = self.queue.units.get(self.unit_of.get(pod.uid, name or pod.uid))
@@ -105,17 +105,17 @@ class Admission:
             if (unit.group, unit.profile) == (name, profile.scheduler_name):
                 self._changed(unit, pod, now)
                 return
-            self.withdraw(pod.uid)  # it went over to another group
+            self.withdraw(pod.uid, now)  # it went over to another group
             unit = self.queue.units.get(name or pod.uid)
         if unit is None or unit.profile != profile.scheduler_name:
             unit = self._unit(pod, profile.scheduler_name, name, now)
-        unit.pods[pod.uid] = pod
+        unit.join(pod)
         unit.broken = broken
         self.unit_of[pod.uid] = unit.key
         if unit.group and unit.stage in (Stage.BACKOFF, Stage.UNSCHEDULABLE):
             self.queue.joined(unit, now)
         elif unit.stage is not Stage.IN_FLIGHT:
-            self.queue.enter(unit, now)
+            self.queue.enter(unit, now, anew=False)
 
     def _unit(self, pod: Pod, profile: str, group: str, now: float) -> Unit:
         """A new one; if it is of a group that failed before it goes on waiting where that was."""
@@ -126,10 +126,11 @@ class Admission:
 
     def _changed(self, unit: Unit, pod: Pod, now: float) -> None:
         """Whether that helps it, its plugins are asked; only a group that waits for members is looked at at once."""
-        unit.pods[pod.uid] = pod
+        held = pod.uid in unit.held
+        unit.join(pod)
         if unit.gate is not None and unit.gate.plugin == GROUP:
-            self.queue.enter(unit, now)
-        elif pod.uid in unit.held and unit.stage is not Stage.IN_FLIGHT:
+            self.queue.enter(unit, now, anew=False)
+        elif held and unit.stage is not Stage.IN_FLIGHT:
             self._let_in(unit, pod, now)
 
     def _let_in(self, unit: Unit, pod: Pod, now: float) -> None:
@@ -139,17 +140,19 @@ class Admission:
         except PluginError:
             return
         if refused is None:
-            self.queue.enter(unit, now)
+            self.queue.enter(unit, now, anew=False)
 
-    def withdraw(self, uid: str) -> None:
-        """A pod is no longer to be placed; the rest of its group, if there is any, may be too few now."""
+    def withdraw(self, uid: str, now: float) -> None:
+        """A pod is no longer to be placed; the rest of its group, if there is any, may be too few now, or agree now."""
         unit = self.queue.units.get(self.unit_of.pop(uid, None))
         if unit is None:
             return
-        unit.pods.pop(uid, None)
+        unit.leave(uid)
         if not unit.pods:
             self.queue.remove(unit.key)
-        elif unit.group and unit.stage is not Stage.IN_FLIGHT:
+        elif unit.stage is Stage.GATED:
+            self.queue.enter(unit, now, anew=False)
+        elif unit.stage is not Stage.IN_FLIGHT:
             self.queue.check(unit)
 
     # -- groups
@@ -217,22 +220,40 @@ class Admission:
 
     # -- the gate
 
-    def _gate(self, unit: Unit) -> Verdict | None:
+    def _gate(self, unit: Unit, anew: bool) -> Verdict | None:
         """Members of a group that may not be tried are left out of it, and hold it only if the others are too few."""
         self.measure(unit)
-        unit.held.clear()
-        if len(unit.pods) < unit.needed:
+        agreed = self._agreed(unit)
+        too_few = len(unit.pods) < unit.needed
+        if anew or agreed != unit.asked_on or (too_few and len(unit.unasked) < len(unit.pods)):
+            unit.asked_on = agreed
+            unit.ask_all_anew()
+        if too_few:
             return Verdict(GROUP, UNRESOLVABLE, (self._too_few(unit),))
-        for uid, pod in unit.pods.items():
+        everybody = len(unit.unasked) == len(unit.pods)
+        refused = self._ask_those_left(unit)
+        if refused is None and unit.stage is Stage.GATED and not everybody:  # it opens: do the others still pass?
+            unit.ask_all_anew()
+            refused = self._ask_those_left(unit)
+        return refused
+
+    def _agreed(self, unit: Unit) -> object:
+        members = self.groups.get(unit.group) if unit.group else None
+        return None if members is None else members.agreed
+
+    def _ask_those_left(self, unit: Unit) -> Verdict | None:
+        for uid in unit.unasked:
             try:
-                refused = self._refused(pod, unit.profile)
+                refused = self._refused(unit.pods[uid], unit.profile)
             except PluginError as error:
                 unit.broken = str(error)  # it is let in, to be told so when it is tried
                 return None
+            unit.held.pop(uid, None)
             if refused is not None and not unit.group:
                 return refused
             if refused is not None:
                 unit.held[uid] = refused
+        unit.unasked = {}
         if not unit.held or len(unit.pods) - len(unit.held) >= unit.needed:
             return None
         first = next(iter(unit.held.values()))
@@ -308,7 +329,7 @@ class Admission:
             return
         unit = self.queue.units.get(self._group_name(pod, profile)[0])
         if unit is not None and unit.gate is not None and unit.gate.plugin == GROUP:
-            self.queue.enter(unit, now)
+            self.queue.enter(unit, now, anew=False)
         elif unit is not None and unit.stage is not Stage.IN_FLIGHT:
             self.queue.check(unit)
 

@@ -51,7 +51,7 @@ class Binding:
     def take(self, placings: Sequence[Placing], now: float) -> None:
         """Nodes were found for all of them, and all is reserved."""
         for placing in placings:
-            self.placings[placing.uid] = placing
+            self.recall.add(placing)
             if placing.unit.group:
                 self._gather(placing, now)
 
@@ -171,6 +171,7 @@ class Binding:
             wanted.append((placing, action))
         for placing, action in wanted:
             placing.step = Step.BINDING
+            self.recall.no_longer_recallable(placing)
             yield self._send(placing, action, now)
 
     def _by_extender(self, placing: Placing) -> Ask | None:
@@ -200,20 +201,20 @@ class Binding:
         if not result.fine:
             yield from self._refused(placing, result, now, plugin)
         elif placing.step is Step.BINDING:
-            yield from self._bound(placing)
+            yield from self._bound(placing, now)
         elif not placing.awaited:
             yield from self.awaiting.ask(placing, now)
 
-    def _bound(self, placing: Placing) -> Iterator[Any]:
+    def _bound(self, placing: Placing, now: float) -> Iterator[Any]:
         """The pod is bound; until the server's watch says so, too, what it says of the pod is old news."""
         placing.step = Step.BOUND
         if placing.seen_bound:
-            del self.placings[placing.uid]
+            self.recall.remove(placing)
         placing.state.assumed.settle(placing.uid)
         unit = placing.unit
         about = (unit.profile, unit.attempts, unit.since, unit.flushed, unit.group)
         self._report(Bound(placing.pod.key, placing.node_name, *about))
-        self._admission.withdraw(placing.uid)
+        self._admission.withdraw(placing.uid, now)
         yield messages.scheduled(placing.pod, placing.node_name)
         self._activate_siblings(placing)
         try:
@@ -224,7 +225,7 @@ class Binding:
     def _refused(self, placing: Placing, result: Result, now: float, plugin: str) -> Iterator[Any]:
         """The server said no, or nothing. Where it is in doubt what became of the pod, it is read again."""
         if placing.seen_bound and not result.status:
-            yield from self._bound(placing)
+            yield from self._bound(placing, now)
         elif placing.seen_bound:
             self.recall.drop(placing)  # somebody else bound it, where we wanted to
         else:
@@ -259,12 +260,12 @@ class Binding:
         if there and not out and not pod.terminating and placing.step is Step.BINDING:
             placing.seen_bound = True
         elif there and not out and placing.step is Step.BOUND:
-            del self.placings[pod.uid]
+            self.recall.remove(placing)
         elif out or pod.node_name or (pod.terminating and placing.step is not Step.BOUND):
             yield from self._lost(placing, now, leaves=not there or out)
 
     def _lost(self, placing: Placing, now: float, *, leaves: bool) -> Iterator[Any]:
-        party, others = placing.party, [each for each in self.recall.others(placing) if each.recallable]
+        party, others = placing.party, self.recall.others(placing)
         self.recall.abandon(placing, now)
         if leaves:
             self._admission.happened([placing.leaving], now)

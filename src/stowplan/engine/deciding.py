@@ -20,6 +20,7 @@ from stowplan.engine.binding import Binding
 from stowplan.engine.clearing import Clearing, Plan
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
+from stowplan.engine.insisting import Insisting
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import Placing, assumed
 from stowplan.engine.reports import GroupTried, Preempted, Report
@@ -35,7 +36,6 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 SAVES_FOR = 300.0  # seconds
-AGAIN_AFTER = 1.0  # seconds until a pod that must go is told so again
 
 
 class Attempt:
@@ -82,6 +82,7 @@ class Deciding:
         self._told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
         self._saving = ("", float("-inf"))  # the group that keeps what room it finds, and until when
         self._saved: dict[str, None] = {}  # those that have had their turn
+        self._insisting = Insisting(admission.groups, admission.known, outbox)
         self._clearing = Clearing(state, self._placer, admission.groups)
 
     def adopt(self, extenders: Sequence[Extender]) -> None:
@@ -113,7 +114,7 @@ class Deciding:
             unit = attempt.unit
             for placing in [each for each in self._binding.placings.values() if each.unit is unit and each.recallable]:
                 self._binding.recall.drop(placing)
-                unit.pods[placing.uid] = placing.pod
+                unit.join(placing.pod)
                 self._admission.unit_of[placing.uid] = unit.key
             yield from self._failing.back(unit, f"internal error: {type(error).__name__}: {error}", now)
 
@@ -188,7 +189,7 @@ class Deciding:
             yield from self._refused(unit, refused, now)
             return
         for placing in outcome.placings:
-            del unit.pods[placing.uid]
+            unit.leave(placing.uid)
             self._admission.unit_of.pop(placing.uid, None)
             self._state.drop_nomination(placing.uid)
         self._binding.take(outcome.placings, now)  # from here on they are found, whatever goes wrong
@@ -340,33 +341,13 @@ class Deciding:
             yield event
         if not told:
             self._told.pop(event.pod.uid, None)
-            self._insist(event, wanted, now)
+            self._insisting.refused(wanted, now, event)
         if self._admission.queue.units.get(unit.key) is not unit:
             return
         if not told:
             self._admission.queue.retry(unit, now)
         elif not unit.evicting:
             self._admission.queue.evicted(unit, now)
-
-    def _insist(self, event: Record, wanted: Evict, now: float) -> None:
-        """A group of which some were told to go, so that too few are left, goes whole, whatever the server said."""
-        groups, uid = self._admission.groups, wanted.pod.uid
-        groups.stays(uid)
-        members = groups.of(uid)
-        if members is not None and members.placed < members.group.minimum:
-            groups.told_to_go(uid)
-            self._outbox.remind(now + AGAIN_AFTER, partial(self._tell_again, event, wanted))
-
-    def _tell_again(self, event: Record, wanted: Evict, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
-        pod = self._admission.known.get(wanted.pod.uid)
-        if pod is not None and not pod.terminating:
-            yield self._outbox.send(wanted, now, partial(self._told_again, event, wanted))
-
-    def _told_again(self, event: Record, wanted: Evict, result: Result, now: float) -> Iterator[Any]:
-        if result.fine:
-            yield event
-        elif result.status not in (404, 410):
-            self._insist(event, wanted, now)
 
 
 def rejectors(*decisions: Decision) -> frozenset[str]:

@@ -37,7 +37,7 @@ class Failing:
         failed just now, the others are in the unit already. `pending`: those plugins that only wait for somebody else
         to act.
         """
-        self._only_those_left(unit)
+        self._only_those_left(unit, unit.pods if only is None else only)
         if not unit.pods:
             if self._admission.queue.units.get(unit.key) is unit:
                 self._admission.queue.remove(unit.key)
@@ -49,8 +49,9 @@ class Failing:
         self._admission.measure(unit)
         self._admission.queue.fail(unit, now, plugins, pending)
         self._admission.groups.failed(unit.group, unit.errors, now)
-        for uid, pod in unit.pods.items():
-            if only is not None and uid not in only:
+        for uid in list(unit.pods if only is None else only):
+            pod = unit.pods.get(uid)
+            if pod is None:
                 continue
             promised = nominated.get(uid, "") if isinstance(nominated, Mapping) else nominated
             self._promise(uid, promised)
@@ -59,17 +60,17 @@ class Failing:
             self._report(Failed(pod.key, unit.profile, is_error, text, unit.group))
             yield from messages.failure(pod, text, error=is_error, nominated=promised, announced=announced)
 
-    def _only_those_left(self, unit: Unit) -> None:
+    def _only_those_left(self, unit: Unit, uids: Iterable[str]) -> None:
         """The pods as they are now, without those that are gone, bound or on their way out."""
         known = self._admission.known
-        for uid in list(unit.pods):
+        for uid in list(uids):
             latest = known.get(uid)
             ours = latest is not None and latest.scheduler_name in self._admission.profiles
             if latest is None or not ours or latest.node_name or latest.terminating:
-                del unit.pods[uid]
+                unit.leave(uid)
                 self._admission.unit_of.pop(uid, None)
             else:
-                unit.pods[uid] = latest
+                unit.join(latest)
 
     def _promise(self, uid: str, nominated: str | None) -> None:
         """The state counts the pod on the node it is promised, before the API server even knows."""

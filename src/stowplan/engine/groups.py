@@ -11,6 +11,7 @@ people can still look it up.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TypeAlias
@@ -29,17 +30,18 @@ class Members:
     """One group, and its pods that have neither ended nor gone."""
 
     __slots__ = (
-        "bound", "errors", "failed_at", "first", "group", "leaving", "on_their_way", "pods", "satisfied", "since",
-        "told", "updated",
+        "_by_age", "bound", "errors", "failed_at", "first", "group", "leaving", "on_their_way", "pods", "satisfied",
+        "since", "told", "updated",
     )  # fmt: skip
 
     def __init__(self, group: Group, first: Pod, now: float) -> None:
         self.group = group
         self.first = first  # the oldest member: the others must agree with it
         self.pods: dict[str, Pod] = {}
-        self.bound: set[str] = set()  # uids of those that are on a node, and not on their way out
-        self.on_their_way: set[str] = set()  # of those that were given one
-        self.leaving: set[str] = set()  # of those that were bound, and are told to go
+        self._by_age: list[tuple[float, str]] = []  # a heap; some of them may be gone
+        self.bound: dict[str, None] = {}  # uids of those that are on a node, and not on their way out
+        self.on_their_way: dict[str, None] = {}  # of those that were given one
+        self.leaving: dict[str, None] = {}  # of those that were bound, and are told to go
         self.since = self.updated = now
         self.satisfied = False  # it had enough members on nodes at some time
         self.errors = 0  # times in a row that something went wrong, until it has enough members on nodes
@@ -55,6 +57,24 @@ class Members:
     def created(self) -> datetime | None:
         """The moment by which groups are ordered: that of the group's own object, else of its oldest member."""
         return self.group.created or self.first.metadata.creation_timestamp
+
+    @property
+    def agreed(self) -> object:
+        """What makes a member odd, if it says something else."""
+        return self.first.scheduler_name, self.group.minimum, self.first.priority
+
+    def take_in(self, pod: Pod) -> None:
+        if pod.uid not in self.pods:
+            heapq.heappush(self._by_age, _age(pod))
+        self.pods[pod.uid] = pod
+
+    def oldest(self) -> Pod:
+        """There must be one."""
+        if len(self._by_age) > 2 * len(self.pods) + 8:
+            self._by_age = sorted(map(_age, self.pods.values()))
+        while self._by_age[0][1] not in self.pods:
+            heapq.heappop(self._by_age)
+        return self.pods[self._by_age[0][1]]
 
     def odd(self, pod: Pod, group: Group) -> str:
         """Why a pod cannot be a member: it says something else than the oldest one; nothing if it can."""
@@ -113,21 +133,24 @@ class Groups:
             members = self._books[group.name] = Members(group, pod, now)
         if not members.pods or pod.uid == members.first.uid or _age(pod) < _age(members.first):
             members.first, members.group = pod, group
-        members.pods[pod.uid], members.updated = pod, now
+        members.take_in(pod)
+        members.updated = now
         self.changed[group.name] = None
         self._name_of[pod.uid] = group.name
         self._empty.pop(group.name, None)
         if pod.node_name:
-            members.on_their_way.discard(pod.uid)
-            out = pod.terminating or pod.uid in members.leaving
-            (members.bound.discard if out else members.bound.add)(pod.uid)
+            members.on_their_way.pop(pod.uid, None)
+            if pod.terminating or pod.uid in members.leaving:
+                members.bound.pop(pod.uid, None)
+            else:
+                members.bound[pod.uid] = None
             _count(members, group)
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         members = self._books[name]
         members.pods.pop(pod.uid, None)
         for uids in (members.bound, members.on_their_way, members.leaving):
-            uids.discard(pod.uid)
+            uids.pop(pod.uid, None)
         members.updated = now
         del self._name_of[pod.uid]
         self.changed[name] = None
@@ -135,39 +158,40 @@ class Groups:
             self._empty[name] = now
             members.satisfied, members.told = False, {}  # whoever comes by this name is another group
         elif members.first.uid == pod.uid:
-            members.first = min(members.pods.values(), key=_age)
+            members.first = members.oldest()
         self.forget(now)
 
     def given_a_node(self, uid: str) -> None:
         members = self.of(uid)
         if members is not None and uid not in members.bound:
-            members.on_their_way.add(uid)
+            members.on_their_way[uid] = None
 
     def came_back(self, uid: str) -> None:
         """The pod does not get the node that it was given."""
         members = self.of(uid)
         if members is not None:
-            members.on_their_way.discard(uid)
+            members.on_their_way.pop(uid, None)
             self.changed[members.group.name] = None
 
     def told_to_go(self, uid: str) -> None:
         """The pod counts no more, though it is still there."""
         members = self.of(uid)
         if members is not None and uid in members.bound:
-            members.bound.discard(uid)
-            members.leaving.add(uid)
+            del members.bound[uid]
+            members.leaving[uid] = None
 
     def stays(self, uid: str) -> None:
         """It does not go after all."""
         members = self.of(uid)
         if members is not None and uid in members.leaving:
-            members.leaving.discard(uid)
-            members.bound.add(uid)
+            del members.leaving[uid]
+            members.bound[uid] = None
             self.changed[members.group.name] = None
 
     def forget(self, now: float) -> None:
         """Groups whose last member went long ago, or too many of them ago."""
-        for name, since in list(self._empty.items()):
+        while self._empty:
+            name, since = next(iter(self._empty.items()))
             if now - since < REMEMBERED and len(self._empty) <= MOST_REMEMBERED:
                 return
             del self._empty[name], self._books[name]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeAlias
 
 from stowplan.framework.verdict import counted
 from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
@@ -11,6 +13,7 @@ from stowplan.objects.pods import Pod
 
 LONGEST_NOTE = 1024
 MOST_NAMES = 5
+Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and who; only the first few are looked at
 PREEMPTED = "preempting to accommodate a higher priority pod"
 
 
@@ -81,21 +84,25 @@ def duration(seconds: float) -> str:
     return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if hours or minutes else ''}{rest:g}s"
 
 
-def half_bound(group: str, bound: Iterable[Pod], missing: Iterable[Pod]) -> str:
+def half_bound(group: str, bound: Counted, missing: Counted) -> str:
     """A group of which only some got through."""
-    there, others = sorted(pod.name for pod in bound), sorted(pod.name for pod in missing)
-    if not there:
+    if not bound[0]:
         return f"Pod group {group}: none of its pods is bound"
-    return f"Pod group {group}: {len(there)} bound or about to be ({_some(there)}), {len(others)} not ({_some(others)})"
+    return f"Pod group {group}: {bound[0]} bound or about to be ({_some(bound)}), {missing[0]} not ({_some(missing)})"
+
+
+def protected(pods: list[Pod]) -> str:
+    return f"a PodDisruptionBudget protects {_some((len(pods), pods))}"
 
 
 def warning(pod: Pod, reason: str, action: str, note: str) -> Record:
     return _event(pod, "Warning", reason, action, note)
 
 
-def _some(names: list[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _some(pods: Counted) -> str:
+    names = sorted(pod.name for pod in islice(pods[1], MOST_NAMES))
+    more = pods[0] - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def _event(pod: Pod, kind: str, reason: str, action: str, note: str) -> Record:

@@ -35,7 +35,7 @@ class Queue:
         sort_key: SortKey,
         helps: Helps,
         wakes: Callable[[str, str], tuple[Wake, ...] | None],
-        gate: Callable[[Unit], Verdict | None],
+        gate: Callable[[Unit, bool], Verdict | None],
         matters: Callable[[Happening], bool] = lambda _: True,
         *,
         initial_backoff: float = 1.0,
@@ -44,7 +44,8 @@ class Queue:
         ages_after: float = 0.0,
     ) -> None:
         """`wakes(profile, plugin)` says what a plugin registered for, None if for everything; `gate`, who holds a unit
-        back, is asked whenever one is about to become active or to back off. `matters`: did anybody register for it?
+        back, is asked whenever one is about to become active or to back off, about all its pods (True) or only those of
+        which it is not known. `matters`: did anybody register for it?
         Groups that have waited for `ages_after` seconds (0: none) may have another place in the order.
         """
         self.units: dict[Hashable, Unit] = {}
@@ -67,16 +68,17 @@ class Queue:
 
     # -- in and out
 
-    def enter(self, unit: Unit, now: float) -> None:
+    def enter(self, unit: Unit, now: float, *, anew: bool = True) -> None:
         """A unit that is new, or whose gate may have opened: into the active queue, or held back.
 
-        What went wrong last time may be so recent that it waits still: a group's members may all be new.
+        What went wrong last time may be so recent that it waits still: a group's members may all be new. Not `anew`:
+        what is known of its pods stands.
         """
         self._leave(unit)
         if unit.group and self._ages_after and unit.key not in self.units and not unit.aged:
             self._aging.append(unit)
         self.units[unit.key] = unit
-        if self._held(unit):
+        if self._held(unit, anew=anew):
             return
         if unit.errors and unit.timestamp + self.backoff(unit) > now:
             self._back_off(unit, now, "PodAdd", error=True)
@@ -84,9 +86,9 @@ class Queue:
             unit.timestamp = now
             self._activate(unit, "PodAdd")
 
-    def _held(self, unit: Unit) -> bool:
+    def _held(self, unit: Unit, *, anew: bool = True) -> bool:
         """Keep a unit out until something happens that the gating plugin registered for."""
-        unit.gate = self._gate(unit)
+        unit.gate = self._gate(unit, anew)
         if unit.gate is None:
             return False
         self._leave(unit)
@@ -97,7 +99,7 @@ class Queue:
     def check(self, unit: Unit) -> None:
         """What the gate asks for may no longer be there: a unit that waits goes back to it, if so."""
         if unit.stage is not Stage.GATED:
-            self._held(unit)
+            self._held(unit, anew=False)
 
     def remove(self, key: Hashable) -> Unit | None:
         unit = self.units.pop(key, None)
@@ -143,7 +145,7 @@ class Queue:
         unit.rejectors, unit.pending = frozenset(rejectors), frozenset(pending)
         if not unit.rejectors:
             unit.errors += not (again and unit.errors)
-            if not self._held(unit):
+            if not self._held(unit, anew=not again):
                 self._back_off(unit, now, "ScheduleAttemptFailure", error=True)
             return
         unit.errors = 0
@@ -198,10 +200,16 @@ class Queue:
 
     def joined(self, unit: Unit, now: float) -> None:
         """Another pod of a group that waits: it may be what was missing, but the group's backoff stands."""
-        if unit.stage is Stage.UNSCHEDULABLE:
-            self._move_on(unit, now, "PodAdd")
-        elif self._held(unit):
+        if self._held(unit, anew=False):
             return
+        if unit.stage is Stage.UNSCHEDULABLE:
+            unit.woken = False
+            self._back_off(unit, now, "PodAdd", error=False)
+
+    def reorder(self, unit: Unit) -> None:
+        """What its place in the order depends on may have changed."""
+        if unit.stage is Stage.ACTIVE and self._place(unit) != unit.place:
+            self._queue_up(unit)
 
     def retry(self, unit: Unit, now: float) -> None:
         """What was done for this unit failed: it is tried again, but not before its backoff is over."""
@@ -295,8 +303,11 @@ class Queue:
         self._leave(unit)
         self.incoming["active", cause] += 1
         unit.stage = Stage.ACTIVE
-        unit.ticket = next(self._order)
-        heapq.heappush(self._active, (self._place(unit), unit.ticket, unit.ticket, unit))
+        self._queue_up(unit)
+
+    def _queue_up(self, unit: Unit) -> None:
+        unit.place, unit.ticket = self._place(unit), next(self._order)
+        heapq.heappush(self._active, (unit.place, unit.ticket, unit.ticket, unit))
 
     def _back_off(self, unit: Unit, now: float, cause: str, *, error: bool) -> None:
         self._leave(unit)

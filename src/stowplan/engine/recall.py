@@ -1,12 +1,14 @@
 """Placings that do not get through: what they took is given back, and their pods go back into the queue, or are gone.
 
 With one goes what those of its group took that were not sent to be bound yet. A member whose binding is under way
-cannot be called back: the others are told who got through.
+cannot be called back: the others are told who got through. Each is found without a look at all others: a thousand
+bindings of one group may be refused one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from stowplan.engine import happenings, messages
@@ -24,45 +26,59 @@ class Recall:
 
     def __init__(self, admission: Admission, failing: Failing, outbox: Outbox) -> None:
         self.placings: dict[str, Placing] = {}  # by the pod's uid
+        self._recallable: dict[str, dict[str, Placing]] = {}  # by group, those that nobody was asked to bind yet
         self._admission, self._failing, self._outbox = admission, failing, outbox
 
     def give_up(self, placing: Placing, message: str, now: float, *, plugins: Iterable[str] = ()) -> Iterator[Any]:
         """The pod and those of its group that were not sent to be bound yet go back into the queue."""
         unit = self._admission.queue.units.get(placing.unit.key, placing.unit)
-        together = [placing, *(each for each in self.others(placing) if each.recallable)]
+        together = [placing, *self.others(placing)]
         announced = any(each.announced for each in together)
         left: list[Happening] = []
         for each in together:
             left += self.drop(each)
-            unit.pods[each.uid] = each.pod
+            unit.join(each.pod)
             self._admission.unit_of[each.uid] = unit.key
         nominated: str | dict[str, str] = ""
         if unit.group:
-            through = self._through(placing)
-            message = f"{message}. {messages.half_bound(unit.group, through, unit.pods.values())}"
+            through, names = self._through(unit.group)
+            left_behind = len(unit.pods), unit.pods.values()
+            message = f"{message}. {messages.half_bound(unit.group, (through, names), left_behind)}"
             if through:  # what is missing of the group keeps its room
                 nominated = {each.uid: each.node_name for each in together}
-        only = {each.uid for each in together}
+        only = [each.uid for each in together]
         yield from self._failing.back(
             unit, message, now, plugins=plugins, nominated=nominated, announced=announced, only=only
         )
         left += [each.leaving for each in together]
         self._admission.happened(left, now, besides=unit)
 
-    def _through(self, placing: Placing) -> list[Pod]:
-        """The members of its group that are bound, or being bound."""
-        members = self._admission.groups.get(placing.unit.group)
-        bound = [] if members is None else [members.pods[uid] for uid in members.bound]
-        known = {pod.uid for pod in bound}
-        sent = [each.pod for each in self.others(placing) if each.step in (Step.BINDING, Step.BOUND)]
-        return [*bound, *(pod for pod in sent if pod.uid not in known)]
+    def _through(self, group: str) -> tuple[int, Iterator[Pod]]:
+        """How many members of the group are bound or being bound, and who."""
+        members = self._admission.groups.get(group)
+        if members is None:
+            return 0, iter(())
+        uids = chain(members.bound, members.on_their_way)
+        return len(members.bound) + len(members.on_their_way), (members.pods[uid] for uid in uids)
+
+    def add(self, placing: Placing) -> None:
+        self.placings[placing.uid] = placing
+        if placing.unit.group:
+            self._recallable.setdefault(placing.unit.group, {})[placing.uid] = placing
+
+    def remove(self, placing: Placing) -> None:
+        self.placings.pop(placing.uid, None)
+        self.no_longer_recallable(placing)
+
+    def no_longer_recallable(self, placing: Placing) -> None:
+        """Somebody is asked to bind it."""
+        group = placing.unit.group
+        if self._recallable.get(group, {}).pop(placing.uid, None) is not None and not self._recallable[group]:
+            del self._recallable[group]
 
     def others(self, placing: Placing) -> list[Placing]:
-        """Those of its group that are on their way, too."""
-        group = placing.unit.group
-        if not group:
-            return []
-        return [each for each in self.placings.values() if each.unit.group == group and each is not placing]
+        """Those of its group that are on their way, too, and can be called back."""
+        return [each for each in self._recallable.get(placing.unit.group, {}).values() if each is not placing]
 
     def abandon(self, placing: Placing, now: float) -> None:
         """Others settled what becomes of the pod: it does not come back, and misses nothing."""
@@ -72,7 +88,7 @@ class Recall:
 
     def drop(self, placing: Placing) -> list[Happening]:
         """Forget a placing and give back all it took; what that means to others, besides the room it leaves."""
-        self.placings.pop(placing.uid, None)
+        self.remove(placing)
         self._admission.groups.came_back(placing.uid)
         if placing.party is not None:
             placing.party.leave(placing)

@@ -215,7 +215,7 @@ class Scheduler:
         yield from self._binding.heard(pod, out, now)
         if out or pod.node_name:
             self.state.drop_nomination(pod.uid)
-            self.admission.withdraw(pod.uid)
+            self.admission.withdraw(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))
         else:
             self.state.waiting.heard(pod, False)

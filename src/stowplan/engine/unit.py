@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from enum import Enum
+from typing import Any
 
 from stowplan.framework.verdict import Verdict
 from stowplan.objects.pods import Pod
@@ -21,9 +22,9 @@ class Stage(Enum):
 
 class Unit:
     __slots__ = (
-        "activated", "aged", "attempts", "broken", "errors", "evicting", "failures", "flushed", "gate",
-        "group", "happened", "held", "key", "needed", "pending", "pods", "profile", "ready_at", "rejectors", "since",
-        "stage", "ticket", "timestamp", "woken",
+        "activated", "aged", "asked_on", "attempts", "broken", "errors", "evicting", "failures", "flushed", "gate",
+        "group", "happened", "held", "key", "needed", "pending", "place", "pods", "profile", "ready_at", "rejectors",
+        "since", "stage", "ticket", "timestamp", "unasked", "woken",
     )  # fmt: skip
 
     def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
@@ -36,6 +37,8 @@ class Unit:
         self.broken = ""  # what a plugin raised before the unit was even tried
         self.gate: Verdict | None = None
         self.held: dict[str, Verdict] = {}  # members of a group that may not be tried, and why
+        self.unasked: dict[str, None] = dict.fromkeys(self.pods)  # those of which that is to be found out
+        self.asked_on: object = None  # what the group's members had to agree on when the others were asked
         self.aged = False  # it is a group that has waited for long
         self.attempts = 0
         self.failures = 0  # times rejected
@@ -45,12 +48,26 @@ class Unit:
         self.ready_at = now  # when its backoff is over
         self.rejectors: frozenset[str] = frozenset()
         self.pending: frozenset[str] = frozenset()  # those of its rejectors that only wait for somebody else
+        self.place: Any = None  # where in the order it is, once it is active
         self.ticket = 0  # which of its entries in a heap is the valid one
         self.happened = 0  # number of the last happening before it was popped
         self.activated = False  # somebody wants it tried while it is in flight
         self.evicting: set[int] = set()  # evictions for it that are not answered yet
         self.woken = False  # something helped it meanwhile
         self.flushed = False  # tried because of its age, not because something helped
+
+    def join(self, pod: Pod) -> None:
+        """A pod that is new, or not as it was."""
+        self.pods[pod.uid] = pod
+        self.unasked[pod.uid] = None
+
+    def leave(self, uid: str) -> None:
+        for book in (self.pods, self.held, self.unasked):
+            book.pop(uid, None)
+
+    def ask_all_anew(self) -> None:
+        self.held.clear()
+        self.unasked = dict.fromkeys(self.pods)
 
     @property
     def ready(self) -> list[Pod]:

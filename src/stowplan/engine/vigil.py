@@ -2,7 +2,8 @@
 
 A group that waits is told how many of its pods exist once it has not changed for a moment, not with each one that
 comes. One that is bound in part is completed: its missing members go first, and keep the nodes they had been given.
-After a while it is told who is bound and who is not. Or, if it wants that, those that are bound are evicted.
+After a while it is told who is bound and who is not. Or, if it wants that, those that are bound are evicted, unless a
+disruption budget protects one of them.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from typing import Any
 from stowplan.engine import messages
 from stowplan.engine.admission import Admission
 from stowplan.engine.groups import Members
+from stowplan.engine.insisting import Insisting
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.reports import GroupComplete, GroupInPart, GroupWaits, Report
 from stowplan.engine.unit import Stage, Unit
 from stowplan.objects.actions import Evict
 from stowplan.objects.changes import Result
+from stowplan.objects.disruption import Budgets, importance
 from stowplan.objects.pods import Pod
 
 TOLD_AFTER = 1.0  # seconds since the group last changed
-AGAIN_AFTER = 1.0  # seconds after an eviction that failed
 
 
 class Vigil:
@@ -31,6 +33,8 @@ class Vigil:
         self._short: dict[str, float] = {}  # since when groups were seen to have too few members on nodes
         self._to_tell: dict[str, int] = {}  # reminders, by group
         self._in_part: dict[str, int] = {}
+        self._since: dict[str, float] = {}  # when groups had the first member on a node, or were last told so
+        self._insisting = Insisting(admission.groups, admission.known, outbox)
 
     def adopt(self) -> None:
         """The groups are counted anew."""
@@ -38,6 +42,7 @@ class Vigil:
             self._outbox.forget(reminders.values())
             reminders.clear()
         self._short.clear()
+        self._since.clear()
 
     def look(self, now: float) -> Iterator[Any]:
         """Look at the groups that changed."""
@@ -48,11 +53,15 @@ class Vigil:
             if members is None or not members.pods:
                 self._outbox.forget([self._to_tell.pop(name, 0), self._in_part.pop(name, 0)])
                 self._short.pop(name, None)
+                self._since.pop(name, None)
                 continue
             self._count(name, members, now)
             if self._waits(name) is not None and name not in self._to_tell:
                 self._to_tell[name] = self._outbox.remind(now + TOLD_AFTER, partial(self._tell, name))
             yield from self._in_part_only(name, members, now)
+            unit = self._admission.queue.units.get(name)
+            if unit is not None:
+                self._admission.queue.reorder(unit)
 
     def _count(self, name: str, members: Members, now: float) -> None:
         if not members.satisfied:
@@ -87,14 +96,24 @@ class Vigil:
     # -- bound in part
 
     def _in_part_only(self, name: str, members: Members, now: float) -> Iterator[Any]:
-        half = self._admission.groups.half_bound(members)
-        if half is None or members.on_their_way:
+        """Its time runs on while what is missing is tried again: a binding may hang, again and again."""
+        if members.satisfied or not members.bound:
             self._outbox.forget([self._in_part.pop(name, 0)])
-        elif members.group.evicts and not self._untried(name):
+            self._since.pop(name, None)
+            return
+        since, half = self._since.setdefault(name, now), self._admission.groups.half_bound(members)
+        if half is None:
+            return
+        free = members.group.evicts and not members.on_their_way and not self._untried(name)
+        if free and not self._protected(half[0]):
             yield from self._take_back(*half, name, now)
         elif name not in self._in_part:
-            at = now + members.group.told_after
+            at = max(now, since + members.group.told_after)
             self._in_part[name] = self._outbox.remind(at, partial(self._still_in_part, name))
+
+    def _protected(self, pods: list[Pod]) -> list[Pod]:
+        """Those that a disruption budget protects, as in preemption."""
+        return Budgets(self._admission.state.store.budgets_of).split(sorted(pods, key=importance), lambda pod: pod)[0]
 
     def _untried(self, name: str) -> bool:
         """After a start it is tried to complete the group first."""
@@ -106,27 +125,24 @@ class Vigil:
         members = self._admission.groups.get(name)
         half = None if members is None else self._admission.groups.half_bound(members)
         if half is not None:
-            note = messages.half_bound(name, *half)
+            note = self._who(name, *half)
+            if members is not None and members.group.evicts and (kept := self._protected(half[0])):
+                note = f"{note}; {messages.protected(kept)}"
+            self._since[name] = now
             self._report(GroupInPart(name, note, evicts=False))
             for pod in half[1]:
                 yield messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note)
             self._admission.groups.changed[name] = None  # and again, as long as it lasts
 
+    @staticmethod
+    def _who(name: str, bound: list[Pod], behind: list[Pod]) -> str:
+        return messages.half_bound(name, (len(bound), bound), (len(behind), behind))
+
     def _take_back(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> Iterator[Any]:
-        note = messages.half_bound(name, bound, behind)
+        note = self._who(name, bound, behind)
         self._report(GroupInPart(name, note, evicts=True))
         for pod in bound:
             self._admission.groups.told_to_go(pod.uid)
             yield messages.warning(pod, "PodGroupTakenBack", "Evicting", note)
             evict = Evict(pod=messages.ref(pod), reason="PreemptionByScheduler", message=note)
-            yield self._outbox.send(evict, now, partial(self._evicted, pod.uid))
-
-    def _evicted(self, uid: str, result: Result, now: float) -> Iterator[Any]:
-        """What failed is tried again, but not at once."""
-        if not result.fine and result.status not in (404, 410):
-            self._outbox.remind(now + AGAIN_AFTER, partial(self._stays, uid))
-        return iter(())
-
-    def _stays(self, uid: str, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
-        self._admission.groups.stays(uid)
-        return iter(())
+            yield self._insisting.evict(evict, now)
