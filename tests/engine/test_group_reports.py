@@ -9,9 +9,10 @@ import pytest
 
 from stowplan.engine import reports
 from stowplan.engine.reports import GroupComplete, GroupInPart, GroupTimedOut, GroupTried, GroupWaits, Report
+from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Result
-from tests.engine.policies import Gangs, Patience, profiles
+from tests.engine.policies import Gangs, Notes, Patience, profiles
 from tests.engine.test_groups import a_patient_member, members
 from tests.plugins.nodes.gangs import a_world, gang, member
 from tests.world import World
@@ -70,6 +71,16 @@ def test_a_group_that_does_not_fit() -> None:
     assert (tried.found, tried.needed, tried.whole, tried.error) == (2, 3, False, False)
     assert tried.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert {each.group for each in found if isinstance(each, reports.Failed)} == {NAME}
+
+
+def test_a_group_that_is_not_permitted_is_not_whole() -> None:
+    found: list[Report] = []
+    picky = Notes("picky", [], permit=Refuse(("not today",)))
+    plugins = profiles(postBind=[Gangs()], permit=[picky])
+    world = World(nodes=["n0", "n1", "n2"], profiles=plugins, report=found.append)
+    world.submit(*members(3, needed=3))
+    world.run()
+    assert of_groups(found) == [GroupTried(NAME, "default-scheduler", 3, 3, whole=False, message="not today")]
 
 
 def test_a_group_that_is_not_ready_in_time() -> None:

@@ -64,9 +64,12 @@ def _configured(
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
-    """What plugins have to say about their arguments."""
+    """What plugins have to say about their arguments, and about where they are listed."""
     for i, profile in enumerate(profiles):
         for bound in profile.all:
+            for point, amiss in getattr(bound.plugin, "wanted_at", {}).items():
+                if all(each.name != bound.name for each in profile.points[point]):
+                    yield f"profiles[{i}].plugins: {bound.name} is not at {point}: {amiss}; enable it there, too"
             for note in getattr(bound.plugin, "config_notes", ()):
                 yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
 

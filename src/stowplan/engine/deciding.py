@@ -140,7 +140,7 @@ class Deciding:
         if outcome.asking:
             yield from self._ask(attempt, outcome, now)
             return
-        if unit.group:
+        if unit.group and not outcome.whole:
             self._report(gang.tried(unit, outcome))
         if outcome.refused is not None:
             yield from self._refused(unit, outcome.refused, now)
@@ -185,6 +185,9 @@ class Deciding:
     def _permit(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
         """All is reserved, may they go on?"""
         refused = self._not_permitted(outcome.placings) if self._profiles[unit.profile].at("permit") else None
+        outcome.refused, outcome.whole = refused, refused is None
+        if unit.group:
+            self._report(gang.tried(unit, outcome))
         if refused is not None:
             yield from self._refused(unit, refused, now)
             return

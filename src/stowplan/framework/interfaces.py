@@ -23,6 +23,7 @@ Class attributes that a plugin may have, all optional:
     args_alike        arguments that are other names of others, in snake_case: {a name: the one it stands for}; where
                       the configuration gives either, the file's are passed over
     one_for_all       all profiles that have it share one instance, so they must give it the same arguments
+    wanted_at         points where a configuration that lists it anywhere should list it, and what is amiss otherwise
     config_notes      (of an instance) what whoever checks a configuration should know about the arguments given there
 """
 

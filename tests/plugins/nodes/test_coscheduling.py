@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.apps import wiring
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
 from stowplan.engine.unit import Stage
@@ -29,6 +30,7 @@ from tests.plugins.nodes.gangs import (
     member,
     running,
 )  # fmt: skip
+from tests.world import World
 
 OLD_NAME, OLD_MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -121,6 +123,43 @@ def test_a_plugin_like_any_other() -> None:
 def test_bad_arguments(args: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         Coscheduling(**args)
+
+
+# -- where a configuration lists it
+
+HERE = [{"name": "Coscheduling"}]
+SORTS = {"queueSort": {"enabled": HERE, "disabled": [{"name": "*"}]}}
+
+
+def listed(*points: str) -> dict[str, Any]:
+    return {point: {"enabled": HERE} for point in points}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "amiss"),
+    [
+        pytest.param({**SORTS, "multiPoint": {"enabled": HERE}}, [], id="as in our profile"),
+        pytest.param({"multiPoint": {"enabled": HERE, "disabled": [{"name": "PrioritySort"}]}}, [], id="multiPoint"),
+        pytest.param({**SORTS, **listed("preFilter", "filter", "permit", "reserve")}, [], id="as KubeNexus has it"),
+        pytest.param(
+            {**SORTS, **listed("preFilter", "postFilter", "permit", "reserve", "postBind")}, [], id="as upstream"
+        ),
+        pytest.param({**SORTS, **listed("permit")}, ["preFilter"], id="in part"),
+        pytest.param(listed("permit"), ["queueSort", "preFilter"], id="at one point"),
+    ],
+)
+def test_gangs_are_whole_wherever_it_is_listed_and_a_check_says_what_is_amiss(
+    plugins: dict[str, Any], amiss: list[str]
+) -> None:
+    profile = {"schedulerName": "default-scheduler", "plugins": plugins}
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    configuration, profiles = wiring.configured({**kind, "profiles": [profile]})
+    said = [note.split(" is not at ")[1].split(":")[0] for note in configuration.notes]
+    assert said == amiss and all(note.endswith("; enable it there, too") for note in configuration.notes)
+    world = World(nodes=[a_node(f"n{at}", cpu=1) for at in range(4)], profiles=profiles)
+    world.submit(*gang("a", 3), *gang("b", 3, at=1))
+    world.advance(10)
+    assert sorted(running(world).values()) == [3]
 
 
 # -- the order

@@ -13,7 +13,7 @@ what-if and commits it whole. Here is what the groups are, and in which order th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from stowplan.columns.views import Cluster
 from stowplan.framework.document import flag, shown
@@ -36,6 +36,10 @@ COMPLETE, EVICT = "Complete", "Evict"
 class Coscheduling:
     reads = ("PodGroup", "SigsPodGroup")
     tends = ("SigsPodGroup", "Pod")
+    wanted_at: ClassVar = {
+        "queueSort": "groups do not age, and what is missing of one that is bound in part does not go first",
+        "preFilter": "a pod whose labels cannot be read or contradict each other is placed alone, not told so",
+    }
     configurable_at = ("filter", "postFilter", "reserve", "permit", "postBind")  # the engine's part here
 
     def __init__(
