@@ -13,7 +13,7 @@ Every change costs what it changes. Finished pods take no room; pods without a n
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
@@ -60,6 +60,7 @@ class ClusterState:
         self.waiting = Waiting()
         self.pods: dict[str, Placed] = {}
         self.known: Mapping[str, Pod] = {}  # all pods by uid, as the API has them; kept by whoever follows it
+        self.served: Container[str] = ()  # the schedulerNames of pods that are ours to place; kept by whoever does
         self.left: OrderedDict[str, str] = OrderedDict()  # where the last pods that went had been, by uid
         self.priorities: Counter[int] = Counter()  # how many pods on nodes have each priority
         self.pods_on: list[dict[str, Placed]] = []

@@ -269,6 +269,10 @@ class Cluster:
         """A pod as the API has it, with or without a node; None for one that has ended or is gone."""
         return self._state.known.get(uid)
 
+    def is_ours(self, pod: Pod) -> bool:
+        """Is it for this scheduler to place?"""
+        return pod.scheduler_name in self._state.served
+
     def everybody(self) -> Iterable[Pod]:
         """All pods that we were told of, whether they have a node or not."""
         return self._state.known.values()

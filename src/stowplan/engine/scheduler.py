@@ -113,7 +113,7 @@ class Scheduler:
         )
         self._tending = Tending(self.profiles, self.state, self._outbox, report)
         self._vigil = Vigil(self.admission, self._outbox, report)
-        self.state.known = self.admission.known
+        self.state.known, self.state.served = self.admission.known, self.profiles
         self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
 

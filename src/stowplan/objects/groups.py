@@ -28,10 +28,29 @@ class PodGroupSpec(_Part, frozen=True):
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
 
 
+class GroupCondition(_Part, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: datetime | None = None
+
+
+class PodGroupStatus(_Part, frozen=True):
+    conditions: tuple[GroupCondition, ...] = ()
+
+
 class PodGroup(Object, frozen=True, rename="camel", omit_defaults=True):
     """Kubernetes' own. Its `basic` policy asks for nothing."""
 
     spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def gang(self) -> bool:
+        """Does it ask for anything?"""
+        return self.spec.scheduling_policy.gang is not None
 
     @property
     def minimum(self) -> int:

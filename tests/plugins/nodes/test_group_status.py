@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Result
 from stowplan.objects.groups import SigsPodGroup, SigsPodGroupStatus
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.group_status import _phase
 from tests.builders import a_pod
-from tests.plugins.nodes.gangs import a_pod_group, a_world
+from tests.plugins.nodes.gangs import MOMENT, a_pod_group, a_world, created
 from tests.world import World
 
 LABELS = {"scheduling.x-k8s.io/pod-group": "p"}
@@ -68,6 +71,26 @@ def test_what_had_ended_before_a_restart_still_counts() -> None:
     world.advance(3)
     in_phase(world, "p1", "Succeeded")
     assert (status(world).running, status(world).succeeded, status(world).failed) == (1, 1, 1)
+
+
+def test_when_it_first_had_enough_pods_is_told_once() -> None:
+    world = a_world(nodes=3)
+    world.submit(a_pod_group("p", 2), *(created(pod, at) for pod, at in zip(pods(0, 1, 2), (4, 9, 7), strict=True)))
+    world.advance(2)
+    assert status(world).schedule_start_time == MOMENT + timedelta(seconds=7)
+    world.delete(world.pod("p0"))
+    in_phase(world, "p1", "Running")
+    assert status(world).schedule_start_time == MOMENT + timedelta(seconds=7)
+
+
+def test_pods_that_came_before_the_object_count() -> None:
+    world = a_world(nodes=0)
+    world.answers = lambda action: Result(action.id) if isinstance(action, Patch) else None  # pods stay as they are
+    world.submit(*pods(0, 1))
+    world.advance(3)
+    world.submit(a_pod_group("p", 2))
+    world.advance(3)
+    assert status(world).phase == "Scheduling"
 
 
 def test_nothing_is_written_that_stands_there_already() -> None:

@@ -26,6 +26,7 @@ from stowplan.objects.errors import ConfigError
 from stowplan.objects.groups import PodGroup, SigsPodGroup
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.group_conditions import Conditions
 from stowplan.plugins.nodes.group_status import Statuses
 
 SYSTEM_CRITICAL = 2_000_000_000
@@ -35,7 +36,7 @@ COMPLETE, EVICT = "Complete", "Evict"
 
 class Coscheduling:
     reads = ("PodGroup", "SigsPodGroup")
-    tends = ("SigsPodGroup", "Pod")
+    tends = ("PodGroup", "SigsPodGroup", "Pod")
     wanted_at: ClassVar = {
         "queueSort": "groups do not age, and what is missing of one that is bound in part does not go first",
         "preFilter": "a pod whose labels cannot be read or contradict each other is placed alone, not told so",
@@ -58,7 +59,7 @@ class Coscheduling:
         self._evicts = _one_of("onPartialBind", on_partial_bind, (COMPLETE, EVICT)) == EVICT
         self._told_after = _seconds("partialBindDeadlineSeconds", partial_bind_deadline_seconds)
         self._preempts = flag("preemption", preemption)
-        self._statuses = Statuses()
+        self._statuses, self._conditions = Statuses(), Conditions()
 
     # -- groups
 
@@ -134,7 +135,8 @@ class Coscheduling:
     # -- what PodGroups are told
 
     def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
-        return self._statuses.patches(changed, cluster)
+        yield from self._statuses.patches(changed, cluster)
+        yield from self._conditions.patches(changed, cluster)
 
 
 def _object(found: Identity, key: str, cluster: Cluster) -> PodGroup | SigsPodGroup | None:

@@ -6,13 +6,15 @@
     Failed       enough have come to an end or run, and one of them failed
     Finished     enough have succeeded
 
-Pods that have ended are no longer seen by a scheduler: each is counted in the moment it ends, on top of what the object
-says already.
+`scheduleStartTime` is when it first had so many pods: the creation of the one that made it enough, or its own. Pods
+that have ended are no longer seen by a scheduler: each is counted in the moment it ends, on top of what the object says
+already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -29,8 +31,8 @@ from stowplan.objects.pods import Pod
 class _Seen:
     """A group's pods: those that are there, and how those ended that are not."""
 
-    def __init__(self) -> None:
-        self.there: dict[str, Pod] = {}
+    def __init__(self, there: dict[str, Pod] | None = None) -> None:
+        self.there: dict[str, Pod] = there or {}
         self.ended: dict[str, str] = {}  # phases, by uid
         self.before: tuple[int, int] | None = None  # what had succeeded and failed when we first looked
 
@@ -52,9 +54,15 @@ class Statuses:
         for name in concerned:
             group = cluster.get(SigsPodGroup, name)
             if group is None:
-                self._seen.pop(name, None)
+                self._forget(name)
             else:
                 yield from self._patch(group)
+
+    def _forget(self, name: str) -> None:
+        """There is no such object, or not yet: only who is there stays known."""
+        seen = self._seen.pop(name, None)
+        if seen is not None and seen.there:
+            self._seen[name] = _Seen(seen.there)
 
     def _look(self, name: str, pod: Pod, cluster: Cluster) -> None:
         seen, now = self._seen.setdefault(name, _Seen()), cluster.known(pod.uid)
@@ -78,15 +86,26 @@ class Statuses:
             occupied_by=before.occupied_by or _owners(seen),
         )
         status = msgspec.structs.replace(status, phase=_phase(status, group.minimum, len(seen.there)))
+        if status.phase != "Pending" and before.schedule_start_time is None:
+            status = msgspec.structs.replace(status, schedule_start_time=_complete_since(group, seen))
         if status != before:
             body: dict[str, Any] = msgspec.to_builtins(status)
-            del body["scheduleStartTime"]
+            if status.schedule_start_time is None:
+                del body["scheduleStartTime"]
             yield Patch(kind="SigsPodGroup", key=group.key, body={"status": body})
 
 
 def _group(pod: Pod) -> str:
     found = applications.identity(pod)
     return f"{pod.namespace}/{found.group}" if found.said_by == BY_SIGS else ""
+
+
+def _complete_since(group: SigsPodGroup, seen: _Seen) -> datetime | None:
+    """None if some of those pods were not seen, or nobody says when they were made."""
+    made = sorted(each for pod in seen.there.values() if (each := pod.metadata.creation_timestamp) is not None)
+    if len(made) < group.minimum:
+        return None
+    return max(made[group.minimum - 1], group.metadata.creation_timestamp or made[0])
 
 
 def _owners(seen: _Seen) -> str:
