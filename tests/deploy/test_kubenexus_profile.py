@@ -52,7 +52,8 @@ def reading(plugin: Any) -> dict[tuple[str, str], set[str]]:
 
 def test_the_rights_are_what_they_read_and_write() -> None:
     groups = reading(Coscheduling) | reading(PreExtender)
-    assert granted(FOLDER / "rbac.yaml") == {**groups, ("scheduling.x-k8s.io", "podgroups/status"): {"patch"}}
+    written = {(group, "podgroups/status"): {"patch"} for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")}
+    assert granted(FOLDER / "rbac.yaml") == {**groups, **written}
     api = "scheduling.kubenexus.io"
     assert granted(FOLDER / "reservations-rbac.yaml") == {
         **reading(ResourceReservation),

@@ -67,9 +67,11 @@ def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
     """What plugins have to say about their arguments, and about where they are listed."""
     for i, profile in enumerate(profiles):
         for bound in profile.all:
-            for point, amiss in getattr(bound.plugin, "wanted_at", {}).items():
-                if all(each.name != bound.name for each in profile.points[point]):
-                    yield f"profiles[{i}].plugins: {bound.name} is not at {point}: {amiss}; enable it there, too"
+            points = {point for point, at in profile.points.items() if any(each.name == bound.name for each in at)}
+            if points != {"queueSort"}:  # all profiles must name the same there; that alone is no wish for the rest
+                for point, amiss in getattr(bound.plugin, "wanted_at", {}).items():
+                    if point not in points:
+                        yield f"profiles[{i}].plugins: {bound.name} is not at {point}: {amiss}; enable it there, too"
             for note in getattr(bound.plugin, "config_notes", ()):
                 yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
 

@@ -144,6 +144,7 @@ def listed(*points: str) -> dict[str, Any]:
         pytest.param(
             {**SORTS, **listed("preFilter", "postFilter", "permit", "reserve", "postBind")}, [], id="as upstream"
         ),
+        pytest.param(SORTS, [], id="only because all profiles have one order"),
         pytest.param({**SORTS, **listed("permit")}, ["preFilter"], id="in part"),
         pytest.param(listed("permit"), ["queueSort", "preFilter"], id="at one point"),
     ],
