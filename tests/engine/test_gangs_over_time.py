@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.engine.failing import Failing
 from stowplan.engine.placing import Step
 from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
+from stowplan.objects.groups import SigsPodGroup
 from stowplan.objects.pods import Pod
 from tests.builders import a_budget, a_node, a_pod
 from tests.engine.policies import Gangs, profiles
 from tests.engine.test_gangs import evicted, refuse_binding
 from tests.engine.test_groups import a_gang_world, is_bind_of, members
-from tests.plugins.nodes.gangs import MIN, NAME, a_world, created, gang, member, running
+from tests.plugins.nodes.gangs import MIN, NAME, a_pod_group, a_world, created, gang, member, running
 from tests.world import World
 
 
@@ -117,6 +119,11 @@ def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> Non
 # -- who is let in, and in which order
 
 
+def labelled(group: SigsPodGroup) -> SigsPodGroup:
+    metadata = msgspec.structs.replace(group.metadata, labels={"new": "label"})
+    return msgspec.structs.replace(group, metadata=metadata)
+
+
 def test_the_others_are_let_in_when_an_odd_oldest_member_goes() -> None:
     world = a_world(nodes=3)
     world.answers = lambda _: None  # nobody hears of the conditions that are written
@@ -158,6 +165,26 @@ def test_a_gang_that_turns_out_to_be_bound_in_part_goes_first() -> None:
     world.submit(*gang("g", 1, 3, first=9, node="n0"))
     world.run()
     assert running(world) == {"g": 3}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "before", "after", "tried"),
+    [
+        pytest.param(2, a_pod_group("p", 3), a_pod_group("p", 2), 2, id="fewer pods are enough"),
+        pytest.param(3, a_pod_group("p", 3, minResources={"cpu": "5"}), a_pod_group("p", 3), 3, id="less room is"),
+        pytest.param(2, a_pod_group("p", 3), labelled(a_pod_group("p", 3)), 0, id="it asks for the same"),
+    ],
+)
+def test_a_group_is_tried_again_when_its_object_asks_for_less(nodes: int, before: Any, after: Any, tried: int) -> None:
+    world = a_world(nodes=nodes)
+    labels = {"scheduling.x-k8s.io/pod-group": "p"}
+    world.submit(before, *(created(a_pod(f"p{at}", cpu=1, labels=labels), at) for at in range(3)))
+    world.advance(30)
+    said = len(world.said("p0"))
+    assert not world.bindings
+    world.submit(after)
+    world.advance(30)
+    assert len(world.bindings) == tried and (tried or len(world.said("p0")) == said)
 
 
 # -- bound in part

@@ -313,6 +313,8 @@ class Admission:
                 continue
             if happening.resource == ASSIGNED:
                 self._ask_its_group(happening, now)
+            elif happening.new is not None:
+                self._group_changed(happening.new.key, now)
             self.queue.happen(happening, now, most_important=most_important, besides=besides)
 
     def happened_to(self, uid: str, happening: Happening, now: float) -> None:
@@ -332,6 +334,15 @@ class Admission:
             self.queue.enter(unit, now, anew=False)
         elif unit is not None and unit.stage is not Stage.IN_FLIGHT:
             self.queue.check(unit)
+
+    def _group_changed(self, name: str, now: float) -> None:
+        """The object of a group may ask for less now. Whatever else is written in it, its status say, helps nobody."""
+        unit, members = self.queue.units.get(name), self.groups.get(name)
+        if unit is not None and members is not None and unit.stage in (Stage.BACKOFF, Stage.UNSCHEDULABLE):
+            before = members.group
+            self.measure(unit)
+            if members.group != before:
+                self.queue.joined(unit, now)
 
     def try_soon(self, uids: Iterable[str]) -> None:
         """Activate these pods, where they are waiting."""

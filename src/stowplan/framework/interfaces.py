@@ -67,7 +67,8 @@ UNKNOWN = 1 << 30  # a minimum that nobody has said yet, and that no group has
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Pods tried and committed as one: its name, and how many of them must have a node for any to get one.
+    """Pods tried and committed as one: its name, and how many of them must have a node for any to get one. If an
+    object says so, the group's name is that object's key: it is looked at anew when that changes.
 
     slots       places that are held for members which do not exist yet; they count as members with a node
     timeout     seconds from the decision until all members must be ready to be bound
