@@ -1,8 +1,8 @@
 """Who enters the queue, who leaves it, and what wakes whom.
 
-A pod without a node that is ours becomes a unit, or joins that of its group. It goes through the gate (`pre_enqueue`,
-and a group's own: enough members must exist that pass) into the active queue, or is held until the gate may open. What
-happens in the cluster is put to the plugins that rejected a unit: does it help?
+A pod without a node that is ours becomes a unit, or joins that of its group. It goes through the gate into the active
+queue, or is held until that may open. What happens in the cluster is put to the plugins that rejected a unit: does it
+help?
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ import msgspec
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
+from stowplan.engine.gate import GROUP, Gate
 from stowplan.engine.groups import Groups
 from stowplan.engine.happenings import ASSIGNED, UNSCHEDULED, Happening, concerns
 from stowplan.engine.queue import Queue
 from stowplan.engine.unit import Stage, Unit
 from stowplan.framework.asking import ask, ask_list, expect
-from stowplan.framework.interfaces import TIMEOUT, UNKNOWN, Group, Waiting, Wake
+from stowplan.framework.interfaces import TIMEOUT, Group, Waiting, Wake
 from stowplan.framework.profile import Bound, Profile
-from stowplan.framework.verdict import UNRESOLVABLE, Refuse, Verdict
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
-
-GROUP = "(pod group)"  # who holds back a group that is not complete
 
 
 class Admission:
@@ -40,11 +38,13 @@ class Admission:
     ) -> None:
         self.profiles, self.state = profiles, state
         self._sort = next(iter(profiles.values())).at("queueSort")[0].plugin
+        self.groups = Groups(self._grouped)
+        self.gate = Gate(profiles, state, self.groups, self.measure, self.group_of)
         self.queue = Queue(
             self._sort_key,
             self._helps,
             self._wakes,
-            self._gate,
+            self.gate.closed_to,
             self._matters,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
@@ -53,7 +53,6 @@ class Admission:
         )
         self.known: dict[str, Pod] = {}  # every pod the API told us of, by uid
         self.unit_of: dict[str, Hashable] = {}  # the key of the unit that a pod is in
-        self.groups = Groups(self._grouped)
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
         self._mattering: dict[tuple[str, str], bool] = {}
 
@@ -136,7 +135,7 @@ class Admission:
     def _let_in(self, unit: Unit, pod: Pod, now: float) -> None:
         """A member that was left out of its group may have passed its gate."""
         try:
-            refused = self._refused(pod, unit.profile)
+            refused = self.gate.refused(pod, unit.profile)
         except PluginError:
             return
         if refused is None:
@@ -217,84 +216,6 @@ class Admission:
     def _with_slots(self, group: Group, pod: Pod, profile: Profile) -> Group:
         held = (ask(bound, "slots_of", pod, Cluster(self.state)) for bound in profile.holding)
         return msgspec.structs.replace(group, slots=group.slots + sum(int(each) for each in held))
-
-    # -- the gate
-
-    def _gate(self, unit: Unit, anew: bool) -> Verdict | None:
-        """Members of a group that may not be tried are left out of it, and hold it only if the others are too few."""
-        self.measure(unit)
-        agreed = self._agreed(unit)
-        too_few = len(unit.pods) < unit.needed
-        if anew or agreed != unit.asked_on or (too_few and len(unit.unasked) < len(unit.pods)):
-            unit.asked_on = agreed
-            unit.ask_all_anew()
-        if too_few:
-            return Verdict(GROUP, UNRESOLVABLE, (self._too_few(unit),))
-        everybody = len(unit.unasked) == len(unit.pods)
-        refused = self._ask_those_left(unit)
-        if refused is None and unit.stage is Stage.GATED and not everybody:  # it opens: do the others still pass?
-            unit.ask_all_anew()
-            refused = self._ask_those_left(unit)
-        return refused
-
-    def _agreed(self, unit: Unit) -> object:
-        members = self.groups.get(unit.group) if unit.group else None
-        return None if members is None else members.agreed
-
-    def _ask_those_left(self, unit: Unit) -> Verdict | None:
-        for uid in unit.unasked:
-            try:
-                refused = self._refused(unit.pods[uid], unit.profile)
-            except PluginError as error:
-                unit.broken = str(error)  # it is let in, to be told so when it is tried
-                return None
-            unit.held.pop(uid, None)
-            if refused is not None and not unit.group:
-                return refused
-            if refused is not None:
-                unit.held[uid] = refused
-        unit.unasked = {}
-        if not unit.held or len(unit.pods) - len(unit.held) >= unit.needed:
-            return None
-        first = next(iter(unit.held.values()))
-        return Verdict(first.plugin, first.code, (*first.reasons, self._too_few(unit)))
-
-    def _refused(self, pod: Pod, profile: str) -> Verdict | None:
-        members = self.groups.of(pod.uid)
-        group = None if members is None else self.group_of(pod, self.profiles[profile])
-        odd = members.odd(pod, group) if members is not None and group is not None else ""
-        if odd:
-            return Verdict(GROUP, UNRESOLVABLE, (odd,))
-        for bound in self.profiles[profile].at("preEnqueue"):
-            refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", pod, Cluster(self.state)))
-            if refused is not None:
-                return Verdict(bound.name, refused.code, refused.reasons)
-        return None
-
-    def _too_few(self, unit: Unit) -> str:
-        members = self.groups.get(unit.group)
-        if members is None:
-            return f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
-        there, minimum = members.placed + len(unit.pods) - len(unit.held), members.group.minimum
-        if minimum >= UNKNOWN:
-            return f"pod group {unit.group}: nobody says how many of its pods are needed"
-        held = f", {len(unit.held)} held back" if unit.held else ""
-        advice = f" ({members.group.advice})" if members.group.advice else ""
-        return f"pod group {unit.group}: {there} of {minimum} pods exist{held}{advice}"
-
-    def told(self, unit: Unit) -> dict[str, str]:
-        """What the pods of a group that is held back should know, each for itself."""
-        reasons = unit.gate.reasons if unit.gate is not None else ()
-        told = dict.fromkeys(unit.pods, reasons[-1] if reasons else "")
-        for uid, pod in unit.pods.items():
-            try:
-                refused = unit.held.get(uid) or self._refused(pod, unit.profile)
-            except PluginError as error:
-                told[uid] = str(error)
-                continue
-            if refused is not None:
-                told[uid] = "; ".join((*refused.reasons, told[uid]))
-        return told
 
     # -- what happens
 

@@ -84,7 +84,7 @@ class Vigil:
         if members.updated + TOLD_AFTER > now:  # more are coming
             self._to_tell[name] = self._outbox.remind(members.updated + TOLD_AFTER, partial(self._tell, name))
             return
-        told = self._admission.told(unit)
+        told = self._admission.gate.told(unit)
         if told == members.told:
             return
         self._report(GroupWaits(name, next(filter(None, told.values()), "")))
