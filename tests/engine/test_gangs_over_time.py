@@ -167,6 +167,24 @@ def test_a_gang_that_turns_out_to_be_bound_in_part_goes_first() -> None:
     assert running(world) == {"g": 3}
 
 
+def test_what_a_running_gang_could_do_without_does_not_keep_others_from_saving_room() -> None:
+    world = a_world(nodes=4, args={"starvationSeconds": 10, "preemption": False})
+    world.submit(*gang("r", 2, at=-5, node="n2"))
+    world.submit(*gang("r", 1, 2, first=7, at=-5, cpu=2))
+    world.submit(*(a_pod(f"s{at}", cpu=1, node=f"n{node}") for at, node in enumerate((0, 1, 3))))
+    world.advance(15)
+    world.delete(world.pod("s0"))  # the pod that is too large is tried again
+    world.advance(5)
+    world.submit(a_pod("s0", cpu=1, node="n0"), *gang("g", 2))
+    for number in range(3, 18):
+        world.advance(15)
+        world.submit(created(a_pod(f"s{number}", cpu=1), 59))
+        leaves = next((pod for pod in world.pods() if pod.node_name and pod.name.startswith("s")), None)
+        if leaves is not None:
+            world.delete(leaves)
+    assert running(world).get("g") == 2
+
+
 @pytest.mark.parametrize(
     ("nodes", "before", "after", "tried"),
     [
@@ -198,6 +216,16 @@ def test_who_is_bound_is_told_though_the_rest_is_tried_again_and_again() -> None
     assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
     world.advance(100)
     assert 2 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 6
+
+
+def test_who_is_bound_may_be_told_at_once_and_is_not_told_without_end() -> None:
+    world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 0})
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.run()
+    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    world.advance(60)
+    assert 4 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 7
 
 
 def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told_once() -> None:

@@ -278,7 +278,8 @@ class Deciding:
         if members is not None and self._admission.groups.half_bound(members) is not None:
             return None
         name, until = self._saving
-        if unit.aged and (name == unit.group or now >= until or name not in self._admission.queue.units):
+        short = members is not None and not members.satisfied  # those that it could do without have time
+        if short and unit.aged and (name == unit.group or now >= until or name not in self._admission.queue.units):
             if name != unit.group and unit.group not in self._saved:
                 self._saving = name, until = unit.group, now + SAVES_FOR
                 self._saved = {each: None for each in self._saved if each in self._admission.queue.units}

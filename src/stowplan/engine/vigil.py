@@ -25,6 +25,7 @@ from stowplan.objects.disruption import Budgets, importance
 from stowplan.objects.pods import Pod
 
 TOLD_AFTER = 1.0  # seconds since the group last changed
+AGAIN_AFTER = 10.0  # seconds, at least, until a group that is bound in part is told so again
 
 
 class Vigil:
@@ -124,15 +125,16 @@ class Vigil:
         self._in_part.pop(name, None)
         members = self._admission.groups.get(name)
         half = None if members is None else self._admission.groups.half_bound(members)
-        if half is not None:
-            note = self._who(name, *half)
-            if members is not None and members.group.evicts and (kept := self._protected(half[0])):
-                note = f"{note}; {messages.protected(kept)}"
-            self._since[name] = now
-            self._report(GroupInPart(name, note, evicts=False))
-            for pod in half[1]:
-                yield messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note)
-            self._admission.groups.changed[name] = None  # and again, as long as it lasts
+        if members is None or half is None:
+            return
+        note = self._who(name, [*half[0], *(members.pods[uid] for uid in members.on_their_way)], half[1])
+        if members.group.evicts and (kept := self._protected(half[0])):
+            note = f"{note}; {messages.protected(kept)}"
+        self._report(GroupInPart(name, note, evicts=False))
+        for pod in half[1]:
+            yield messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note)
+        self._since[name] = now + max(AGAIN_AFTER - members.group.told_after, 0.0)
+        self._admission.groups.changed[name] = None  # and again, as long as it lasts
 
     @staticmethod
     def _who(name: str, bound: list[Pod], behind: list[Pod]) -> str:
