@@ -102,11 +102,13 @@ class Vigil:
             self._outbox.forget([self._in_part.pop(name, 0)])
             self._since.pop(name, None)
             return
-        since, half = self._since.setdefault(name, now), self._admission.groups.half_bound(members)
+        since, free = self._since.setdefault(name, now), members.group.evicts and not members.on_their_way
+        if name in self._in_part and not free:
+            return  # whoever is bound by then is looked up then
+        half = self._admission.groups.half_bound(members)
         if half is None:
             return
-        free = members.group.evicts and not members.on_their_way and not self._untried(name)
-        if free and not self._protected(half[0]):
+        if free and not self._untried(name) and not self._protected(half[0]):
             yield from self._take_back(*half, name, now)
         elif name not in self._in_part:
             at = max(now, since + members.group.told_after)
