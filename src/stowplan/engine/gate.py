@@ -38,8 +38,11 @@ class Gate:
 
     def closed_to(self, unit: Unit, anew: bool) -> Verdict | None:
         """Members of a group that may not be tried are left out of it, and hold it only if the others are too few."""
+        if not unit.group:
+            return self._ask_those_left(unit)
         self._measure(unit)
-        agreed = self._agreed(unit)
+        members = self._groups.get(unit.group)
+        agreed = None if members is None else members.agreed
         too_few = len(unit.pods) < unit.needed
         if anew or agreed != unit.asked_on or (too_few and len(unit.unasked) < len(unit.pods)):
             unit.asked_on = agreed
@@ -53,20 +56,16 @@ class Gate:
             refused = self._ask_those_left(unit)
         return refused
 
-    def _agreed(self, unit: Unit) -> object:
-        members = self._groups.get(unit.group) if unit.group else None
-        return None if members is None else members.agreed
-
     def _ask_those_left(self, unit: Unit) -> Verdict | None:
-        for uid in unit.unasked:
+        for uid in unit.unasked if unit.group else unit.pods:
             try:
                 refused = self.refused(unit.pods[uid], unit.profile)
             except PluginError as error:
                 unit.broken = str(error)  # it is let in, to be told so when it is tried
                 return None
-            unit.held.pop(uid, None)
-            if refused is not None and not unit.group:
+            if not unit.group:
                 return refused
+            unit.held.pop(uid, None)
             if refused is not None:
                 unit.held[uid] = refused
         unit.unasked = {}
