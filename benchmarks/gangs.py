@@ -1,7 +1,8 @@
 """What it costs to place pods in gangs, with Coscheduling in the profile of all sides.
 
 gangs             whole way through the engine: gangs of 3, 30 and 1,000 against single pods
-gangs-infeasible  one attempt at a gang of 1,000 of which the last finds no node, against one that fits
+gangs-infeasible  one attempt at a gang of 1,000 of which the last finds no node, against one that fits: members all
+                  alike, and of two sizes, so that a second order is tried
 gangs-in-vain     the same gang more important than 20,000 pods around, whose eviction would not make it fit either
 gangs-memory      what a scheduler with gangs weighs that has nothing to do (`gang_memory.py`)
 
@@ -24,16 +25,20 @@ from stowplan.engine.placing import assumed
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.applications import KUBENEXUS
+from stowplan.objects.pods import Pod
 
 NAME, SIZES, PODS = "gangs", (3, 30, 1000), 120
 LARGE, AROUND, PRIORITY = 1000, 20_000, 1000
+ALIKE, TWO_SIZES = ("3",), ("3", "2500m")  # cores; a node has room for one of them, whoever leaves it
 
 
 def run(rounds: int) -> Iterator[Comparison]:
     profile = _profile()
     yield from _against_single_pods(profile, rounds)
-    yield _attempts(f"{NAME}-infeasible", profile, 0, max(rounds // 4, 3))
-    yield _attempts(f"{NAME}-in-vain", profile, AROUND, max(rounds // 4, 3))
+    few = max(rounds // 4, 3)
+    yield _attempts(f"{NAME}-infeasible", f"a gang of {LARGE:,} that does not fit", profile, ALIKE, 0, few)
+    yield _attempts(f"{NAME}-infeasible", "the same with two sizes of pods", profile, TWO_SIZES, 0, few)
+    yield _attempts(f"{NAME}-in-vain", f"one of {LARGE:,}, among {AROUND:,} pods", profile, ALIKE, AROUND, few)
     yield from gang_memory.run()
 
 
@@ -77,26 +82,25 @@ def _gangs(stage: Stage, size: int, number: int) -> Callable[[], tuple[float, in
 # -- one attempt at a large one
 
 
-def _attempts(workload: str, profile: Profile, around: int, rounds: int) -> Comparison:
+def _attempts(
+    workload: str, case: str, profile: Profile, cores: tuple[str, ...], around: int, rounds: int
+) -> Comparison:  # fmt: skip
     """A gang that misses one node, against one that does not; `around`: lesser pods that are bound on all nodes."""
     lanes = []
     for pool in (LARGE, LARGE - 1):
         stage = Stage(profile, stepping._with_pool(pool))
         _surround(stage, around)
-        lanes.append(Lane(_attempt(stage, fits=pool == LARGE), Yardstick(stage.scheduler.state)))
+        lanes.append(Lane(_attempt(stage, cores, fits=pool == LARGE), Yardstick(stage.scheduler.state)))
     race(lanes, rounds)
-    case = f"one of {LARGE:,}, among {around:,} pods" if around else f"a gang of {LARGE:,} that does not fit"
     return compared(workload, case, lanes, "against one that does", nodes=stepping.NODES, pods=LARGE)
 
 
-def _attempt(stage: Stage, *, fits: bool) -> Callable[[], tuple[float, int]]:
-    container = stepping._container(cpu="3")  # a node has room for one of them, whoever leaves it
-    spec = {"containers": [container], "nodeSelector": {"pool": "of-the-group"}, "priority": PRIORITY}
+def _attempt(stage: Stage, cores: tuple[str, ...], *, fits: bool) -> Callable[[], tuple[float, int]]:
     names = count()
 
     def batch() -> tuple[float, int]:
         name = f"gang-{next(names)}"
-        pods = list(stepping._some(LARGE, spec, _labels(name, LARGE), prefix=name))
+        pods = list(_members(name, cores))
         for pod in pods:
             stage.submit(pod)
         start = perf_counter()
@@ -109,6 +113,14 @@ def _attempt(stage: Stage, *, fits: bool) -> Callable[[], tuple[float, int]]:
         return seconds, 1
 
     return batch
+
+
+def _members(name: str, cores: tuple[str, ...]) -> Iterator[Pod]:
+    """As many of each size."""
+    for cpu in cores:
+        container = stepping._container(cpu=cpu)
+        spec = {"containers": [container], "nodeSelector": {"pool": "of-the-group"}, "priority": PRIORITY}
+        yield from stepping._some(LARGE // len(cores), spec, _labels(name, LARGE), prefix=f"{name}-{cpu}")
 
 
 def _surround(stage: Stage, number: int) -> None:
