@@ -120,7 +120,7 @@ def check_nothing_is_left(cluster: Cluster, namespace: str, program: Stowplan) -
     until("nobody is assumed", lambda: program.metric("scheduler_cache_size", **size) == 0, 30, program.explain)
     assert program.metric("scheduler_cache_size", type="pods") == len(bound(cluster, namespace))
     path = f"/apis/apps/v1/namespaces/{namespace}/replicasets?propagationPolicy=Background"
-    cluster.api().ask("DELETE", path, seconds=180)
+    assert cluster.api().ask("DELETE", path, seconds=180).status == 200
     until("all pods are gone", lambda: not pods(cluster, namespace), 180)
     cores = sum(room(cluster))
     apply(cluster, namespace, *gang("last", cores, cpu="1"))
