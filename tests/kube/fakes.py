@@ -76,7 +76,7 @@ def refused(status: int, message: str = "no", **headers: str) -> web.Response:
     return answered({"kind": "Status", "code": status, "message": message}, status, **headers)
 
 
-async def until(condition: Callable[[], Any], seconds: float = 20) -> None:
+async def until(condition: Callable[[], Any], seconds: float = 60) -> None:
     """Wait for something to become true, or fail."""
     deadline = time.monotonic() + seconds
     while not condition():

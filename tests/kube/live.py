@@ -81,7 +81,7 @@ class Told:
 async def reflecting(client: Client, resource: Resource, sink: Any, **options: Any) -> AsyncIterator[Reflector]:
     reflector = Reflector(client, resource, sink, **options)
     task = asyncio.create_task(reflector.run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await reflector.synced.wait()
     yield reflector
     task.cancel()

@@ -79,7 +79,7 @@ async def test_a_kind_that_appears_later(cluster: Cluster) -> None:
         await until(lambda: told.names == ["a"])
         crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/berths.stowplan.test"
         cluster.api().must("DELETE", crd)
-        await until(lambda: not told.names and not reflector.served, 40)
+        await until(lambda: not told.names and not reflector.served)
 
 
 # -- writing
@@ -202,7 +202,7 @@ async def test_events_and_their_series(cluster: Cluster, namespace: str) -> None
             )
         scheduled = {"type": "Normal", "reason": "Scheduled", "action": "Binding", "note": "Successfully assigned"}
         recorder.record(Record(pod=ref, reporting_controller="stowplan", **scheduled))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await recorder.drain()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -222,7 +222,7 @@ async def test_events_and_their_series(cluster: Cluster, namespace: str) -> None
 
 async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) -> None:
     def an_elector(client: Client, identity: str) -> Elector:
-        times = {"lease_duration": 1.0, "renew_deadline": 0.8, "retry_period": 0.1}
+        times = {"lease_duration": 4.0, "renew_deadline": 3.5, "retry_period": 0.1}  # a busy machine may stall us
         return Elector(client, namespace=namespace, name="stowplan", identity=identity, **times)
 
     async def lead(elector: Elector) -> None:
@@ -233,7 +233,7 @@ async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) ->
         electors = [an_elector(client, name) for name in ("a", "b")]
         tasks = {elector.identity: asyncio.create_task(lead(elector)) for elector in electors}
         await until(lambda: any(elector.leading for elector in electors))
-        deadline = time.monotonic() + 1.5
+        deadline = time.monotonic() + 5  # longer than the lease: it is renewed
         while time.monotonic() < deadline:
             assert sum(elector.leading for elector in electors) == 1
             await asyncio.sleep(0.01)

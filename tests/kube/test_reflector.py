@@ -63,7 +63,7 @@ async def reflecting(store: Store, resource: Resource = RESOURCES["Node"], **opt
         quick = Backoff(random.Random(1), first=0.005, longest=0.02)
         reflector = Reflector(client, resource, told, on_problem=problems.append, backoff=quick, **options)
         task = asyncio.create_task(reflector.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await reflector.synced.wait()
         yield Running(fake, reflector, told, problems)
         task.cancel()

@@ -146,7 +146,7 @@ async def test_at_the_deadline_the_last_answer_is_left() -> None:
         return refused(503, "shutting down")
 
     async with serving(handler) as fake, a_client(fake) as client:
-        answer = await client.transport.request("GET", "/", until=soon(0.5))
+        answer = await client.transport.request("GET", "/", until=soon(3))
         assert (answer.status, answer.message) == (503, "shutting down")
         assert len(fake.asked) > 1
 
@@ -203,8 +203,8 @@ async def test_a_silent_server_is_given_up() -> None:
         return answered({})
 
     async with serving(handler) as fake, a_client(fake) as client:
-        with pytest.raises(UnreachableError, match=r"no answer within 0.05 s"):
-            await client.transport.request("GET", "/", timeout=0.05)
+        with pytest.raises(UnreachableError, match=r"no answer within 1 s"):
+            await client.transport.request("GET", "/", timeout=1)
 
 
 async def test_nothing_is_sent_after_its_deadline_however_long_it_waited_for_its_turn() -> None:
