@@ -39,11 +39,11 @@ def served(**options: Any) -> Iterator[Embedded]:
     thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(embedded.start(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(embedded.start(), loop).result(60)
         yield embedded
     finally:
-        asyncio.run_coroutine_threadsafe(embedded.stop(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(embedded.stop(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()
     assert embedded.problems == []

@@ -170,7 +170,7 @@ class Fuzzer:
 def run(seed: int, requests: int) -> dict[int, int]:
     fuzzer, statuses = Fuzzer(seed), dict[int, int]()
     with served(seed=seed) as cluster:
-        connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=120)
         for method, path, body, headers in (*fuzzer.beginning(), *(fuzzer.request() for _ in range(requests))):
             connection.request(method, path, body, {name: value for name, value in headers.items() if value})
             answer = connection.getresponse()

@@ -119,7 +119,7 @@ def test_a_deployment_comes_to_life() -> None:
         async with session.post(cluster.url + path, data=json.dumps(deployment), headers=JSON) as answer:
             assert answer.status == 201
         seen = 0
-        query = "watch=1&resourceVersion=0&timeoutSeconds=20"
+        query = "watch=1&resourceVersion=0&timeoutSeconds=60"
         async with session.get(f"{cluster.url}/api/v1/pods?{query}") as response:
             async for _ in response.content:
                 seen += 1
@@ -151,12 +151,14 @@ def test_a_change_in_the_moment_it_is_stopped_does_not_keep_it_running() -> None
         now = Asked(time.time(), "Ignore")
         await cluster.start()
         cluster.api.create(pods, "default", {"metadata": {"name": "first"}, "spec": spec}, now)
-        await asyncio.sleep(0.1)  # controllers rest, with something to do in a minute
-        assert cluster.crew.next_deadline() is not None
+        async with asyncio.timeout(60):
+            while cluster.crew.next_deadline() is None:  # then controllers rest, with something to do in a minute
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
         cluster.api.create(
             pods, "default", {"metadata": {"name": "second"}, "spec": spec}, Asked(time.time(), "Ignore")
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):  # less than that minute
             await cluster.stop()
 
     asyncio.run(run())
