@@ -60,7 +60,7 @@ def scores(hub: Embedded, name: str) -> dict[str, int]:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -75,7 +75,7 @@ async def agent(kubeconfig: Path, source: Source, **options: Any) -> AsyncIterat
         yield said
     finally:
         program.stop()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert await working == 0
 
 

@@ -27,7 +27,7 @@ POD = {
 
 
 async def until(ask: Callable[[], Awaitable[Any]]) -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (found := await ask()):
             await asyncio.sleep(0.02)
         return found
