@@ -127,7 +127,7 @@ async def test_an_error_event_ends_the_watch_but_not_the_telling(code: int) -> N
         await until(lambda: running.watches == 1)
         store.forget()
         await store.say("ERROR", {"kind": "Status", "code": code, "message": "too old", "metadata": {}})
-        await until(lambda: running.watches == 2)
+        await until(lambda: running.watches >= 2)  # and a third, if the place to go on from is forgotten
         await store.put("b")
         await until(lambda: running.told.agrees(store))
         assert running.told.changes == ["+a", "+b"]

@@ -17,7 +17,7 @@ from stowplan.kube.transport import Transport
 from tests.kube.fakes import a_client, an_access, answered, refused, serving, until
 
 
-def soon(seconds: float = 10) -> float:
+def soon(seconds: float = 60) -> float:
     return asyncio.get_running_loop().time() + seconds
 
 
@@ -76,7 +76,7 @@ async def test_a_place_that_comes_too_late_is_passed_on() -> None:
         pool.give_back(connection)
         waiting.cancel()  # in the same turn of the loop as it got its place
         await asyncio.gather(waiting, return_exceptions=True)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             pool.give_back(await pool.take())
         await pool.close()
 
