@@ -68,6 +68,6 @@ class Api:
     def answers(self, path: str) -> bool:
         """Whether a request for `path` succeeds now."""
         try:
-            return self.ask("GET", path, seconds=5).status == 200
+            return self.ask("GET", path, seconds=10).status == 200
         except (OSError, http.client.HTTPException):
             return False

@@ -91,9 +91,16 @@ def running(plane: ControlPlane, path: Path, arguments: Sequence[str], log: Path
         program.wait_until(scheduler.leads)
         yield scheduler
         program.check()
-        program.stop(grace=30)
+        program.stop(grace=90)
     assert program.code == 0, program.tail()
     assert not holder(plane), "the lease is given back"
+
+
+def check_no_limit_met(log: Path) -> None:
+    """What is written into a namespace that is going is forbidden as well; only rights are asked for here."""
+    text = log.read_text(encoding="utf-8").replace("\\", "")
+    met = [line for line in text.splitlines() if 'forbidden: User "' in line]
+    assert not met, "it never met its limits"
 
 
 def holder(plane: ControlPlane, lease_name: str = "stowplan") -> str:

@@ -2,6 +2,7 @@
 
 Everything listens on loopback. The ports lie below the range that the kernel hands out for outgoing connections:
 a client that tries again and again to reach a dead server could otherwise be given that very port for its own end.
+No port is given out twice: who asked for it may need seconds before it listens.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from tests.controlplane import build
 
 LOOPBACK = "127.0.0.1"
+_given: set[int] = set()
 
 ETCD = [
     "--unsafe-no-fsync",  # what a power cut would take is of no worth here
@@ -70,10 +72,13 @@ def acting_as(kubeconfig: Path) -> list[str]:
 def free_port() -> int:
     while True:
         port = random.randrange(20_000, 32_000)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do: TIME_WAIT is free
             try:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
+            _given.add(port)
             return port

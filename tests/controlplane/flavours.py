@@ -50,7 +50,7 @@ def operator(cluster: Cluster) -> Iterator[None]:
         until("the stub is served", lambda: api.answers("/apis/operator.openshift.io/v1/secondaryschedulers"))
         yield
     for path in (f"/api/v1/namespaces/{NAMESPACE}", f"/apis/{STUB['apiVersion']}/customresourcedefinitions/{crd()}"):
-        until(f"{path} is gone", lambda path=path: not api.answers(path), 60)  # type: ignore[misc]
+        until(f"{path} is gone", lambda path=path: api.get(path).status == 404, 120)  # type: ignore[misc]
 
 
 def crd() -> str:
@@ -71,7 +71,9 @@ def granted(cluster: Cluster) -> Iterator[None]:
 def mount(cluster: Cluster, file: Path) -> None:
     """What the ConfigMap says goes into the file, as a kubelet would put it there."""
     found = cluster.api().must("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
-    file.write_text(found["data"]["config.yaml"], encoding="utf-8")
+    other = file.with_suffix(".new")
+    other.write_text(found["data"]["config.yaml"], encoding="utf-8")
+    other.replace(file)  # all at once: a scheduler looks at it every second
 
 
 def documents() -> dict[str, str]:

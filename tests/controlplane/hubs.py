@@ -22,7 +22,7 @@ def define(cluster: Cluster) -> None:
     """The definitions, served when this returns; again and again, if need be."""
     cluster.kubectl("apply", "--kustomize", str(CRDS))
     names = [f"crd/{file.stem}" for file in CRDS.glob("*.io.yaml")]
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
     path = f"/apis/{GROUP}/v1alpha1/addonplacementscores"
     until("scores are served", lambda: cluster.api().answers(path), 60)
 
@@ -47,8 +47,13 @@ def managed(cluster: Cluster, *names: str, **more: Mapping[str, Any]) -> Iterato
         for name in names:
             api.ask("DELETE", f"/apis/{GROUP}/v1/managedclusters/{name}")
             api.ask("DELETE", f"/api/v1/namespaces/{name}")
-        gone = f"namespaces {', '.join(names)} are gone"
-        until(gone, lambda: all(api.get(f"/api/v1/namespaces/{name}").status == 404 for name in names), 90)
+        wait_until_gone(cluster, *names)
+
+
+def wait_until_gone(cluster: Cluster, *namespaces: str) -> None:
+    """Whoever comes next may want namespaces of these names."""
+    api, gone = cluster.api(), f"namespaces {', '.join(namespaces)} are gone"
+    until(gone, lambda: all(api.get(f"/api/v1/namespaces/{name}").status == 404 for name in namespaces), 180)
 
 
 def scores_of(cluster: Cluster, name: str, resource: str = "default") -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 import urllib.request
 from collections import Counter
@@ -18,6 +17,7 @@ from stowplan.objects import kinds, quantity
 from stowplan.objects.pods import Pod
 from stowplan.objects.requests import running as requested_by
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.flags import free_port
 from tests.controlplane.process import Program, until
 
 PYTHON = Path(sys.executable)
@@ -32,7 +32,7 @@ class Stowplan(Program):
         super().__init__(PYTHON, [*command, "--plain-port", str(self.port), *arguments], folder / f"{name}.log")
 
     def page(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
             text: str = answer.read().decode()
         return text
 
@@ -43,10 +43,10 @@ class Stowplan(Program):
         except OSError:
             return ""
 
-    def wait_until_leading(self, seconds: float = 60) -> None:
+    def wait_until_leading(self, seconds: float = 120) -> None:
         until("the scheduler leads", lambda: self.answers("/leader") == "leading\n", seconds, self.explain)
 
-    def wait_until_ready(self, seconds: float = 60) -> None:
+    def wait_until_ready(self, seconds: float = 120) -> None:
         until("the scheduler is ready", lambda: self.answers("/readyz") == "ok", seconds, self.explain)
 
     def explain(self, *_: object) -> str:
@@ -65,13 +65,6 @@ def stowplan(cluster: Cluster, name: str, *arguments: str, kubeconfig: Path | No
     with program:
         program.wait_until_ready()
         yield program
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def a_deployment(name: str, replicas: int, *, scheduler: str = "stowplan", **spec: Any) -> dict[str, Any]:

@@ -8,14 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.flags import free_port
 from tests.controlplane.hubs import GROUP
-from tests.controlplane.ours import PYTHON, Stowplan, free_port
+from tests.controlplane.ours import PYTHON, Stowplan
 from tests.controlplane.process import Program, until
 
 SET_LABEL = f"{GROUP}/clusterset"
 AVAILABLE = "ManagedClusterConditionAvailable"
+# Quick enough to be waited for after a kill, and still longer than a busy machine may forget a program.
 QUICK_LEASE = (
-    "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"
+    "--leader-elect-lease-duration=9s", "--leader-elect-renew-deadline=7s", "--leader-elect-retry-period=500ms"
+)  # fmt: skip
+# Nobody loses this one, however long the hub is away; and nobody else waits for it, should its holder be killed.
+LONG_LEASE = (
+    "--leader-elect-lease-duration=300s", "--leader-elect-renew-deadline=250s", "--leader-elect-retry-period=500ms",
+    "--leader-elect-resource-name=long",
 )  # fmt: skip
 VERSIONS = {
     "managedclusters": "v1",
@@ -175,7 +182,7 @@ class Hub:
         status = self.api.must("GET", self.path("placements", name)).get("status", {})
         return next((each for each in status.get("conditions", ()) if each["type"] == kind), {})
 
-    def gets(self, *clusters: str, name: str = "p", seconds: float = 30) -> None:
+    def gets(self, *clusters: str, name: str = "p", seconds: float = 60) -> None:
         """Until the placement has just these clusters, and says so."""
 
         def as_wanted() -> bool:
@@ -184,7 +191,7 @@ class Hub:
 
         until(f"{name} gets {', '.join(clusters) or 'nothing'}", as_wanted, seconds, self._state(name))
 
-    def gets_number(self, number: int, name: str = "p", seconds: float = 30) -> None:
+    def gets_number(self, number: int, name: str = "p", seconds: float = 60) -> None:
         until(f"{name} gets {number}", lambda: len(self.chosen(name)) == number, seconds, self._state(name))
 
     def says(self, kind: str, status: str, reason: str, name: str = "p") -> dict[str, Any]:
@@ -192,7 +199,7 @@ class Hub:
             condition = self.condition(kind, name)
             return (condition.get("status"), condition.get("reason")) == (status, reason)
 
-        until(f"{kind} is {status}/{reason}", found, 30, self._state(name))
+        until(f"{kind} is {status}/{reason}", found, 60, self._state(name))
         return self.condition(kind, name)
 
     def _state(self, name: str) -> Callable[[], str]:

@@ -67,7 +67,7 @@ class Program:
         """The exit code, once it has ended."""
         return self._process.poll()
 
-    def wait_until(self, ready: Callable[[], bool], seconds: float = 60) -> None:
+    def wait_until(self, ready: Callable[[], bool], seconds: float = 120) -> None:
         """Until `ready` says so; an error if the program ends before that or the time is up."""
 
         def answer() -> bool:
@@ -109,7 +109,7 @@ class Program:
         self.stop()
 
 
-def until(what: str, ask: Callable[[], T], seconds: float = 30, explain: Callable[[], str] = str) -> T:
+def until(what: str, ask: Callable[[], T], seconds: float = 60, explain: Callable[[], str] = str) -> T:
     """Asks again and again until the answer is truthy, and returns it; an error once the seconds are over."""
     deadline, pause = time.monotonic() + seconds, 0.01
     while not (answer := ask()):

@@ -34,6 +34,9 @@ def scheduler(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="module")
 def granted(plane: ControlPlane) -> ControlPlane:
     grant(plane)
+    binds = {"verb": "create", "resource": "pods", "subresource": "binding"}
+    renews = {"verb": "update", "group": "coordination.k8s.io", "resource": "leases", "name": "stowplan"}
+    until("the rights are known", lambda: all(allowed(plane, each) for each in (binds, renews)))  # to those who check
     return plane
 
 
@@ -122,13 +125,17 @@ def test_the_pages_are_for_those_whom_the_server_lets(scheduler: Deployed, where
     ],
 )
 def test_what_the_account_may(granted: ControlPlane, may: bool, attributes: dict[str, str]) -> None:
+    assert allowed(granted, attributes) is may
+
+
+def allowed(plane: ControlPlane, attributes: dict[str, str]) -> bool:
     spec = {
         "user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}",
         "groups": ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated"],
         "resourceAttributes": {"namespace": NAMESPACE, **attributes},
     }
-    review = granted.api().must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
-    assert review["status"]["allowed"] is may
+    review = plane.api().must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
+    return bool(review["status"]["allowed"])
 
 
 # --- the manifests

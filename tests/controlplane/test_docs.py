@@ -48,13 +48,13 @@ def test_a_block_of_yaml(plane: ControlPlane, namespace: str, block: str) -> Non
 
 def _is_taken(plane: ControlPlane, namespace: str, document: Any) -> None:
     plane.kubectl("apply", "--filename", str(ROOT / "deploy" / "crds" / "workloadpolicies.kosmos.io.yaml"))
-    plane.kubectl("wait", "crd/workloadpolicies.kosmos.io", "--for=condition=Established", "--timeout=30s")
+    plane.kubectl("wait", "crd/workloadpolicies.kosmos.io", "--for=condition=Established", "--timeout=120s")
     if document["apiVersion"].startswith(hubs.GROUP):
         hubs.define(plane)
     if document["kind"] in ("ResourceReservation", "PodGroup"):
         plane.kubectl("apply", "--kustomize", str(ROOT / "deploy" / "crds" / "kubenexus"))
         names = ("crd/resourcereservations.scheduling.kubenexus.io", "crd/podgroups.scheduling.x-k8s.io")
-        plane.kubectl("wait", *names, "--for=condition=Established", "--timeout=30s")
+        plane.kubectl("wait", *names, "--for=condition=Established", "--timeout=120s")
     own = document["metadata"].get("namespace")
     if own and own != "kube-system":
         document = {**document, "metadata": {**document["metadata"], "namespace": namespace}}

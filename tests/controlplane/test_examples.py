@@ -56,7 +56,7 @@ def test_the_first_plugin(cluster: Cluster, namespace: str) -> None:
 def test_flavours_of_three_teams_are_spread_over_all_of_them_together(cluster: Cluster) -> None:
     example = "02-flavour-cluster-wide"
     with cluster.nodes(3, prefix="node") as nodes, at_work(cluster, example) as program, teams(cluster, example):
-        until("six pods are bound", lambda: landed(cluster).total() == 6, 60, program.explain)
+        until("six pods are bound", lambda: landed(cluster).total() == 6, 120, program.explain)
         assert landed(cluster) == {("gold", node): 2 for node in nodes}
 
 
@@ -72,7 +72,7 @@ def teams(cluster: Cluster, example: str) -> Iterator[None]:
         for team in TEAMS:
             api.ask("DELETE", f"/api/v1/namespaces/{team}/pods?gracePeriodSeconds=0")
         for team in TEAMS:
-            until(f"{team} is gone", lambda team=team: not api.answers(f"/api/v1/namespaces/{team}"), 60)  # type: ignore[misc]
+            until(f"{team} is gone", lambda team=team: api.get(f"/api/v1/namespaces/{team}").status == 404, 180)  # type: ignore[misc]
 
 
 # -- a pod that moves
@@ -90,12 +90,17 @@ def test_a_pod_that_is_deleted_comes_back_elsewhere(cluster: Cluster, namespace:
 
     with cluster.nodes(3, prefix="node"), at_work(cluster, example) as program:
         cluster.kubectl("apply", "--namespace", namespace, "--filename", workloads(example))
-        nodes.append(until("it is bound", next_node, 60, program.explain))
+        nodes.append(until("it is bound", next_node, 120, program.explain))
         for _ in range(4):
             cluster.kubectl("delete", "pods", "--selector=app=nomad", "--now", "--namespace", namespace)
-            nodes.append(until("it is bound again", next_node, 60, program.explain))
+            nodes.append(until("it is bound again", next_node, 120, program.explain))
         assert all(one != another for one, another in pairwise(nodes)), nodes
-        until("each is counted", lambda: history(cluster, namespace).get("node_count") == Counter(nodes), 20)
+        until(
+            "each is counted",
+            lambda: history(cluster, namespace).get("node_count") == Counter(nodes),
+            60,
+            lambda: str(nodes),
+        )
 
 
 def history(cluster: Cluster, namespace: str) -> dict[str, Any]:
@@ -117,14 +122,19 @@ def test_a_policy_is_filled_and_then_made_a_wish(cluster: Cluster, namespace: st
             stack.enter_context(cluster.nodes(3, prefix=zone, labels={ZONE: zone}))
         program = stack.enter_context(at_work(cluster, example))
         cluster.kubectl("apply", *where, "--filename", workloads(example))
-        until("four of six are bound", lambda: in_zones(cluster, namespace) == {"zone-a": 1, "zone-b": 3, "": 2}, 60)
-        cluster.kubectl("wait", "--for=condition=Satisfied", "--timeout=30s", "workloadpolicy/web", *where)
+        until(
+            "four of six are bound",
+            lambda: in_zones(cluster, namespace) == {"zone-a": 1, "zone-b": 3, "": 2},
+            120,
+            program.explain,
+        )
+        cluster.kubectl("wait", "--for=condition=Satisfied", "--timeout=120s", "workloadpolicy/web", *where)
         told = ["Required", "4", "4", "2", "True"]  # desired, current, pending, satisfied
-        until("it says so", lambda: cluster.kubectl("get", "workloadpolicies", *where).split()[-6:-1] == told, 30)
+        until("it says so", lambda: cluster.kubectl("get", "workloadpolicies", *where).split()[-6:-1] == told, 60)
         cluster.kubectl(
             "patch", "workloadpolicy", "web", "--type=merge", '-p={"spec": {"allocationType": "Preferred"}}', *where
         )
-        wait_until_bound(cluster, namespace, 6, 60, program.explain)
+        wait_until_bound(cluster, namespace, 6, 120, program.explain)
         assert in_zones(cluster, namespace) == {"zone-a": 2, "zone-b": 4}, "one too many each: both were just full"
 
 
@@ -136,6 +146,6 @@ def in_zones(cluster: Cluster, namespace: str) -> Counter[str]:
 def defined(cluster: Cluster) -> Iterator[None]:
     """The kind of the policies; gone afterwards, with all of them."""
     cluster.kubectl("apply", "--kustomize", str(DEPLOY / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/workloadpolicies.kosmos.io")
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd/workloadpolicies.kosmos.io")
     yield
     cluster.kubectl("delete", "--kustomize", str(DEPLOY / "crds"))

@@ -69,11 +69,22 @@ def test_the_cluster_its_dump_and_the_pods_own_event_agree(
             assert (code, of_cluster) == explain(name, "-n", namespace, "--from", str(dump))
             assert (code == 0) is (name == PLACED), of_cluster
             if name != PLACED:
-                message = of_cluster["message"]
-                assert message == condition(cluster, namespace, name)["message"]
-                assert message in noted(cluster, namespace, name)
+                wait_until_told(cluster, namespace, name, of_cluster["message"])
         code, every = explain("-n", namespace, *live)
         assert code == 1 and {each["pod"] for each in every["items"]} == {f"{namespace}/{name}" for name in WHY}
+
+
+def wait_until_told(cluster: Cluster, namespace: str, name: str, message: str) -> None:
+    """By the pod's condition and by an event: it may have been refused before all was known, and then once more."""
+
+    def said() -> tuple[str, list[str]]:
+        return condition(cluster, namespace, name).get("message", ""), noted(cluster, namespace, name)
+
+    def as_explained() -> bool:
+        now, events = said()
+        return now == message and message in events
+
+    until(f"{name} is told {message}", as_explained, 60, lambda: str(said()))
 
 
 def noted(cluster: Cluster, namespace: str, name: str) -> list[str]:

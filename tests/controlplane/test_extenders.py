@@ -14,13 +14,13 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.flags import free_port
 from tests.controlplane.ours import (
     Stowplan,
     a_live_pod,
     apply,
     bound,
     condition,
-    free_port,
     pods,
     stowplan,
     wait_until_bound,
@@ -166,7 +166,7 @@ def test_an_extender_that_fails(
         until(
             "it says so",
             lambda: condition(cluster, namespace, "web").get("reason") == outcome,
-            30,
+            60,
             program.explain,
         )
         assert "code 500" in condition(cluster, namespace, "web")["message"]
@@ -187,9 +187,9 @@ def test_an_extender_that_does_not_answer(
         server.answers.clear()
         apply(cluster, namespace, a_live_pod("web"))
         if ignorable:
-            wait_until_bound(cluster, namespace, 1, seconds=30, explain=program.explain)
+            wait_until_bound(cluster, namespace, 1, seconds=55, explain=program.explain)  # before it would answer
             return
-        until("it says so", lambda: condition(cluster, namespace, "web").get("message"), 30, program.explain)
+        until("it says so", lambda: condition(cluster, namespace, "web").get("message"), 60, program.explain)
         said = condition(cluster, namespace, "web")
         assert said["reason"] == "SchedulerError" and "http://127.0.0.1:" in said["message"]
         assert not bound(cluster, namespace)
@@ -233,7 +233,7 @@ def test_it_sees_application_role_and_group_however_they_are_spelt(
         until(
             "it waits for the other",
             lambda: "1 of 2 pods exist" in condition(cluster, namespace, "driver").get("message", ""),
-            30,
+            60,
             program.explain,
         )
         assert not server.asked
@@ -259,7 +259,7 @@ def test_labels_that_contradict_each_other(cluster: Cluster, namespace: str, nod
     plugins = {"multiPoint": {"enabled": [{"name": "PreExtender"}]}}
     with extended(cluster, tmp_path, plugins=plugins, filterVerb="filter") as (server, program):
         apply(cluster, namespace, labelled("web", **{"spark-app-id": "a", "scheduling.kubenexus.io/app-id": "b"}))
-        until("it says so", lambda: condition(cluster, namespace, "web").get("message"), 30, program.explain)
+        until("it says so", lambda: condition(cluster, namespace, "web").get("message"), 60, program.explain)
         said = condition(cluster, namespace, "web")
         assert said["reason"] == "Unschedulable"
         assert "labels scheduling.kubenexus.io/app-id and spark-app-id contradict each other" in said["message"]

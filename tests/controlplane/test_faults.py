@@ -20,7 +20,7 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.ours import Stowplan, a_deployment, apply, bound, pods, stowplan, wait_until_bound
 from tests.controlplane.process import until
-from tests.controlplane.settling import QUICK_LEASE, ROOM, SIZES, configuration, settle
+from tests.controlplane.settling import LONG_LEASE, ROOM, SIZES, configuration, settle
 from tests.kube.gate import Gate
 
 
@@ -58,7 +58,7 @@ def test_of_two_replicas_the_leader_is_killed(
                 apply(cluster, namespace, a_deployment(f"web-{round_}", number))
                 wait_until_bound(cluster, namespace, number * round_ + 1, 60, leader.explain)
                 leader.kill()
-                standby.wait_until_leading(40)  # a lease lasts 9 s
+                standby.wait_until_leading()  # a lease lasts 9 s
                 settle(cluster, namespace, number * (round_ + 1), standby)
                 if round_ + 1 < times:
                     standby.stop()
@@ -75,21 +75,21 @@ def gate_to(cluster: Cluster) -> Iterator[tuple[Gate, Path]]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     gate = Gate(cluster.server)
-    asyncio.run_coroutine_threadsafe(gate.__aenter__(), loop).result(10)
+    asyncio.run_coroutine_threadsafe(gate.__aenter__(), loop).result(60)
     text = cluster.kubeconfig().read_text(encoding="utf-8").replace(cluster.server, gate.url)
     file = cluster.folder / f"gate-{gate.url.rpartition(':')[2]}.kubeconfig"
     file.write_text(text, encoding="utf-8")
     try:
         yield gate, file
     finally:
-        asyncio.run_coroutine_threadsafe(gate.__aexit__(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(gate.__aexit__(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         loop.close()
 
 
 def test_a_partition_shorter_than_the_lease(cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path) -> None:
-    config = configuration(tmp_path, namespace, QUICK_LEASE.replace("9s", "30s").replace("7s", "25s"))
+    config = configuration(tmp_path, namespace, LONG_LEASE)
     with (
         gate_to(cluster) as (gate, file),
         stowplan(cluster, "short-gap", "--config", config, kubeconfig=file) as program,
@@ -99,7 +99,7 @@ def test_a_partition_shorter_than_the_lease(cluster: Cluster, namespace: str, no
         until("some are bound", lambda: bound(cluster, namespace), 60, program.explain)
         gate.shut()
         apply(cluster, namespace, a_deployment("more", 20))
-        until("both are there", lambda: len(pods(cluster, namespace)) == 60, 30)
+        until("both are there", lambda: len(pods(cluster, namespace)) == 60, 120)
         gate.open()
         settle(cluster, namespace, 60, program)
 
@@ -111,8 +111,8 @@ def test_a_partition_longer_than_the_lease(cluster: Cluster, namespace: str, nod
         with stowplan(cluster, "takes-over", "--config", config) as second:
             apply(cluster, namespace, a_deployment("web", 40))
             gate.shut()
-            second.wait_until_leading(40)
-            until("who lost the lease has ended", lambda: not first.running, 40, first.explain)
+            second.wait_until_leading()
+            until("who lost the lease has ended", lambda: not first.running, 120, first.explain)
             settle(cluster, namespace, 40, second)
 
 
@@ -120,7 +120,7 @@ def test_a_partition_longer_than_the_lease(cluster: Cluster, namespace: str, nod
 def test_somebody_else_binds_the_same_pods(
     cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, number: int, times: int
 ) -> None:
-    config = configuration(tmp_path, namespace)
+    config = configuration(tmp_path, namespace, LONG_LEASE)  # it is stopped for as long as the theft takes
     stolen: list[str] = []
     with stowplan(cluster, "contested", "--config", config) as program:
         program.wait_until_leading()
@@ -133,13 +133,13 @@ def test_somebody_else_binds_the_same_pods(
                 os.kill(program.pid, signal.SIGSTOP)  # or the thief would not always be quick enough
                 try:
                     apply(cluster, namespace, a_deployment(f"web-{round_}", number))
-                    until("something is stolen", lambda: len(stolen) > before, 30)  # noqa: B023
+                    until("something is stolen", lambda: len(stolen) > before, 120)  # noqa: B023
                 finally:
                     os.kill(program.pid, signal.SIGCONT)
                 settle(cluster, namespace, number * (round_ + 1), program)
         finally:
             stop.set()
-            thief.join(30)
+            thief.join(60)
         assert stolen, "nobody was contested"
 
 
@@ -206,7 +206,7 @@ def test_a_graceful_stop_finishes_what_it_began(
         program.wait_until_leading()
         apply(cluster, namespace, a_deployment("web", 100))
         until("some are bound", lambda: bound(cluster, namespace), 60, program.explain)
-        program.stop(grace=30)
+        program.stop(grace=120)
     lease = cluster.api().must("GET", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{namespace}")
     assert not lease["spec"].get("holderIdentity"), "the lease is given back"
     there = bound(cluster, namespace)

@@ -41,7 +41,7 @@ def hub(plane: ControlPlane, theirs: list[Path]) -> Iterator[Hub]:
     assert len(theirs) == len(NAMES) == 6
     for file in theirs:
         plane.kubectl("create", "--filename", str(file))
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in NAMES))
+    plane.kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"crd/{name}" for name in NAMES))
     with plane.namespace("ocm") as namespace, placing(plane, "beside-ocm") as program:
         yield Hub(plane, namespace, program.explain)
     without_definitions(plane)
@@ -87,7 +87,7 @@ def versions_later(hub: Hub) -> dict[str, str]:
         hub.place(name, numberOfClusters=1, prioritizerPolicy=exact(*built_in(Steady=1)))
         hub.gets_number(1, name)
         hub.gone(hub.path("placements", name))
-        until("its decisions are gone", lambda name=name: not hub.decisions(name), 30)  # type: ignore[misc]
+        until("its decisions are gone", lambda name=name: not hub.decisions(name), 60)  # type: ignore[misc]
     return before
 
 

@@ -71,7 +71,7 @@ def running(plane: ControlPlane, folder: Path) -> Iterator[tuple[str, Program]]:
         yield url, program
         program.check()
         assert "forbidden: User" not in program.tail(1000)
-        program.stop(grace=30)
+        program.stop(grace=90)
     assert program.code == 0, program.tail()
 
 
@@ -84,14 +84,14 @@ def test_the_account_has_the_rights_it_needs(granted: ControlPlane, namespace: s
         hub.place()
         hub.gets("d1", "d2")
         hub.place(decisionStrategy={"groupStrategy": {"clustersPerDecisionGroup": 1}})
-        until("two objects", lambda: len(hub.decisions()) == 2, 30, program.tail)
+        until("two objects", lambda: len(hub.decisions()) == 2, 60, program.tail)
         hub.place()
-        until("one is deleted", lambda: len(hub.decisions()) == 1, 30, program.tail)
+        until("one is deleted", lambda: len(hub.decisions()) == 1, 60, program.tail)
         hub.change(hub.path("managedclusters", "d1"), lambda each: each["status"].update(conditions=[]), "status")
         hub.gets("d2")
-        assert hub.taints("d1") == ["unreachable:NoSelect"]
+        until("d1 is tainted", lambda: hub.taints("d1") == ["unreachable:NoSelect"], 60, program.tail)
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-        until("events are written", lambda: "DecisionDelete" in reasons(granted, path), 30, program.tail)
+        until("events are written", lambda: "DecisionDelete" in reasons(granted, path), 60, program.tail)
         hub.tidy()
         granted.api().must("DELETE", hub.path("placements"))
 
@@ -131,9 +131,10 @@ def test_its_pages_ask_who_comes(granted: ControlPlane, namespace: str, tmp_path
         assert asked(admin, "POST", unsaved, ["no placement"]) == 400
         assert asked(admin, "POST", unsaved, wish | {"metadata": {"name": "wish"}}) == 400
         assert asked(admin, "POST", unsaved, wish | {"spec": {"clusterSets": ["x" * 2**20]}}) == 400
-        found = json.loads(Api(url, token=reader).get(saved).body)
-        assert [each["clusterName"] for each in found["selected"]] == ["d1"]
-        assert found["passedOver"] == [{"clusterName": "d2", "needs": 101}]
+        page = lambda: json.loads(Api(url, token=reader).get(saved).body)  # noqa: E731
+        passed_over = [{"clusterName": "d2", "needs": 101}]
+        until("it has seen its decision", lambda: page().get("passedOver") == passed_over, 60, lambda: str(page()))
+        assert [each["clusterName"] for each in page()["selected"]] == ["d1"]
         found = json.loads(Api(url, token=admin).ask("POST", unsaved, wish).body)
         assert [each["clusterName"] for each in found["selected"]] == ["d2", "d1"], "Balance: p has d1"
         assert hub.api.get(hub.path("placements", "wish")).status == 404, "nothing is written"

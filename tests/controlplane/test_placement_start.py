@@ -28,8 +28,9 @@ def bare(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedClu
 
 def test_definitions_are_waited_for(bare: EmbeddedCluster) -> None:
     with Placer(bare.kubeconfig(), bare.folder, "bare", "--leader-elect=false") as program:
-        until("it has looked", lambda: "until the hub has these definitions" in program.tail(), 30, program.explain)
-        assert program.page("/healthz") == "ok" and program.answers("/readyz") == ""
+        until("it has looked", lambda: "until the hub has these definitions" in program.tail(), 60, program.explain)
+        until("it is well", lambda: program.answers("/healthz") == "ok", 60, program.explain)
+        assert program.answers("/readyz") == ""
         define(bare)
         program.wait_until_ready()
         hub = Hub(bare, "default", program.explain)
@@ -38,7 +39,7 @@ def test_definitions_are_waited_for(bare: EmbeddedCluster) -> None:
         hub.place()
         hub.gets("c1", "c2")
         bare.api().must("DELETE", f"{DEFINITIONS}/managedclusters.{GROUP}")
-        until("it is noticed", lambda: program.answers("/readyz") == "", 30, program.explain)
+        until("it is noticed", lambda: program.answers("/readyz") == "", 60, program.explain)
         assert program.page("/healthz") == "ok"
         define(bare)
         program.wait_until_ready()

@@ -73,4 +73,4 @@ def test_a_program_dies_with_a_killed_parent_but_not_with_the_thread_that_starte
         parent.stdin.write("die\n")
         parent.stdin.close()
         assert parent.wait() == -signal.SIGKILL
-    until("the child is gone", lambda: not alive(pid), 10)
+    until("the child is gone", lambda: not alive(pid))

@@ -64,7 +64,7 @@ def arguments(hub: ControlPlane, folder: Path) -> list[str]:
 def run(words: list[str], *more: str) -> subprocess.CompletedProcess[str]:
     """One round, in which it never met its limits."""
     whole = [sys.executable, "-m", "stowplan.apps.cli", "score-agent", *words, *more, "--once", "-v", "2"]
-    done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "forbidden" not in done.stderr
     return done
@@ -170,8 +170,12 @@ def of_scores(verb: str, name: str = "", namespace: str = "cluster1", **more: st
 @pytest.fixture(scope="module")
 def limited(hub: ControlPlane) -> Iterator[ControlPlane]:
     with granted(hub, SCORES / "prometheus", SCORES / "usage/hub", SCORES / "usage/cluster"):
-        asked = of_scores("get", "prometheus")
-        until("the bindings are known", lambda: allowed(hub, OWN, asked), 30)
+        known = (
+            (OWN, of_scores("get", "prometheus")),
+            (PUSHED, of_scores("patch", "default", subresource="status")),
+            (LOCAL, {"verb": "list", "resource": "pods"}),
+        )
+        until("the bindings are known", lambda: all(allowed(hub, *each) for each in known), 60)
         yield hub
 
 

@@ -65,7 +65,7 @@ class Setup:
         self.program.kill()
 
     def stop(self) -> None:
-        self.program.stop(grace=30)
+        self.program.stop(grace=90)
         for program in self._started:  # events in a namespace that is going are forbidden as well, for another reason
             met = re.findall(r".*cannot \w+ resource.*", program.log.read_text(encoding="utf-8"))
             assert not met, "it never met its limits"
@@ -154,7 +154,7 @@ class Pod:
             pod = self.exists()
             return pod if pod is not None and pod["spec"].get("nodeName") else None
 
-        pod = until("the pod is bound", bound, 60, self._setup.program.explain)
+        pod = until("the pod is bound", bound, 120, self._setup.program.explain)
         assert pod is not None
         self._seen.add(pod["metadata"]["uid"])
         self.nodes.append(pod["spec"]["nodeName"])
@@ -168,7 +168,7 @@ class Pod:
         assert all(one != another for one, another in pairwise(self.nodes)), self.nodes
         expected = {"latest": self.nodes[-1], "node_count": Counter(self.nodes)}
         is_counted: Callable[[], bool] = lambda: history(self._cluster, self._namespace, kind) == expected  # noqa: E731
-        until(f"{expected} is counted", is_counted, 20, lambda: str(history(self._cluster, self._namespace, kind)))
+        until(f"{expected} is counted", is_counted, 60, lambda: str(history(self._cluster, self._namespace, kind)))
 
 
 # -- the seed's promise
@@ -214,7 +214,7 @@ def test_a_deployment_keeps_its_history_over_rollouts(profile: Setup, namespace:
         for number in range(4):
             cluster.kubectl("set", "env", "deployment/web", f"ROUND={number}", "--namespace", namespace)
             pod.settles()
-            cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s", "--namespace", namespace)
+            cluster.kubectl("rollout", "status", "deployment/web", "--timeout=120s", "--namespace", namespace)
         pod.check("deployments")
 
 
@@ -247,10 +247,10 @@ def test_several_replicas_at_once_are_counted_each(profile: Setup, namespace: st
             found = history(cluster, namespace)
             return sum(found.get("node_count", {}).values()) == number and "pending" not in found
 
-        until("twelve pods are counted", lambda: counted(12), 60, profile.program.explain)
+        until("twelve pods are counted", lambda: counted(12), 120, profile.program.explain)
         for pod in living(cluster, namespace):
             cluster.api().must("DELETE", f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}")
-        until("twelve more are", lambda: counted(24), 60, profile.program.explain)
+        until("twelve more are", lambda: counted(24), 120, profile.program.explain)
 
 
 def test_an_owner_without_any_annotation(profile: Setup, namespace: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import yaml
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import EVERYWHERE
-from tests.controlplane.deployed import configuration, deployed
+from tests.controlplane.deployed import check_no_limit_met, configuration, deployed
 from tests.controlplane.ours import stowplan
 from tests.controlplane.process import until
 
@@ -49,7 +48,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     else:
         with deployed(found, folder, config) as scheduler:  # type: ignore[arg-type]
             yield found
-            assert "forbidden" not in scheduler.program.log.read_text().lower(), "it never met its limits"
+            check_no_limit_met(scheduler.program.log)
 
 
 def a_pod(cluster: Cluster, namespace: str, name: str, cpu: str = "100m", **spec: Any) -> None:
@@ -96,7 +95,7 @@ def test_deployments_run_and_each_pod_has_its_event(cluster: Cluster, namespace:
     }
     with cluster.nodes(3) as nodes:
         cluster.api().must("POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", body)
-        cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s", "--namespace", namespace)
+        cluster.kubectl("rollout", "status", "deployment/web", "--timeout=120s", "--namespace", namespace)
         pods = cluster.api().must("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
         names = [each["metadata"]["name"] for each in pods]
         until("each pod has its event", lambda: all(events(cluster, namespace, name, "Scheduled") for name in names))
@@ -119,10 +118,8 @@ def test_a_pending_pod_says_why_and_a_freed_node_wakes_it(cluster: Cluster, name
         assert "FailedScheduling" in described
         assert "stowplan" in described
         cluster.kubectl("delete", "pod", "first", "-n", namespace, "--now")
-        freed = time.monotonic()
-        until("the second is bound", lambda: node_of(cluster, namespace, "second") == node)
-        took = time.monotonic() - freed
-    assert took < 15, "a wake, not the flush after five minutes"
+        # A wake, not the flush after five minutes.
+        until("the second is bound", lambda: node_of(cluster, namespace, "second") == node, 60)
 
 
 def test_preemption_nominates_and_evicts(cluster: Cluster, namespace: str) -> None:
@@ -180,9 +177,14 @@ def test_a_volume_that_waits_for_its_first_consumer_is_bound(cluster: Cluster, n
         cluster.api().must("POST", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", claim)
         a_pod(cluster, namespace, "db", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
         until("the pod is where its volume is", lambda: node_of(cluster, namespace, "db") == "disk-1")
-        bound = cluster.api().must("GET", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/data")
-    assert bound["spec"]["volumeName"] == f"disk-of-{namespace}"
-    assert bound["status"]["phase"] == "Bound"
+        # The claim's phase is the controller's to write, who may do so after the pod is bound.
+        wanted = (f"disk-of-{namespace}", "Bound")
+        until("the claim is bound", lambda: volume_and_phase(cluster, namespace) == wanted)
+
+
+def volume_and_phase(cluster: Cluster, namespace: str) -> tuple[str, str]:
+    claim = cluster.api().must("GET", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/data")
+    return claim["spec"].get("volumeName", ""), claim["status"].get("phase", "")
 
 
 def test_a_gate_holds_a_pod_until_it_is_taken_away(cluster: Cluster, namespace: str) -> None:
