@@ -57,21 +57,26 @@ class Placer:
             self._try(pod, unit, profile, consultations, outcome, provisionally=False, make_room=not unit.group)
             outcome.whole = bool(outcome.placings)
             return outcome
+        return self._in_either_order(unit, profile, consultations)
+
+    def rehearse(self, unit: Unit, profile: Profile) -> Outcome:
+        """The same in a cluster that is otherwise only for now; nothing is left of it."""
+        return self._in_either_order(unit, profile, {}, keep=False)
+
+    def _in_either_order(
+        self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation], *, keep: bool = True
+    ) -> Outcome:
         members = largest_first(unit.ready, self._state)
         if not members:
-            return outcome
-        outcome = self._all_or_none(members, unit, profile, consultations)
+            return Outcome()
+        outcome = self._all_or_none(members, unit, profile, consultations, keep=keep)
         if outcome.whole or outcome.asking or outcome.refused is not None or outcome.failed[-1].error:
             return outcome
         again = _hardest_first(members, outcome.failed)
         if again == members:
             return outcome
-        second = self._all_or_none(again, unit, profile, consultations)
+        second = self._all_or_none(again, unit, profile, consultations, keep=keep)
         return second if second.whole or second.asking else outcome
-
-    def rehearse(self, unit: Unit, profile: Profile) -> Outcome:
-        """The same in a cluster that is otherwise only for now; nothing is left of it."""
-        return self._all_or_none(largest_first(unit.ready, self._state), unit, profile, {}, keep=False)
 
     def _all_or_none(
         self,
