@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from tests.builders import a_node, a_pod
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from stowplan.framework.settings import Extender
+from stowplan.framework.verdict import Candidate
+from stowplan.objects.actions import Ask
+from stowplan.objects.changes import Result
+from stowplan.objects.pods import Pod
+from tests.builders import a_budget, a_node, a_pod
 from tests.engine.test_gangs import evicted
-from tests.plugins.nodes.gangs import MIN, NAME, a_world, member, running
+from tests.plugins.nodes.gangs import MIN, NAME, a_world, gang, member, running
+from tests.world import World
 
 # -- whom to evict for a gang
 
@@ -22,3 +34,79 @@ def test_a_gang_that_fits_in_the_second_order_only_makes_room() -> None:
     world.submit(large, picky)
     world.advance(20)
     assert running(world) == {"g": 2} and evicted(world) == ["low-a", "low-b"]
+
+
+# -- a single pod whose victims may be in gangs
+
+
+def with_a_gang_and_a_lone_pod(priority: int, **more: Any) -> World:
+    """A gang of three of priority 1, and a pod that started earlier than all of them."""
+    world = a_world(nodes=4, **more)
+    world.submit(*gang("lesser", 3, priority=1))
+    world.advance(1)
+    (free,) = {f"n{at}" for at in range(4)} - set(world.bindings.values())
+    world.submit(a_pod("lone", cpu=1, node=free, priority=priority, status={"startTime": "2025-01-01T00:00:00Z"}))
+    return world
+
+
+WHOLE = ["lesser-0", "lesser-1", "lesser-2"]
+
+
+@pytest.mark.parametrize(
+    ("priority", "protected", "gone"),
+    [
+        pytest.param(1, (), ["lone"], id="of equals the one goes, not the three"),
+        pytest.param(2, (), WHOLE, id="what matters less goes, as many as they are"),
+        pytest.param(2, WHOLE, ["lone"], id="a budget of those that would go besides counts"),
+        pytest.param(2, ("lesser-1", "lone"), WHOLE, id="one violation is as bad as the other"),
+    ],
+)
+def test_a_single_pod_sees_that_a_gang_would_go_whole(priority: int, protected: Sequence[str], gone: list[str]) -> None:
+    world = with_a_gang_and_a_lone_pod(priority)
+    world.submit(a_budget("keep", kept="yes", allowed=1 if protected == WHOLE else 0))
+    for name in protected:
+        world.submit(labelled(world.pod(name), kept="yes"))
+    world.submit(a_pod("single", cpu=1, priority=10))
+    world.advance(10)
+    assert evicted(world) == gone and world.pod("single").node_name
+
+
+def labelled(pod: Pod, **labels: str) -> Pod:
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels={**pod.labels, **labels}))
+
+
+def test_nobody_who_matters_as_much_goes_along() -> None:
+    """Somebody else bound a pod of a gang that does not agree with the others."""
+    world = a_world(nodes=2)
+    world.submit(*gang("lesser", 1, 2, priority=1, node="n0"), *gang("lesser", 1, 2, first=1, priority=10, node="n1"))
+    world.submit(a_pod("single", cpu=1, priority=10))
+    world.advance(10)
+    assert evicted(world) == ["lesser-0"]
+
+
+def test_extenders_are_shown_everybody_who_would_go() -> None:
+    asked: list[Ask] = []
+
+    def extender(ask: Ask) -> Result:
+        asked.append(ask)
+        kept = {"n0": {"Pods": [{"UID": ref.uid} for ref in ask.victims["n0"].pods], "NumPDBViolations": 0}}
+        return Result(ask.id, 200, body={"NodeNameToMetaVictims": kept})
+
+    world = a_world(
+        nodes=2, extenders=[Extender(url_prefix="http://it", preempt_verb="preempt", node_cache_capable=True)]
+    )
+    world.extender = extender
+    world.submit(*gang("lesser", 2, priority=1))
+    world.run()
+    world.submit(a_pod("single", cpu=1, priority=10))
+    world.advance(10)
+    shown = {node: sorted(ref.name for ref in victims.pods) for node, victims in asked[0].victims.items()}
+    assert shown == {"n0": ["lesser-0", "lesser-1"], "n1": ["lesser-0", "lesser-1"]}
+    assert evicted(world) == ["lesser-0", "lesser-1"]
+
+
+def test_where_no_victim_is_in_a_gang_candidates_are_left_as_they_are() -> None:
+    world = with_a_gang_and_a_lone_pod(0)
+    company, lone = world.scheduler.deciding._company, Candidate("n", (world.pod("lone"),), 0)
+    found = [lone]
+    assert company.join(a_pod("single", priority=10), found) is found

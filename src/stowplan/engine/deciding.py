@@ -18,6 +18,7 @@ from stowplan.engine import gang, messages
 from stowplan.engine.admission import Admission
 from stowplan.engine.binding import Binding
 from stowplan.engine.clearing import Clearing, Plan
+from stowplan.engine.company import Company
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.insisting import Insisting
@@ -75,7 +76,8 @@ class Deciding:
     ) -> None:
         self.trails = Trails()
         self.asking: dict[Hashable, Attempt] = {}
-        self._profiles, self._state, self._placer = profiles, state, gang.Placer(state, generator)
+        self._profiles, self._state, self._company = profiles, state, Company(state, admission.groups)
+        self._placer = gang.Placer(state, generator, self._company.join)
         self._admission, self._binding, self._failing, self._outbox = admission, binding, failing, outbox
         self._report, self.extenders = report, extenders
         self._resumed: list[Attempt] = []
@@ -302,17 +304,6 @@ class Deciding:
         placed = self._state.pods.get(pod.uid)
         return pod.node_name if placed is None else self._state.table.names[placed.row]
 
-    def _with_their_groups(self, victims: Sequence[Pod]) -> list[Pod]:
-        """A group that falls below its minimum goes as a whole: the rest of it could not work anyway."""
-        chosen = {victim.uid: victim for victim in victims}
-        groups = self._admission.groups
-        for members in {id(each): each for each in map(groups.of, list(chosen)) if each is not None}.values():
-            left = members.placed - sum(uid in chosen for uid in members.bound | members.on_their_way)
-            if left < members.group.minimum:
-                there = members.bound | members.on_their_way
-                chosen |= {uid: placed.pod for uid in there if (placed := self._state.pods.get(uid)) is not None}
-        return list(chosen.values())
-
     def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Sequence[Pod], now: float) -> Iterator[Any]:
         """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
         self._told = {uid: None for uid in self._told if uid in self._admission.known}
@@ -321,7 +312,7 @@ class Deciding:
                 self._state.drop_nomination(other.uid)
                 yield Nominate(pod=messages.ref(other), node_name="")
                 self._admission.happened_to(other.uid, Happening(ASSIGNED, "Delete", assumed(other, node_name)), now)
-        victims = self._with_their_groups(victims)
+        victims = [*victims, *self._company.of(victims, pod.priority)]
         placings = {victim.uid: self._binding.placings.get(victim.uid) for victim in victims}
         for victim in victims:
             placing = placings[victim.uid]

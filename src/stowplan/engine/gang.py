@@ -17,7 +17,7 @@ from stowplan.engine.groups import Members
 from stowplan.engine.placing import Placing
 from stowplan.engine.reports import GroupTried
 from stowplan.engine.unit import Unit
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluate import Join, schedule_one
 from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import Search
@@ -45,8 +45,8 @@ class Outcome:
 class Placer:
     """Finds nodes for the pods of one unit after the other."""
 
-    def __init__(self, state: ClusterState, generator: np.random.Generator) -> None:
-        self._state, self._generator, self._search = state, generator, Search()
+    def __init__(self, state: ClusterState, generator: np.random.Generator, join: Join | None = None) -> None:
+        self._state, self._generator, self._search, self._join = state, generator, Search(), join
 
     def place(self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation]) -> Outcome:
         """Find nodes for a unit's pods. If they are enough, all is reserved; if not, nothing is left of the attempt."""
@@ -109,6 +109,7 @@ class Placer:
         decision = schedule_one(
             pod, self._state, profile, self._generator,
             gate=False, make_room=make_room, search=self._search, consultation=consultations.get(pod.uid),
+            join=self._join,
         )  # fmt: skip
         outcome.decisions.append(decision)
         outcome.asking = outcome.asking or bool(decision.asks)

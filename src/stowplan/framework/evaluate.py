@@ -14,9 +14,10 @@ A plugin that raises, or answers with a wrong shape or range, ends this decision
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -51,6 +52,9 @@ MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill a 
 LOCALITY = ("", "pods", "resources", "node")
 PROFILE = "(profile)"  # the note that answers for `passing`
 
+# For this pod, candidates with all who would have to go besides their victims.
+Join: TypeAlias = Callable[[Pod, list[Candidate]], list[Candidate]]
+
 
 def schedule_one(
     pod: Pod,
@@ -62,24 +66,25 @@ def schedule_one(
     make_room: bool = True,
     search: Search | None = None,
     consultation: Consultation | None = None,
+    join: Join | None = None,
 ) -> Decision:
     """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins.
 
     `gate` is off for pods that already passed it, on their way into a queue; `make_room` for those for whom alone
-    nobody is evicted. With a `search` the pod's nominated node
-    is taken if it will do, and `percentageOfNodesToScore` is honoured; without one every node is looked at. If
-    extenders must be asked first, their questions are in `Decision.asks` and the rest is provisional. Room that is
-    reserved for the pod is free for it: a few places first, and if it finds no node with those, all of them.
+    nobody is evicted. With a `search` the pod's nominated node is taken if it will do, and `percentageOfNodesToScore`
+    is honoured; without one every node is looked at. If extenders must be asked first, their questions are in
+    `Decision.asks` and the rest is provisional. `join` says who would have to go besides victims. Room that is reserved
+    for the pod is free for it: a few places first, and if it finds no node with those, all of them.
     """
     names, more = state.stand_ins.offers(pod)
     if more:
         with state.aside(names):
-            decision = _decided(pod, state, profile, generator, gate, False, search, consultation)
+            decision = _decided(pod, state, profile, generator, gate, False, search, consultation, None)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
         names, _ = state.stand_ins.offers(pod, None)
     with state.aside(names):
-        return _decided(pod, state, profile, generator, gate, make_room, search, consultation)
+        return _decided(pod, state, profile, generator, gate, make_room, search, consultation, join)
 
 
 def _decided(
@@ -91,8 +96,9 @@ def _decided(
     make_room: bool,
     search: Search | None,
     consultation: Consultation | None,
+    join: Join | None,
 ) -> Decision:
-    evaluation = Evaluation(pod, state, profile, search, consultation)
+    evaluation = Evaluation(pod, state, profile, search, consultation, join)
     decision = Decision(pod, None, evaluation.trail)
     try:
         decision.gated = evaluation.gate() if gate else None
@@ -143,9 +149,11 @@ class Evaluation:
         profile: Profile,
         search: Search | None = None,
         consultation: Consultation | None = None,
+        join: Join | None = None,
     ) -> None:
         pod.__dict__["shape"] = state.shape(pod)
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
+        self.join = join
         self.cluster = Cluster(state, {PROFILE: partial(_passing, state, profile)})
         self.nodes = self.cluster.nodes
         self.narrowed = Narrowed()
@@ -387,6 +395,10 @@ class Evaluation:
         for at, verdict in self.beside_nominated(nodes):
             verdict_of[at] = book.number(verdict)
         return [None if number == FEASIBLE else book.verdicts[number] for number in verdict_of.tolist()]
+
+    def joined(self, candidates: list[Candidate]) -> list[Candidate]:
+        """With those who would have to go besides the victims."""
+        return candidates if self.join is None else self.join(self.pod, candidates)
 
     def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
         """What extenders leave of nodes where evictions would make room."""

@@ -169,6 +169,9 @@ class Evaluator(Protocol):
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         """What the filters say about these rows as things stand now (in a trial, say); None for a feasible one."""
 
+    def joined(self, candidates: list[Candidate]) -> list[Candidate]:
+        """The candidates with all who would have to go besides: members of groups that too few would be left of."""
+
     def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
         """What extenders leave of nodes where evictions would make room, and of the victims there."""
 

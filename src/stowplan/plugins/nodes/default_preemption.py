@@ -110,7 +110,7 @@ class DefaultPreemption:
         found: list[Candidate] = []
         while len(rows):
             together = max(wanted - len(found), SMALLEST_LOT) if run.apart else 1
-            found += run.try_rows(rows[:together])
+            found += evaluator.joined(run.try_rows(rows[:together]))
             rows = rows[together:]
             if len(found) >= wanted and any(each.violations == 0 for each in found):
                 break
