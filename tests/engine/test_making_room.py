@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stowplan.columns.trial import Trial
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import Candidate
 from stowplan.objects.actions import Ask
@@ -17,6 +18,11 @@ from tests.builders import a_budget, a_node, a_pod
 from tests.engine.test_gangs import evicted
 from tests.plugins.nodes.gangs import MIN, NAME, a_world, gang, member, running
 from tests.world import World
+
+
+def low(count: int, **more: Any) -> list[Pod]:
+    return [a_pod(f"low-{at}", cpu=1, node=f"n{at}", priority=1, **more) for at in range(count)]
+
 
 # -- whom to evict for a gang
 
@@ -110,3 +116,89 @@ def test_where_no_victim_is_in_a_gang_candidates_are_left_as_they_are() -> None:
     company, lone = world.scheduler.deciding._company, Candidate("n", (world.pod("lone"),), 0)
     found = [lone]
     assert company.join(a_pod("single", priority=10), found) is found
+
+
+# -- budgets
+
+
+def test_a_budget_is_spent_where_the_gang_can_be() -> None:
+    """The least important one would have it, but is on a node that the gang cannot use."""
+    world = a_world(nodes=0)
+    world.submit(a_node("a", cpu=1), a_node("b", cpu=2, labels={"kind": "b"}), a_budget("keep", kept="yes", allowed=1))
+    world.submit(a_pod("p0", cpu=1, node="a", priority=0, labels={"kept": "yes"}))
+    world.submit(a_pod("p9", cpu=1, node="b", priority=9, labels={"kept": "yes"}))
+    world.submit(*gang("g", 2, priority=10, node_selector={"kind": "b"}))
+    world.advance(20)
+    assert evicted(world) == ["p9"] and running(world)["g"] == 2
+
+
+def test_a_lot_that_may_not_go_spends_nothing() -> None:
+    """Of the gang one more would have to go than its budget allows; the lone pod, of the same budget, may."""
+    world = a_world(nodes=4)
+    world.submit(*(labelled(pod, kept="yes") for pod in gang("lesser", 2, priority=1)))
+    world.advance(2)
+    free, _ = {f"n{at}" for at in range(4)} - set(world.bindings.values())
+    world.submit(a_budget("keep", kept="yes", allowed=1))
+    world.submit(a_pod("lone", cpu=1, node=free, priority=5, labels={"kept": "yes"}))
+    world.submit(*gang("g", 2, priority=10))
+    world.advance(20)
+    assert evicted(world) == ["lone"] and running(world) == {"g": 2, "lesser": 2}
+
+
+def test_members_that_are_left_without_their_gang_are_protected_by_budgets_too() -> None:
+    """A gang of two and one more of it: taking the two takes the third, whom a budget protects."""
+    world = a_world(nodes=3)
+    world.submit(*gang("lesser", 3, 2, priority=1))
+    world.advance(2)
+    world.submit(labelled(world.pod("lesser-2"), kept="yes"), a_budget("keep", kept="yes"))
+    world.submit(*gang("g", 2, priority=10))
+    world.advance(20)
+    assert not evicted(world)
+
+
+# -- victims that are told, and not seen leaving
+
+
+def test_those_who_were_told_to_go_are_waited_for() -> None:
+    """The watch does not say yet that they leave, but that there is somebody who matters less."""
+    world = a_world(nodes=3, graceful=True, checks=False)
+    world.submit(*low(2), *gang("g", 2, priority=10))
+    world.lag()
+    world.run()
+    told = evicted(world)
+    world.submit_at_once(a_pod("least", cpu=1, node="n3", priority=0))
+    world.submit_at_once(a_node("n3", cpu=1))
+    world.advance(30)
+    assert len(told) == 1 and evicted(world) == told
+    world.catch_up()
+    world.delete(*(pod for pod in world.pods() if pod.terminating))
+    world.advance(30)
+    assert running(world)["g"] == 2
+
+
+def test_those_who_were_told_to_go_have_spent_their_budget() -> None:
+    """Its status does not know yet; a second gang, which has one node for itself, must not have another pod go."""
+    world = a_world(nodes=3, graceful=True, checks=False)
+    world.submit(a_budget("keep", kept="yes", allowed=1), a_node("own", cpu=1, taints=["only=h:NoSchedule"]))
+    world.submit(*low(2, labels={"kept": "yes"}), *gang("g", 2, priority=10))
+    world.lag()
+    world.run()
+    world.submit_at_once(a_pod("least", cpu=1, node="n3", priority=0, labels={"kept": "yes"}))
+    for each in (a_node("n3", cpu=1), *gang("h", 2, priority=10, tolerations=["only=h:NoSchedule"])):
+        world.submit_at_once(each)
+    world.advance(30)
+    assert len(evicted(world)) == 1
+
+
+# -- how much is looked at
+
+
+def test_what_is_hopeless_by_resources_costs_no_what_if(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_world(nodes=4)
+    world.submit(*low(4))
+    removed: list[str] = []
+    monkeypatch.setattr(Trial, "remove_pod", lambda _trial, uid, **_: removed.append(uid))
+    world.submit(*gang("g", 5, priority=10), *gang("h", 2, cpu=2, priority=10))
+    world.submit(*gang("k", 2, priority=10, node_selector={"kind": "none"}))
+    world.advance(30)
+    assert not removed and not evicted(world)

@@ -85,7 +85,7 @@ class Deciding:
         self._saving = ("", float("-inf"))  # the group that keeps what room it finds, and until when
         self._saved: dict[str, None] = {}  # those that have had their turn
         self._insisting = Insisting(admission.groups, admission.known, outbox)
-        self._clearing = Clearing(state, self._placer, admission.groups)
+        self._clearing = Clearing(state, self._placer, admission.groups, self._told)
 
     def adopt(self, extenders: Sequence[Extender]) -> None:
         """Other extenders from now on; attempts that wait for answers of the old ones are forgotten."""
@@ -240,11 +240,10 @@ class Deciding:
     def _no_room(self, unit: Unit, outcome: gang.Outcome, now: float) -> Iterator[Any]:
         decision = outcome.failed[-1]
         nominated = self._promised(unit, outcome, now)
-        plan = None if decision.error or self.extenders else self._clearing.plan(unit, self._profiles[unit.profile])
         unit.woken = False
+        plan = None if decision.error else self._plan(unit, outcome.failed)
         if plan is not None:
             nominated = plan.nodes
-            self._report(Preempted(unit.group, "", len(plan.victims)))
             yield from self._clear(unit, plan, now)
         told = {each.pod.uid: gang.blocked(unit, outcome, each) for each in outcome.decisions}
         rest = f"Pod group {unit.group} does not fit as a whole: {decision.full_message}"
@@ -262,6 +261,7 @@ class Deciding:
         unit.woken = False
         if made is not None and made.candidate is not None:
             nominated = made.candidate.node
+            self._forget_gone()
             self._report(Preempted(decision.pod.key, nominated, len(made.candidate.victims)))
             yield from self._evict(unit, decision.pod, nominated, made.candidate.victims, now)
         message, plugins = decision.full_message, rejectors(decision)
@@ -276,10 +276,9 @@ class Deciding:
         has waited for long keeps those that it found, so that room can come together for it; one group at a time, and
         each for a while only.
         """
-        members = self._admission.groups.get(unit.group)
-        if members is not None and self._admission.groups.half_bound(members) is not None:
+        if self._in_part(unit):
             return None
-        name, until = self._saving
+        members, (name, until) = self._admission.groups.get(unit.group), self._saving
         short = members is not None and not members.satisfied  # those that it could do without have time
         if short and unit.aged and (name == unit.group or now >= until or name not in self._admission.queue.units):
             if name != unit.group and unit.group not in self._saved:
@@ -290,10 +289,25 @@ class Deciding:
                 return {placing.uid: placing.node_name for placing in outcome.placings}
         return ""
 
+    def _in_part(self, unit: Unit) -> bool:
+        members = self._admission.groups.get(unit.group)
+        return members is not None and self._admission.groups.half_bound(members) is not None
+
     # -- making room
+
+    def _plan(self, unit: Unit, failed: Sequence[Decision] = ()) -> Plan | None:
+        """Who would have to go for a group; extenders are not asked about that, so with them nobody does."""
+        self._forget_gone()
+        return None if self.extenders else self._clearing.plan(unit, self._profiles[unit.profile], failed)
+
+    def _forget_gone(self) -> None:
+        for uid in [uid for uid in self._told if uid not in self._admission.known]:
+            del self._told[uid]
 
     def _clear(self, unit: Unit, plan: Plan, now: float) -> Iterator[Any]:
         """Evict for a group, node by node."""
+        if plan.victims:
+            self._report(Preempted(unit.group, "", len(plan.victims)))
         by_node: dict[str, list[Pod]] = {}
         for victim in plan.victims:
             by_node.setdefault(self._node_of(victim), []).append(victim)
@@ -306,7 +320,6 @@ class Deciding:
 
     def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Sequence[Pod], now: float) -> Iterator[Any]:
         """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
-        self._told = {uid: None for uid in self._told if uid in self._admission.known}
         for other in list(self._state.nominated.get(node_name, {}).values()):
             if other.priority < pod.priority:
                 self._state.drop_nomination(other.uid)

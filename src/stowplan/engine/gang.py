@@ -136,13 +136,18 @@ def lacking(members: Members | None, state: ClusterState) -> str:
     """What a group wants to be free in the cluster before it is tried, and is not; its own pods on nodes count."""
     if members is None or not members.group.resources:
         return ""
-    own = [placed.shape.request for uid in members.pods if (placed := state.pods.get(uid)) is not None]
     short = []
     for name, amount in members.group.resources.items():
-        free = state.table.free_in_all(name) + sum(request.get(name, 0) for request in own)
+        free = state.table.free_in_all(name) + own_amount(members, state, name)
         if free < amount:
             short.append(f"{amount} of {name}, {free} are")
     return f"pod group {members.group.name} needs {'; '.join(short)} free (minResources)" if short else ""
+
+
+def own_amount(members: Members, state: ClusterState, name: str) -> int:
+    """What members of a group that are on nodes request of a resource."""
+    own = (placed.shape.request for uid in members.pods if (placed := state.pods.get(uid)) is not None)
+    return sum(request.get(name, 0) for request in own)
 
 
 def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:

@@ -186,6 +186,16 @@ class PostFilter(Protocol):
 
 
 @runtime_checkable
+class NeedsFree(Protocol):
+    """A filter that refuses every node with less room than this. Preemption for a group looks at it first, by which it
+    finds out cheaply that nobody's going could help.
+    """
+
+    def needs_free(self, pod: Pod) -> Iterable[tuple[str, int]]:
+        """Resources, and how much of each must be free on a node."""
+
+
+@runtime_checkable
 class Avoids(Protocol):
     """A filter that yields: it is asked when all filters and extenders have spoken, and cannot refuse the last node.
 

@@ -8,6 +8,7 @@ follows a shape of the operator's own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ class NodeResourcesFit:
             lacking = allocatable - nodes.requested[resource] < amount
             if lacking.any():
                 yield Reject(lacking, f"Insufficient {resource}", resolvable=allocatable >= amount)
+
+    def needs_free(self, pod: Pod) -> Iterator[tuple[str, int]]:
+        """The same for whoever wants to know beforehand whether there is any hope."""
+        return chain((("pods", 1),), self._needed(pod))
 
     def _needed(self, pod: Pod) -> Iterator[tuple[str, int]]:
         """The resources to check, the fixed ones first, the others by name."""
