@@ -15,9 +15,11 @@ from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_budget, a_node, a_pod
-from tests.engine.test_gangs import evicted
-from tests.plugins.nodes.gangs import MIN, NAME, a_world, gang, member, running
+from tests.engine.test_gangs import evicted, refuse_binding
+from tests.plugins.nodes.gangs import MIN, NAME, a_pod_group, a_world, created, gang, member, running
 from tests.world import World
+
+GROUP = "scheduling.x-k8s.io/pod-group"
 
 
 def low(count: int, **more: Any) -> list[Pod]:
@@ -116,6 +118,54 @@ def test_where_no_victim_is_in_a_gang_candidates_are_left_as_they_are() -> None:
     company, lone = world.scheduler.deciding._company, Candidate("n", (world.pod("lone"),), 0)
     found = [lone]
     assert company.join(a_pod("single", priority=10), found) is found
+
+
+# -- minResources
+
+
+def of_group(name: str, count: int, *, priority: int = 10, **more: Any) -> list[Pod]:
+    return [member(f"{name}-{at}", {GROUP: name}, priority=priority, **more) for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("resources", "members", "victims"),
+    [
+        pytest.param({"cpu": "2"}, 2, 2, id="what its pods need"),
+        pytest.param({"cpu": "3"}, 2, 3, id="more than its pods need, which must be free all the same"),
+        pytest.param({"cpu": "1"}, 2, 2, id="less than its pods need"),
+        pytest.param({"cpu": "5"}, 2, 0, id="more than there is: nobody goes"),
+        pytest.param({"cpu": "2", "example.com/gpu": "1"}, 2, 0, id="something that nobody has: nobody goes"),
+        pytest.param({"cpu": "2"}, 5, 0, id="enough in all, but not for so many pods: nobody goes"),
+    ],
+)
+@pytest.mark.parametrize("graceful", [False, True], ids=["at once", "gracefully"])
+def test_a_gang_with_min_resources_makes_room(
+    resources: dict[str, str], members: int, victims: int, graceful: bool
+) -> None:
+    world = a_world(nodes=4, graceful=graceful)
+    world.submit(*low(4))
+    world.submit(a_pod_group("g", members, minResources=resources), *of_group("g", members))
+    for _ in range(2):
+        world.advance(20)
+        world.delete(*(pod for pod in world.pods() if pod.terminating))
+    world.advance(20)
+    assert len(evicted(world)) == victims
+    assert sum(name.startswith("g-") for name in world.bindings) == (members if victims else 0)
+
+
+def test_what_is_missing_of_a_gang_keeps_its_room_though_too_little_is_free() -> None:
+    """Two bindings failed, and a more important pod came: the node that is left is still theirs."""
+    world = a_world(nodes=3)
+    refuse_binding(world, "g-1", "g-2")
+    world.submit(a_pod_group("g", 3, minResources={"cpu": "3"}), *of_group("g", 3, priority=0))
+    world.run()
+    world.answers = world.fine
+    world.submit(a_pod("vip", cpu=1, priority=10, preemptionPolicy="Never"))
+    world.advance(8)
+    assert "minResources" in world.said("g-1")[-1]
+    world.submit(created(a_pod("rival", cpu=1), 9))
+    world.advance(8)
+    assert set(world.bindings) == {"g-0", "vip"}
 
 
 # -- budgets

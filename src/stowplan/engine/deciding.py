@@ -135,7 +135,7 @@ class Deciding:
         lacking = gang.lacking(self._admission.groups.get(unit.group), self._state) if unit.group else ""
         if lacking:
             self._report(GroupTried(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
-            yield from self._failing.back(unit, lacking, now, plugins=("NodeResourcesFit",))
+            yield from self._too_little(unit, lacking, now)
             return
         said = self._consult(attempt) if self.extenders else attempt.consultations
         outcome = self._placer.place(unit, self._profiles[unit.profile], said)
@@ -251,6 +251,16 @@ class Deciding:
         yield from self._failing.back(
             unit, rest, now, plugins=plugins, error=bool(decision.error), told=told, nominated=nominated
         )
+
+    def _too_little(self, unit: Unit, lacking: str, now: float) -> Iterator[Any]:
+        """Less is free in the cluster than the group wants before it is even tried."""
+        unit.woken = False
+        nominated: str | dict[str, str] | None = None if self._in_part(unit) else ""
+        plan = self._plan(unit)
+        if plan is not None:
+            nominated = plan.nodes
+            yield from self._clear(unit, plan, now)
+        yield from self._failing.back(unit, lacking, now, plugins=("NodeResourcesFit",), nominated=nominated)
 
     def _no_node(self, unit: Unit, decision: Decision, now: float) -> Iterator[Any]:
         if decision.error:
