@@ -15,7 +15,8 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine import gang
-from stowplan.engine.admission import GROUP, Admission
+from stowplan.engine.admission import Admission
+from stowplan.engine.gate import GROUP
 from stowplan.engine.unit import Unit
 from stowplan.framework.evaluate import schedule_one
 from stowplan.framework.profile import Profile
@@ -119,7 +120,7 @@ class Case:
 
     def _held(self, unit: Unit, profile: Profile) -> dict[str, Answer]:
         """Too few of its pods exist, or may be tried."""
-        told, answers = self._admission.told(unit), {}
+        told, answers = self._admission.gate.told(unit), {}
         for uid, pod in unit.pods.items():
             gate = Verdict(GROUP, UNRESOLVABLE, (told[uid],))
             answers[uid] = Answer(replace(self._decide(pod, profile), gated=gate, node=None))
