@@ -120,10 +120,10 @@ def wait_for(
 
 
 def end(cluster: Cluster, namespace: str, app: str) -> None:
-    """The driver goes: soon nothing is left of its reservation, whoever deletes it."""
+    """The driver goes: 5 seconds later nothing is left of its reservation, whoever deletes it. That is promised."""
     path = f"/api/v1/namespaces/{namespace}/pods/{app}-driver?gracePeriodSeconds=0"
     cluster.api().must("DELETE", path)
-    until(f"{app} keeps nothing", lambda: app not in reservations(cluster, namespace), 60)
+    until(f"{app} keeps nothing", lambda: app not in reservations(cluster, namespace), 5)
 
 
 @contextmanager

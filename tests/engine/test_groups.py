@@ -45,8 +45,21 @@ def test_a_group_that_does_not_fit_leaves_nothing_behind() -> None:
     condition = world.pod("g0").condition("PodScheduled")
     assert condition is not None and "Pod group default/g" in condition.message
     world.submit(a_node("n2", cpu=1))
-    world.run()
+    world.advance(1)
     assert len(world.bindings) == 3
+
+
+def test_a_group_has_its_pause_though_nothing_else_is_to_be_done() -> None:
+    """A pod would be tried at once; a group after 1, 2, 4 … seconds, however often something happens that may help."""
+    world = a_gang_world(nodes=1)
+    world.submit(*members(9, needed=9))
+    tried = []
+    for number in range(1, 8):
+        world.submit(a_node(f"more-{number}", cpu=1))
+        world.advance(0.5)
+        (unit,) = world.scheduler.queue.units.values()
+        tried.append(unit.attempts)
+    assert tried == [1, 2, 2, 2, 2, 3, 3]
 
 
 def test_more_members_than_needed_may_stay_behind() -> None:

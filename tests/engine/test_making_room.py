@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from stowplan.columns.trial import Trial
+from stowplan.engine.gang import Outcome, Placer
 from stowplan.framework.settings import Extender
 from stowplan.framework.verdict import Candidate
 from stowplan.objects.actions import Ask
@@ -252,3 +253,32 @@ def test_what_is_hopeless_by_resources_costs_no_what_if(monkeypatch: pytest.Monk
     world.submit(*gang("k", 2, priority=10, node_selector={"kind": "none"}))
     world.advance(30)
     assert not removed and not evicted(world)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "times"),
+    [
+        pytest.param([4] * 5, 1, id="there is room for five of either sort, and six must have it"),
+        pytest.param([5] * 4, 2, id="by numbers there could be room"),
+    ],
+)
+def test_no_second_order_is_tried_where_none_can_do(
+    monkeypatch: pytest.MonkeyPatch, nodes: list[int], times: int
+) -> None:
+    world = a_world(nodes=0)
+    world.submit(
+        *(a_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(nodes)),
+        a_node("elsewhere", cpu=99, taints=["t=v:NoSchedule"]),
+    )
+    tried: list[int] = []
+    attempt = Placer._all_or_none
+
+    def counted(placer: Placer, pods: Sequence[Pod], *given: Any, **more: Any) -> Outcome:
+        tried.append(len(pods))
+        return attempt(placer, pods, *given, **more)
+
+    monkeypatch.setattr(Placer, "_all_or_none", counted)
+    sizes = (3, 3, 3, "2500m", "2500m", "2500m")
+    world.submit(*(member(f"{at}", {NAME: "g", MIN: "6"}, cpu=cpu) for at, cpu in enumerate(sizes)))
+    world.run()
+    assert not running(world) and len(tried) == times

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine import gang
+from stowplan.engine import gang, outlook
 from stowplan.engine.admission import Admission
 from stowplan.engine.gate import GROUP
 from stowplan.engine.unit import Unit
@@ -127,7 +127,7 @@ class Case:
         return answers
 
     def _tried(self, unit: Unit, profile: Profile) -> dict[str, Answer]:
-        lacking = gang.lacking(self._admission.groups.get(unit.group), self.state)
+        lacking = outlook.lacking(self._admission.groups.get(unit.group), self.state)
         outcome = gang.Placer(self.state, np.random.default_rng(0)).rehearse(unit, profile)
         found = {decision.pod.uid: decision for decision in outcome.decisions}
         whole = outcome.whole and not lacking

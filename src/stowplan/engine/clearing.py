@@ -19,10 +19,10 @@ from collections.abc import Container, Iterable, Sequence
 import msgspec
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine.gang import Outcome, Placer, lacking
+from stowplan.engine.gang import Outcome, Placer
 from stowplan.engine.groups import Groups, Members
 from stowplan.engine.lots import Lot, Lots, everybody
-from stowplan.engine.outlook import Outlook
+from stowplan.engine.outlook import Outlook, lacking
 from stowplan.engine.unit import Unit
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision

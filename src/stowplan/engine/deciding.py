@@ -14,7 +14,7 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.columns.views import Cluster
-from stowplan.engine import gang, messages
+from stowplan.engine import gang, messages, outlook
 from stowplan.engine.admission import Admission
 from stowplan.engine.binding import Binding
 from stowplan.engine.clearing import Clearing, Plan
@@ -132,7 +132,7 @@ class Deciding:
             self._admission.queue.done(unit)
             self._admission.queue.enter(unit, now)
             return
-        lacking = gang.lacking(self._admission.groups.get(unit.group), self._state) if unit.group else ""
+        lacking = outlook.lacking(self._admission.groups.get(unit.group), self._state) if unit.group else ""
         if lacking:
             self._report(GroupTried(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
             yield from self._too_little(unit, lacking, now)

@@ -1,8 +1,9 @@
 """Placing the pods of a unit, one or many: member by member inside a what-if, then kept whole, or not at all.
 
 The largest member goes first. As soon as too many have failed for the rest to be enough, no more are tried; if members
-are not all alike, one more order is: those like the one that failed first, because they are the hardest to place. If
-extenders must be asked about members, each is placed provisionally, so that all questions come up at once.
+are not all alike, one more order is: those like the one that failed first, because they are the hardest to place;
+unless there is too little room in any order (`outlook`). If extenders must be asked about members, each is placed
+provisionally, so that all questions come up at once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine.groups import Members
+from stowplan.engine.outlook import Outlook
 from stowplan.engine.placing import Placing
 from stowplan.engine.reports import GroupTried
 from stowplan.engine.unit import Unit
@@ -73,7 +74,7 @@ class Placer:
         if outcome.whole or outcome.asking or outcome.refused is not None or outcome.failed[-1].error:
             return outcome
         again = _hardest_first(members, outcome.failed)
-        if again == members:
+        if again == members or Outlook(self._state, unit, None, profile, outcome.decisions).hopeless(()):
             return outcome
         second = self._all_or_none(again, unit, profile, consultations, keep=keep)
         return second if second.whole or second.asking else outcome
@@ -130,24 +131,6 @@ def _release(outcome: Outcome) -> None:
             placing.release()
         except PluginError:
             continue
-
-
-def lacking(members: Members | None, state: ClusterState) -> str:
-    """What a group wants to be free in the cluster before it is tried, and is not; its own pods on nodes count."""
-    if members is None or not members.group.resources:
-        return ""
-    short = []
-    for name, amount in members.group.resources.items():
-        free = state.table.free_in_all(name) + own_amount(members, state, name)
-        if free < amount:
-            short.append(f"{amount} of {name}, {free} are")
-    return f"pod group {members.group.name} needs {'; '.join(short)} free (minResources)" if short else ""
-
-
-def own_amount(members: Members, state: ClusterState, name: str) -> int:
-    """What members of a group that are on nodes request of a resource."""
-    own = (placed.shape.request for uid in members.pods if (placed := state.pods.get(uid)) is not None)
-    return sum(request.get(name, 0) for request in own)
 
 
 def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.state import ClusterState
-from stowplan.engine.gang import own_amount
 from stowplan.engine.groups import Members
 from stowplan.engine.unit import Unit
 from stowplan.framework.asking import ask
@@ -27,17 +26,17 @@ Amounts = dict[str, int]
 
 
 class Outlook:
-    """`failed`: what was decided about members that found no node."""
+    """`decisions`: what was decided about members, as far as they were tried."""
 
     def __init__(
-        self, state: ClusterState, unit: Unit, members: Members, profile: Profile, failed: Iterable[Decision]
+        self, state: ClusterState, unit: Unit, members: Members | None, profile: Profile, decisions: Iterable[Decision]
     ) -> None:
         self._state, self._needed = state, unit.needed
         self._number = Counter(map(state.shape, unit.ready))
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
-        self._closed = {state.shape(each.pod): _closed(each, profile) for each in failed}
-        resources = members.group.resources
-        self._at_least = {name: amount - own_amount(members, state, name) for name, amount in resources.items()}
+        told = {state.shape(each.pod): each for each in decisions}
+        self._closed = {shape: _closed(each, profile) for shape, each in told.items()}
+        self._at_least = {} if members is None else _still_wanted(members, state)
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))
         self._free = {name: self._unused(name) for name in names}
         self._in_all = {name: self._least(name) for name in names}
@@ -48,7 +47,9 @@ class Outlook:
         if any(int(room[name].sum()) < amount for name, amount in self._at_least.items()):
             return True
         fitting = sum(min(number, self._fits(shape, room)) for shape, number in self._number.items())
-        return fitting < self._needed or any(int(free.sum()) < self._in_all[name] for name, free in room.items())
+        if min(fitting, self._fit_anyhow(room)) < self._needed:
+            return True
+        return any(int(free.sum()) < self._in_all[name] for name, free in room.items())
 
     def _fits(self, shape: Shape, room: Mapping[str, Ints]) -> int:
         """How many pods of this shape there would be room for, if no others came."""
@@ -58,6 +59,19 @@ class Outlook:
         times = np.minimum.reduce([room[name] // amount for name, amount in wants.items()])
         closed = self._closed.get(shape)
         return int(times.sum() if closed is None or len(closed) != len(times) else times[~closed].sum())
+
+    def _fit_anyhow(self, room: Mapping[str, Ints]) -> int:
+        """How many there would be room for, if each needed of everything only as much as the least demanding one."""
+        common = set.intersection(*(set(wants) for wants in self._wants.values()))
+        if not common:
+            return self._number.total()
+        least = {name: min(wants[name] for wants in self._wants.values()) for name in common}
+        times = np.minimum.reduce([room[name] // amount for name, amount in least.items()])
+        closed = [self._closed.get(shape) for shape in self._number]
+        known = [each for each in closed if each is not None and len(each) == len(times)]
+        if len(known) < len(closed):
+            return int(times.sum())
+        return int(times[~np.logical_and.reduce(known)].sum())
 
     def _least(self, name: str) -> int:
         """What those members need together that need least of a resource, as many as it takes."""
@@ -114,3 +128,30 @@ def _closed(decision: Decision, profile: Profile) -> Bools:
 def _judges_nodes(plugin: object) -> bool:
     """By the pod's template and the node's object alone?"""
     return getattr(plugin, "local", "") == "node" and getattr(plugin, "filters_by_row", False) is True
+
+
+# -- what a group wants to be free before it is tried
+
+
+def lacking(members: Members | None, state: ClusterState) -> str:
+    """What of its minResources is not free; its own pods on nodes count."""
+    if members is None or not members.group.resources:
+        return ""
+    short = []
+    for name, amount in members.group.resources.items():
+        free = state.table.free_in_all(name) + _own_amount(members, state, name)
+        if free < amount:
+            short.append(f"{amount} of {name}, {free} are")
+    return f"pod group {members.group.name} needs {'; '.join(short)} free (minResources)" if short else ""
+
+
+def _still_wanted(members: Members, state: ClusterState) -> Amounts:
+    """How much of what must be free its own pods do not have."""
+    wanted = members.group.resources.items()
+    return {name: amount - _own_amount(members, state, name) for name, amount in wanted}
+
+
+def _own_amount(members: Members, state: ClusterState, name: str) -> int:
+    """What members of a group that are on nodes request of a resource."""
+    own = (placed.shape.request for uid in members.pods if (placed := state.pods.get(uid)) is not None)
+    return sum(request.get(name, 0) for request in own)

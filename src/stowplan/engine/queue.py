@@ -55,7 +55,7 @@ class Queue:
         self._aging: deque[Unit] = deque()  # groups in the order they came
         self._active: list[tuple[tuple[int, Any], int, int, Unit]] = []
         self._backoff: list[tuple[int, Any, int, int, Unit]] = []  # within one second the important ones go first
-        self._errors: list[tuple[float, int, int, Unit]] = []
+        self._patient: list[tuple[float, int, int, Unit]] = []  # who is not taken out of backoff early
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
         self._order = count()
@@ -109,8 +109,8 @@ class Queue:
         return unit
 
     def pop(self, now: float) -> Unit | None:
-        """The next unit to try. With nothing active, one that is only backing off after a rejection is taken early."""
-        if self._backoff or self._errors or self._oldest:
+        """The next unit to try. With nothing active, a pod that is only backing off after a rejection is taken early."""
+        if self._backoff or self._patient or self._oldest:
             self._release(now)
         if self._aging:
             self._age(now)
@@ -262,11 +262,11 @@ class Queue:
         """When time alone makes a unit ready: now already, if one is."""
         if _peek(self._active) is not None or _peek(self._backoff) is not None:
             return float("-inf")
-        moments = [entry[0] for entry in (_peek(self._errors), self._peek_oldest()) if entry is not None]
+        moments = [entry[0] for entry in (_peek(self._patient), self._peek_oldest()) if entry is not None]
         return min(moments, default=None)
 
     def _release(self, now: float) -> None:
-        heaps: tuple[list[Any], ...] = (self._backoff, self._errors)
+        heaps: tuple[list[Any], ...] = (self._backoff, self._patient)
         for heap in heaps:
             while (entry := _peek(heap)) is not None and entry[-1].ready_at <= now:
                 heapq.heappop(heap)
@@ -318,8 +318,8 @@ class Queue:
         self.incoming["backoff", cause] += 1
         unit.stage = Stage.BACKOFF
         unit.ticket = next(self._order)
-        if error:
-            heapq.heappush(self._errors, (unit.ready_at, unit.ticket, unit.ticket, unit))
+        if error or unit.group:  # a group takes longer to try, and room for all of it seldom comes at once
+            heapq.heappush(self._patient, (unit.ready_at, unit.ticket, unit.ticket, unit))
         else:
             heapq.heappush(self._backoff, (int(unit.ready_at), self._place(unit), unit.ticket, unit.ticket, unit))
 
