@@ -10,6 +10,7 @@ from stowplan.engine.placing import Step
 from stowplan.engine.unit import Stage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.builders import a_pod
@@ -29,6 +30,7 @@ def check(world: World) -> None:
     check_columns(world)
     check_assumed(world)
     check_nothing_left_behind(world)
+    check_nothing_negative(world)
 
 
 def check_nothing_lost(world: World) -> None:
@@ -112,16 +114,21 @@ def check_nothing_left_behind(world: World) -> None:
         assert not len(scheduler.queue.flights) and not scheduler.queue.flights.remembered
 
 
-def check_node(world: World, name: str) -> None:
-    """We bound a pod: the node must hold all that is bound to it now, unless others overfilled it."""
+def check_nothing_negative(world: World) -> None:
+    for resource, column in world.scheduler.state.table.requested.items():
+        assert (column >= 0).all(), f"less than no {resource} is taken, or held"
+
+
+def check_node(world: World, name: str, bound: Pod) -> None:
+    """We bound a pod: the node must have what the pod asks for, unless others took it in the meantime."""
     node = world.objects.get(("Node", name))
-    if not isinstance(node, Node) or name in world.crowded:
+    if not isinstance(node, Node) or name in world.crowded | world.unsettled:
         return
     state = ClusterState()
     for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):
         state.apply(Put(each))
     row = state.table.row_of[name]
-    for resource, taken in state.table.requested.items():
-        offered = state.table.allocatable.get(resource)
+    for resource in state.shape(bound).request:
+        taken, offered = state.table.requested[resource], state.table.allocatable.get(resource)
         there = 0 if offered is None else int(offered[row])
         assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"

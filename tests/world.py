@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -57,11 +57,12 @@ class World:
         seed: int = 0,
         checks: bool = True,
         graceful: bool = False,
+        kubelets: bool = False,
         **options: Any,
     ) -> None:
         """`checks` off: for long runs, where checking everything after every step would take longest of all.
 
-        `graceful`: an evicted pod is terminating until a test deletes it.
+        `graceful`: an evicted pod is terminating until a test deletes it. `kubelets`: a pod that is bound starts.
         """
         self.now = 0.0
         self.objects: dict[tuple[str, str], Object] = {}
@@ -70,19 +71,21 @@ class World:
         self.answers: Answer = lambda action: Result(action.id)
         self.extender: Callable[[Ask], Result] = lambda ask: Result(ask.id, 404, "nobody there")
         self.bound: list[str] = []  # uids, each time we bound one
-        self.crowded: set[str] = set()  # nodes that others may have overfilled, by pods or by shrinking them
+        self.crowded: set[str] = set()  # nodes of which a test knows that they are overfilled
+        self.unsettled: set[str] = set()  # nodes that others filled or changed while pods were on their way there
         self._profiles = dict(profiles or {"default-scheduler": a_profile()})
         self._seed, self._options = seed, options
         self._inbox: deque[Put | Gone | Result] = deque()
         self._late: deque[Put | Gone] = deque()
-        self._lags = False
+        self.lags = False
         self._version = 0
-        self.checks, self.graceful = checks, graceful
+        self.checks, self.graceful, self.kubelets = checks, graceful, kubelets
         self.placed: Callable[[set[str]], None] = lambda _: None  # told of pods that a step gave a node
+        self.changed: Callable[[Put | Gone], None] = lambda _: None  # told of each change at the server, as it happens
         self.journal: list[bytes] = []  # all that went into the scheduler, one JSON line each
         self.restart()
         self.submit(*(a_node(node) if isinstance(node, str) else node for node in nodes))
-        self.crowded.clear()
+        self.unsettled.clear()
 
     # -- what a test does
 
@@ -90,9 +93,9 @@ class World:
         """Create or replace objects at the server."""
         for each in objects:
             if isinstance(each, Pod) and each.node_name:
-                self.crowded.add(each.node_name)
+                self.unsettled.add(each.node_name)
             elif isinstance(each, Node):
-                self.crowded.add(each.name)
+                self.unsettled.add(each.name)
             self.submit_later(each)
         self._deliver()
 
@@ -115,6 +118,7 @@ class World:
             self.placed(set(self.scheduler.placings) - before)
             self._perform(actions)
             self._deliver()
+            self._settle()
             if self.checks:
                 self.check()
         raise AssertionError(f"still busy after {limit} steps")
@@ -135,13 +139,13 @@ class World:
 
     def lag(self) -> None:
         """From now on the watch is late: what the server changes is told only by `catch_up`, answers come at once."""
-        self._lags = True
+        self.lags = True
 
     def catch_up(self, most: int | None = None) -> None:
         """The watch tells what it has not told yet, or the first so many of it."""
         for _ in range(len(self._late) if most is None else min(most, len(self._late))):
             self._inbox.append(self._late.popleft())
-        self._lags = self._lags and most is not None
+        self.lags = self.lags and most is not None
         self._deliver()
 
     def submit_at_once(self, each: Object) -> None:
@@ -185,6 +189,10 @@ class World:
         """The server does at last what it was asked to."""
         self._inbox.append(self._do(action))
         self._deliver()
+
+    def perform_unheard(self, action: Action) -> None:
+        """The server does what it was asked to, and its answer is lost."""
+        self._do(action)
 
     # -- what a test looks at
 
@@ -255,8 +263,10 @@ class World:
                     return Result(action.id, 409, "already bound, or on its way out")
                 self.bound.append(pod.uid)
                 node_name = action.node_name if isinstance(action, Bind) else action.nodes[0]
-                self.submit_later(assumed(_with_status(pod, nominated_node_name=""), node_name))
-                invariants.check_node(self, node_name)
+                started = self._moment() if self.kubelets else pod.status.start_time
+                made = _with_status(pod, nominated_node_name="", start_time=started)
+                self.submit_later(assumed(made, node_name))
+                invariants.check_node(self, node_name, pod)
             case Evict() if self.graceful:
                 self.submit_later(_terminating(pod))
             case Evict():
@@ -303,7 +313,16 @@ class World:
         self._tell(Put(each))
 
     def _tell(self, news: Put | Gone) -> None:
-        (self._late if self._lags else self._inbox).append(news)
+        self.changed(news)
+        (self._late if self.lags else self._inbox).append(news)
+
+    def _settle(self) -> None:
+        """Whoever is given a node from now on is given it as it is."""
+        if self.unsettled and not self.lags:
+            self.unsettled &= {placing.node_name for placing in self.scheduler.placings.values()}
+
+    def _moment(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=int(self.now))
 
     def check(self) -> None:
         """All that must hold at any time."""

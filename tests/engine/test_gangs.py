@@ -12,7 +12,7 @@ from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_budget, a_node, a_pod
-from tests.plugins.nodes.gangs import NAME, a_pod_group, a_world, created, gang, profiles, running
+from tests.plugins.nodes.gangs import NAME, a_pod_group, a_world, created, gang, member, profiles, running
 from tests.world import World
 
 
@@ -45,6 +45,78 @@ def test_members_whose_binding_failed_keep_their_room_and_go_first() -> None:
     world.answers = world.fine
     world.advance(30)
     assert running(world) == {"g": 3} and not world.pod("greedy").node_name
+
+
+def test_the_room_of_what_is_missing_is_kept_against_more_important_pods_too() -> None:
+    world = a_world(nodes=3)
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.run()
+    world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
+    world.run()
+    world.answers = world.fine
+    world.advance(30)
+    assert running(world) == {"g": 3} and not world.pod("greedy").node_name
+
+
+def test_whoever_was_kept_out_runs_when_the_room_is_not_kept_any_more() -> None:
+    world = a_world(nodes=3)
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.run()
+    world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
+    world.run()
+    world.delete(world.pod("g-2"))
+    world.advance(30)
+    assert world.pod("greedy").node_name
+
+
+@pytest.mark.parametrize("match", ["waiting-and-running", "only-waiting", "once-satisfied"])
+def test_what_is_missing_of_a_group_may_be_made_anew(match: str) -> None:
+    """It was never whole, so those on nodes count, whoever comes for the third place."""
+    world = a_world(nodes=3, args={"matchPolicy": match}, kubelets=True)
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.advance(20)
+    world.delete(world.pod("g-2"))
+    world.submit(*gang("g", 1, 3, first=7, at=19))
+    world.advance(30)
+    assert running(world) == {"g": 3}
+
+
+@pytest.mark.parametrize(("on_partial", "left"), [("Complete", 3), ("Evict", 0)])
+def test_a_group_that_begins_anew_is_not_left_in_part(on_partial: str, left: int) -> None:
+    """It was whole, and lost all its pods at once, while others of it waited already."""
+    world = a_world(nodes=3, args={"onPartialBind": on_partial})
+    first = gang("g", 3)
+    world.submit(*first)
+    world.run()
+    world.submit(*gang("g", 3, first=5, at=1))
+    refuse_binding(world, "g-7")
+    world.advance(5)
+    world.lag()
+    world.delete(*(world.pod(pod.name) for pod in first))
+    world.catch_up()
+    world.run()
+    world.submit(created(a_pod("vip", cpu=1, priority=9, preemptionPolicy="Never"), 7))
+    world.run()
+    world.answers = world.fine
+    world.advance(60)
+    assert running(world).get("g", 0) == left
+
+
+@pytest.mark.parametrize("dies", [pytest.param(True, id="after a restart"), pytest.param(False, id="in the same life")])
+def test_a_group_that_lost_its_pod_group_is_not_taken_back(dies: bool) -> None:
+    """Nobody knows how many it takes; two of it run."""
+    world = a_world(nodes=2, args={"onPartialBind": "Evict"})
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    world.submit(a_pod_group("g", 2), *(member(f"g-{number}", labels) for number in range(3)))
+    world.run()
+    world.delete(a_pod_group("g", 2))
+    if dies:
+        world.restart()
+    world.advance(60)
+    assert not evicted(world) and len(world.bindings) == 2
 
 
 def test_after_a_while_it_is_told_who_is_bound_and_who_is_not() -> None:

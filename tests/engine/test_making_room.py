@@ -155,13 +155,13 @@ def test_a_gang_with_min_resources_makes_room(
 
 
 def test_what_is_missing_of_a_gang_keeps_its_room_though_too_little_is_free() -> None:
-    """Two bindings failed, and a more important pod came: the node that is left is still theirs."""
+    """Two bindings failed, and a system-critical pod came: the node that is left is still theirs."""
     world = a_world(nodes=3)
     refuse_binding(world, "g-1", "g-2")
     world.submit(a_pod_group("g", 3, minResources={"cpu": "3"}), *of_group("g", 3, priority=0))
     world.run()
     world.answers = world.fine
-    world.submit(a_pod("vip", cpu=1, priority=10, preemptionPolicy="Never"))
+    world.submit(a_pod("vip", cpu=1, priority=2_000_000_000, preemptionPolicy="Never"))
     world.advance(8)
     assert "minResources" in world.said("g-1")[-1]
     world.submit(created(a_pod("rival", cpu=1), 9))

@@ -25,6 +25,8 @@ from stowplan.framework.profile import Bound, Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
+HIGHEST_OF_USERS = 1_000_000_000  # the greatest priority that is not the system's own
+
 
 class Admission:
     def __init__(
@@ -153,6 +155,16 @@ class Admission:
             self.queue.enter(unit, now, anew=False)
         elif unit.stage is not Stage.IN_FLIGHT:
             self.queue.check(unit)
+
+    def promise(self, pod: Pod, node_name: str) -> None:
+        """A node is kept for a pod against all that matter no more than it; for what is missing of a group bound in
+        part, against everybody but system-critical pods.
+        """
+        members = self.groups.of(pod.uid)
+        if members is not None and members.in_part:
+            spec = msgspec.structs.replace(pod.spec, priority=max(pod.priority, HIGHEST_OF_USERS))
+            pod = msgspec.structs.replace(pod, spec=spec)
+        self.state.nominate(pod, node_name)
 
     # -- groups
 

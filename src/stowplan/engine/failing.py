@@ -79,4 +79,4 @@ class Failing:
         state = self._admission.state
         state.drop_nomination(uid)
         if nominated:
-            state.nominate(self._admission.known[uid], nominated)
+            self._admission.promise(self._admission.known[uid], nominated)

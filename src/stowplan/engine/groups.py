@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TypeAlias
 
-from stowplan.framework.interfaces import Group
+from stowplan.framework.interfaces import UNKNOWN, Group
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -30,8 +30,8 @@ class Members:
     """One group, and its pods that have neither ended nor gone."""
 
     __slots__ = (
-        "_by_age", "bound", "errors", "failed_at", "first", "group", "leaving", "on_their_way", "pods", "satisfied",
-        "since", "told", "updated",
+        "_by_age", "begun", "bound", "errors", "failed_at", "first", "group", "leaving", "on_their_way", "pods",
+        "satisfied", "since", "told", "updated",
     )  # fmt: skip
 
     def __init__(self, group: Group, first: Pod, now: float) -> None:
@@ -44,6 +44,7 @@ class Members:
         self.leaving: dict[str, None] = {}  # of those that were bound, and are told to go
         self.since = self.updated = now
         self.satisfied = False  # it had enough members on nodes at some time
+        self.begun = False  # we gave the first of them a node: so we know whether it was ever satisfied
         self.errors = 0  # times in a row that something went wrong, until it has enough members on nodes
         self.failed_at = now  # the last time
         self.told: dict[str, str] = {}  # what its waiting members were told last, by uid
@@ -52,6 +53,11 @@ class Members:
     def placed(self) -> int:
         """Members that have a node, bound or on their way to it, and places that are held for some to come."""
         return self.group.slots + len(self.bound) + len(self.on_their_way)
+
+    @property
+    def in_part(self) -> bool:
+        """Some got through, and it was never whole."""
+        return bool(self.bound or self.on_their_way) and not self.satisfied
 
     @property
     def created(self) -> datetime | None:
@@ -156,7 +162,8 @@ class Groups:
         self.changed[name] = None
         if not members.pods:
             self._empty[name] = now
-            members.satisfied, members.told = False, {}  # whoever comes by this name is another group
+            members.satisfied = members.begun = False  # whoever comes by this name is another group
+            members.told = {}
         elif members.first.uid == pod.uid:
             members.first = members.oldest()
         self.forget(now)
@@ -164,6 +171,9 @@ class Groups:
     def given_a_node(self, uid: str) -> None:
         members = self.of(uid)
         if members is not None and uid not in members.bound:
+            if not members.bound and not members.on_their_way:  # it begins, or begins anew after all of it was lost
+                members.begun = True
+                members.satisfied = members.satisfied and members.group.match == "once-satisfied"
             members.on_their_way[uid] = None
 
     def came_back(self, uid: str) -> None:
@@ -222,14 +232,15 @@ class Groups:
 
     def half_bound(self, members: Members) -> tuple[list[Pod], list[Pod]] | None:
         """Who has a node and who was left behind, if the group is in this state. One that was whole before is not: it
-        has lost members.
+        has lost members. Nor is one of which nobody says how many it takes: its PodGroup is gone.
         """
-        if not members.bound or members.satisfied or members.placed >= members.group.minimum:
+        whole = members.satisfied or members.placed >= members.group.minimum
+        if not members.bound or whole or members.group.minimum >= UNKNOWN:
             return None
         bound = [members.pods[uid] for uid in members.bound]
         starts = [pod.status.start_time for pod in bound]
         moments = [each for each in starts if each is not None]
-        last = max(moments) if len(moments) == len(starts) else None
+        last = max(moments) if len(moments) == len(starts) and not members.begun else None
         placed = members.bound | members.on_their_way | members.leaving
         others = (pod for uid, pod in members.pods.items() if uid not in placed)
         behind = [pod for pod in others if not pod.terminating and (last is None or not _later(pod, last))]

@@ -109,7 +109,7 @@ class Queue:
         return unit
 
     def pop(self, now: float) -> Unit | None:
-        """The next unit to try. With nothing active, a pod that is only backing off after a rejection is taken early."""
+        """The next unit to try. With nothing active, a pod that only backs off after a rejection is taken early."""
         if self._backoff or self._patient or self._oldest:
             self._release(now)
         if self._aging:

@@ -231,7 +231,7 @@ class Scheduler:
         promised = self.state.nomination(pod.uid) if pod.nominated_node == said_before else pod.nominated_node
         self.state.drop_nomination(pod.uid)
         if promised and not pod.terminating:
-            self.state.nominate(pod, promised)
+            self.admission.promise(pod, promised)
 
     def _promise_changed(self, old: Pod | None, new: Pod | None, now: float) -> None:
         """A node that is no longer kept for a pod is, for others no more important, as if that pod had left it."""
@@ -240,7 +240,9 @@ class Scheduler:
         if new is None or (not new.node_name and new.nominated_node != old.nominated_node):
             left = Happening(ASSIGNED, "Delete", assumed(old, old.nominated_node), None)
             own = self.queue.units.get(self.admission.unit_of.get(old.uid))
-            self.admission.happened([left], now, most_important=old.priority, besides=own)
+            profile = self.profiles.get(old.scheduler_name)
+            grouped = profile is not None and profile.groups  # then it may have been kept against everybody
+            self.admission.happened([left], now, most_important=None if grouped else old.priority, besides=own)
 
     def _vanished(self, uid: str, now: float) -> Iterator[Any]:
         pod = self.admission.known.get(uid)
