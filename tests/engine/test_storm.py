@@ -266,5 +266,6 @@ def test_a_storm_can_place_a_group(kind: type[Storm], name: str) -> None:
 TestStorm = Storm.TestCase
 TestStormWithExtender = StormWithExtender.TestCase
 # A storm is fifty steps, with everything looked at after each of them: two hundred take minutes.
-for storm in (TestStorm, TestStormWithExtender):
-    storm.settings = settings(settings.default, max_examples=min(settings.default.max_examples, 200))
+TestStorm.settings = TestStormWithExtender.settings = settings(
+    settings.default, max_examples=min(settings.default.max_examples, 200)
+)

@@ -20,9 +20,10 @@ NAME, MIN = "pod-group.scheduling.kubenexus.io/name", "pod-group.scheduling.kube
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def profiles(args: Mapping[str, Any] | None = None) -> dict[str, Profile]:
+def profiles(args: Mapping[str, Any] | None = None, *others: str) -> dict[str, Profile]:
+    """`others`: further plugins beside Coscheduling."""
     plugins = {
-        "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+        "multiPoint": {"enabled": [{"name": name} for name in ("Coscheduling", *others)]},
         "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
     }
     profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": plugins}
