@@ -185,6 +185,8 @@ def _default_selector(pod: Pod, cluster: Cluster) -> Selector:
         case "apps/v1", "StatefulSet":
             stateful = cluster.get(StatefulSet, key)
             found = selectors.compile_selector(stateful.spec.selector) if stateful is not None else None
+    if not together:
+        return found or ()
     return selectors.canonical([*selectors.from_labels(together), *(found or ())])
 
 

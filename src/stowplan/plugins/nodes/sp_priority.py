@@ -108,14 +108,16 @@ class SPPriority:
 
     def _past(self, pod: Pod, owner: Workload, cluster: Cluster) -> History:
         """All that is known of where the owner's pods have been, those included that are on their way to a node."""
-        history = read(self._desk.text(owner)) or History()
+        history, given = read(self._desk.text(owner)) or History(), self._desk.given(owner)
+        if not given and not history.pending:
+            return history
         on_their_way = {
             uid: node
-            for uid, node in self._desk.given(owner).items()
+            for uid, node in given.items()
             if self._desk.is_bound(uid) or _waits(cluster.known(uid))
         }
-        given = {**history.pending, **on_their_way}
-        where = [self._where(uid, node, cluster) for uid, node in given.items() if uid != pod.uid]
+        not_counted = {**history.pending, **on_their_way}
+        where = [self._where(uid, node, cluster) for uid, node in not_counted.items() if uid != pod.uid]
         return history.counted(filter(None, where), self._half_life) if any(where) else history
 
     def _where(self, uid: str, given: str, cluster: Cluster) -> str:
