@@ -72,6 +72,7 @@ def test_it_runs_whole_once_its_object_and_its_pods_are_there(scheduler: Deploye
     wait_until_told(scheduler, namespace, "a-0", f"pod group {namespace}/a: 2 of 3 pods exist")
     apply(plane, namespace, pods[2])
     until("it runs", lambda: bound(plane, namespace).keys() == {"a-0", "a-1", "a-2"}, 30, tell)
+    group_says(scheduler, namespace, "a", "True", "3 of 3 pods have a node")
 
 
 def test_it_waits_whole_until_there_is_room_for_all(scheduler: Deployed, namespace: str) -> None:
@@ -80,6 +81,7 @@ def test_it_waits_whole_until_there_is_room_for_all(scheduler: Deployed, namespa
     until("both run", lambda: len(bound(plane, namespace)) == 2, 30, tell)
     apply(plane, namespace, a_group(plane, "b", {"gang": {"minCount": 3}}), *members("b", 3))
     wait_until_told(scheduler, namespace, "b-0", f"Pod group {namespace}/b")
+    group_says(scheduler, namespace, "b", "False", "0 of 3 pods have a node; pod b-")
     assert settled(plane, namespace).keys() == {"single-0", "single-1"}, "none of it is bound though two would fit"
     plane.kubectl("-n", namespace, "delete", "pod", "single-0", "--now")
     until("it runs", lambda: bound(plane, namespace).keys() == {"single-1", "b-0", "b-1", "b-2"}, 30, tell)
@@ -89,6 +91,20 @@ def test_the_basic_policy_asks_for_nothing(scheduler: Deployed, namespace: str) 
     plane = scheduler.plane
     apply(plane, namespace, a_group(plane, "c", {"basic": {}}), *members("c", 5))
     until("as many as there is room for run", lambda: len(bound(plane, namespace)) == 4, 30, scheduler.program.tail)
+
+
+def group_says(scheduler: Deployed, namespace: str, name: str, status: str, words: str) -> None:
+    """Its own condition PodGroupScheduled."""
+    path = f"/apis/{flags.POD_GROUP_APIS[scheduler.plane.version]}/namespaces/{namespace}/podgroups/{name}"
+
+    def found() -> dict[str, Any]:
+        conditions = scheduler.plane.api().must("GET", path).get("status", {}).get("conditions", ())
+        return next((each for each in conditions if each["type"] == "PodGroupScheduled"), {})
+
+    def as_expected() -> bool:
+        return found().get("status") == status and words in found().get("message", "")
+
+    until(f"{name} says {status}", as_expected, 60, lambda: f"{found()}\n{scheduler.program.tail()}")
 
 
 def wait_until_told(scheduler: Deployed, namespace: str, name: str, words: str) -> None:

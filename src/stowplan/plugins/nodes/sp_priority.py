@@ -112,9 +112,7 @@ class SPPriority:
         if not given and not history.pending:
             return history
         on_their_way = {
-            uid: node
-            for uid, node in given.items()
-            if self._desk.is_bound(uid) or _waits(cluster.known(uid))
+            uid: node for uid, node in given.items() if self._desk.is_bound(uid) or _waits(cluster.known(uid))
         }
         not_counted = {**history.pending, **on_their_way}
         where = [self._where(uid, node, cluster) for uid, node in not_counted.items() if uid != pod.uid]
