@@ -2,8 +2,9 @@
 
 A gang is *whole* while at least its minimum is bound, *unbound* while nobody is, *short* in between. Being short must
 be somebody else's doing: an act of others since the gang was last whole or unbound, by name (`acts`). Neither a failed
-binding, nor a restart, nor a more important pod is one. Whoever evicts for a gang owes that it runs (`owed`), unless
-others act in between, or somebody who matters more than the gang gets a node meanwhile.
+binding nor a restart is one; that somebody who matters more gets a node is, if it could evict the gang's pods as well.
+Whoever evicts for a gang owes that it runs (`owed`), unless others act in between, or somebody who matters more than
+the gang gets a node meanwhile.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Chronicle:
         self._clears = ""  # the gang that the present step makes room for
         self._victims: dict[str, Pod] = {}
         self._told: set[str] = set()  # uids of all that were ever told to go
+        self._on_nodes: set[str] = set()  # and of all that ever had a node
 
     def watch(self, world: World) -> None:
         self.world = world
@@ -96,7 +98,8 @@ class Chronicle:
         return minimum is not None and self.bound(name) >= minimum
 
     def saw(self, news: Put | Gone) -> None:
-        if isinstance(news.object, Pod) and news.object.node_name:
+        if isinstance(news.object, Pod) and news.object.node_name and news.object.uid not in self._on_nodes:
+            self._on_nodes.add(news.object.uid)
             self._took_room(news.object)
         for name in [name_of(news.object)] if isinstance(news.object, Pod) else MINIMA:
             if name:
@@ -104,6 +107,10 @@ class Chronicle:
 
     def _took_room(self, pod: Pod) -> None:
         """What was cleared for a gang is kept for it against all that matter no more than it."""
+        for name, acts in self.acts.items():
+            least = min((each.priority for each in self.members(name)), default=pod.priority)
+            if self.bound(name) and pod.priority > least and pod.spec.preemption_policy != "Never":
+                acts.append(f"{pod.name} got a node, and could have evicted others for it")
         for debt in self.owed.values():
             if pod.priority > debt.priority and pod.uid not in debt.had:
                 debt.acts.append(f"{pod.name} got a node, which matters more")

@@ -66,9 +66,11 @@ class Case:
             if isinstance(each, Pod):
                 self.pods[each.key] = each
         self.state.known = {pod.uid: pod for pod in self.pods.values() if not pod.finished}
+        grouped = any(profile.groups for profile in profiles.values())
         for pod in self.pods.values():
             if pod.pending and pod.nominated_node and not pod.terminating:
-                self.state.nominate(self._with_priority(pod), pod.nominated_node)
+                promise = self._admission.promise if grouped else self.state.nominate
+                promise(self._with_priority(pod), pod.nominated_node)
 
     def pod(self, key: str) -> Pod:
         if key not in self.pods:

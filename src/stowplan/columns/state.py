@@ -69,6 +69,7 @@ class ClusterState:
         self.nominated: dict[str, dict[str, Pod]] = {}
         self.held: dict[str, tuple[str, dict[str, int]]] = {}
         self._nominations: dict[str, str] = {}
+        self.firm: dict[str, None] = {}  # uids of those whose promise is
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
         self._queries: dict[Term, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
@@ -248,11 +249,15 @@ class ClusterState:
 
     # -- nominated pods
 
-    def nominate(self, pod: Pod, node_name: str) -> None:
-        """The pod has been promised room on this node: pods of equal or lower priority must leave it there."""
+    def nominate(self, pod: Pod, node_name: str, *, firm: bool = False) -> None:
+        """The pod has been promised room on this node: pods of equal or lower priority must leave it there; if it is
+        `firm`, also more important ones that may evict nobody.
+        """
         self.drop_nomination(pod.uid)
         self.nominated.setdefault(node_name, {})[pod.uid] = pod
         self._nominations[pod.uid] = node_name
+        if firm:
+            self.firm[pod.uid] = None
         self._journaled(lambda: self.drop_nomination(pod.uid))
 
     def nomination(self, uid: str) -> str:
@@ -267,11 +272,12 @@ class ClusterState:
         node_name = self._nominations.pop(uid, None)
         if node_name is None:
             return
-        pods = self.nominated[node_name]
+        pods, firm = self.nominated[node_name], uid in self.firm
         pod = pods.pop(uid)
+        self.firm.pop(uid, None)
         if not pods:
             del self.nominated[node_name]
-        self._journaled(lambda: self.nominate(pod, node_name))
+        self._journaled(lambda: self.nominate(pod, node_name, firm=firm))
 
     # -- other objects
 

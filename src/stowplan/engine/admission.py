@@ -25,8 +25,6 @@ from stowplan.framework.profile import Bound, Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
-HIGHEST_OF_USERS = 1_000_000_000  # the greatest priority that is not the system's own
-
 
 class Admission:
     def __init__(
@@ -58,8 +56,18 @@ class Admission:
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
         self._mattering: dict[tuple[str, str], bool] = {}
 
-    def adopt(self, now: float, *, initial_backoff: float, max_backoff: float) -> None:
-        """The profiles are others now: every unit is made anew."""
+    def adopt(
+        self,
+        now: float,
+        *,
+        initial_backoff: float,
+        max_backoff: float,
+        on_their_way: Iterable[str],
+        told: Iterable[str],
+    ) -> None:
+        """The profiles are others now: every unit is made anew. Pods `on_their_way` to a node, or `told` to go, are so
+        still, by their uids.
+        """
         self._registered.clear()
         self._mattering.clear()
         for unit in list(self.queue.units.values()):
@@ -68,6 +76,10 @@ class Admission:
         self.groups.clear()
         for pod in self.known.values():
             self.groups.heard(pod, False, now)
+        for uid in on_their_way:
+            self.groups.given_a_node(uid)
+        for uid in told:
+            self.groups.told_to_go(uid)
         self._sort = next(iter(self.profiles.values())).at("queueSort")[0].plugin
         self.queue.adopt(self.ages_after, initial_backoff=initial_backoff, max_backoff=max_backoff)
         for pod in list(self.known.values()):
@@ -158,13 +170,10 @@ class Admission:
 
     def promise(self, pod: Pod, node_name: str) -> None:
         """A node is kept for a pod against all that matter no more than it; for what is missing of a group bound in
-        part, against everybody but system-critical pods.
+        part, against everybody who could not evict the others of it, either.
         """
         members = self.groups.of(pod.uid)
-        if members is not None and members.in_part:
-            spec = msgspec.structs.replace(pod.spec, priority=max(pod.priority, HIGHEST_OF_USERS))
-            pod = msgspec.structs.replace(pod, spec=spec)
-        self.state.nominate(pod, node_name)
+        self.state.nominate(pod, node_name, firm=members is not None and members.in_part)
 
     # -- groups
 
@@ -262,8 +271,12 @@ class Admission:
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or not profile.groups or happening.action not in ("Add", "Delete"):
             return
-        unit = self.queue.units.get(self._group_name(pod, profile)[0])
-        if unit is not None and unit.gate is not None and unit.gate.plugin == GROUP:
+        try:
+            group = self.group_of(pod, profile)
+        except PluginError:
+            return
+        unit = None if group is None else self.queue.units.get(group.name)
+        if unit is not None and unit.stage is Stage.GATED:
             self.queue.enter(unit, now, anew=False)
         elif unit is not None and unit.stage is not Stage.IN_FLIGHT:
             self.queue.check(unit)
@@ -319,11 +332,13 @@ class Admission:
 
     def _helps(self, unit: Unit, plugin: str, wake: Wake, happening: Happening) -> bool:
         """Ask the plugin's hint; one that raises counts as yes."""
-        if plugin == GROUP:
-            return True
-        asked = self.profiles[unit.profile].plugin(plugin)
+        if plugin == GROUP and wake.own:
+            return getattr(happening.new, "uid", None) in unit.pods
+        profile = self.profiles[unit.profile]
+        asked = [each.plugin for each in profile.groups] if plugin == GROUP else [profile.plugin(plugin)]
+        pods = [unit.lead] if plugin == GROUP else unit.pods.values()  # what a group waits for is the same for all
         try:
-            return any(wake.helps(asked, pod, happening.old, happening.new) for pod in unit.pods.values())
+            return any(wake.helps(each, pod, happening.old, happening.new) for each in asked for pod in pods)
         except Exception:
             return True
 

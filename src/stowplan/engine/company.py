@@ -30,7 +30,7 @@ class Company:
     def _rest(self, members: Members, chosen: set[str]) -> Iterator[Pod]:
         """The members that would be left, if they would be too few."""
         left = {*members.bound, *members.on_their_way} - chosen
-        if members.group.slots + len(left) < members.group.minimum:
+        if members.too_few(len(left)):
             yield from (placed.pod for uid in left if (placed := self._state.pods.get(uid)) is not None)
 
     def join(self, pod: Pod, candidates: list[Candidate]) -> list[Candidate]:

@@ -81,11 +81,11 @@ class Deciding:
         self._admission, self._binding, self._failing, self._outbox = admission, binding, failing, outbox
         self._report, self.extenders = report, extenders
         self._resumed: list[Attempt] = []
-        self._told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
+        self.told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
         self._saving = ("", float("-inf"))  # the group that keeps what room it finds, and until when
         self._saved: dict[str, None] = {}  # those that have had their turn
         self._insisting = Insisting(admission.groups, admission.known, outbox)
-        self._clearing = Clearing(state, self._placer, admission.groups, self._told)
+        self._clearing = Clearing(state, self._placer, admission.groups, self.told)
 
     def adopt(self, extenders: Sequence[Extender]) -> None:
         """Other extenders from now on; attempts that wait for answers of the old ones are forgotten."""
@@ -128,6 +128,8 @@ class Deciding:
         if unit.broken:  # of a group: nobody knows how many it takes
             yield from self._broken(unit, now)
             return
+        if unit.group and unit.unasked:  # some came while extenders were asked about the others
+            self._admission.gate.closed_to(unit, False)
         if len(unit.ready) < unit.needed:  # some left while it was asked about, or pods they counted on did
             self._admission.queue.done(unit)
             self._admission.queue.enter(unit, now)
@@ -311,8 +313,8 @@ class Deciding:
         return None if self.extenders else self._clearing.plan(unit, self._profiles[unit.profile], failed)
 
     def _forget_gone(self) -> None:
-        for uid in [uid for uid in self._told if uid not in self._admission.known]:
-            del self._told[uid]
+        for uid in [uid for uid in self.told if uid not in self._admission.known]:
+            del self.told[uid]
 
     def _clear(self, unit: Unit, plan: Plan, now: float) -> Iterator[Any]:
         """Evict for a group, node by node."""
@@ -343,22 +345,27 @@ class Deciding:
                 yield messages.preempted(victim, pod, node_name, in_memory=True)
                 if self._binding.placings.get(victim.uid) is placing:  # it may have gone with another one of its group
                     yield from self._binding.give_up(placing, "preempted", now)
-            elif not victim.terminating and victim.uid not in self._told:
+            elif not victim.terminating and victim.uid not in self.told:
                 event, wanted = messages.preempted(victim, pod, self._node_of(victim)), messages.eviction(victim, pod)
-                eviction = self._outbox.send(wanted, now, partial(self._evicted, unit, event, wanted))
-                self._told[victim.uid] = None
+                group = self._admission.groups.name_of(victim.uid)
+                eviction = self._outbox.send(wanted, now, partial(self._evicted, unit, event, wanted, group))
+                self.told[victim.uid] = None
                 self._admission.groups.told_to_go(victim.uid)
                 unit.evicting.add(eviction.id)
                 yield eviction
 
-    def _evicted(self, unit: Unit, event: Record, wanted: Evict, result: Result, now: float) -> Iterator[Any]:
+    def _evicted(
+        self, unit: Unit, event: Record, wanted: Evict, group: str, result: Result, now: float
+    ) -> Iterator[Any]:
         """The pod that needs the room waits until the last victim was told to go; if that fails it is tried again."""
         unit.evicting.discard(result.id)
         told = result.fine or result.status in (404, 410)
         if result.fine:
             yield event
-        if not told:
-            self._told.pop(event.pod.uid, None)
+        if told:
+            self._insisting.goes(wanted.pod.uid, group, now)
+        else:
+            self.told.pop(event.pod.uid, None)
             self._insisting.refused(wanted, now, event)
         if self._admission.queue.units.get(unit.key) is not unit:
             return

@@ -68,6 +68,7 @@ class Gate:
             unit.held.pop(uid, None)
             if refused is not None:
                 unit.held[uid] = refused
+                unit.holders.add(refused.plugin)
         unit.unasked = {}
         if not unit.held or len(unit.pods) - len(unit.held) >= unit.needed:
             return None

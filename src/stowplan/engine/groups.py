@@ -30,8 +30,8 @@ class Members:
     """One group, and its pods that have neither ended nor gone."""
 
     __slots__ = (
-        "_by_age", "begun", "bound", "errors", "failed_at", "first", "group", "leaving", "on_their_way", "pods",
-        "satisfied", "since", "told", "updated",
+        "_by_age", "begun", "bound", "errors", "failed_at", "first", "going", "group", "leaving", "on_their_way",
+        "pods", "satisfied", "since", "told", "updated",
     )  # fmt: skip
 
     def __init__(self, group: Group, first: Pod, now: float) -> None:
@@ -42,6 +42,7 @@ class Members:
         self.bound: dict[str, None] = {}  # uids of those that are on a node, and not on their way out
         self.on_their_way: dict[str, None] = {}  # of those that were given one
         self.leaving: dict[str, None] = {}  # of those that were bound, and are told to go
+        self.going: dict[str, None] = {}  # of those of them that the server lets go
         self.since = self.updated = now
         self.satisfied = False  # it had enough members on nodes at some time
         self.begun = False  # we gave the first of them a node: so we know whether it was ever satisfied
@@ -53,6 +54,10 @@ class Members:
     def placed(self) -> int:
         """Members that have a node, bound or on their way to it, and places that are held for some to come."""
         return self.group.slots + len(self.bound) + len(self.on_their_way)
+
+    def too_few(self, number: int) -> bool:
+        """Are so many of its pods on nodes not enough? Where nobody says how many it takes, they are."""
+        return self.group.minimum < UNKNOWN and self.group.slots + number < self.group.minimum
 
     @property
     def in_part(self) -> bool:
@@ -111,6 +116,10 @@ class Groups:
         """The group of a pod that we heard of."""
         return self._books.get(self._name_of.get(uid, ""))
 
+    def name_of(self, uid: str) -> str:
+        """Its name; nothing for a pod of none."""
+        return self._name_of.get(uid, "")
+
     # -- what happens
 
     def clear(self) -> None:
@@ -155,7 +164,7 @@ class Groups:
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         members = self._books[name]
         members.pods.pop(pod.uid, None)
-        for uids in (members.bound, members.on_their_way, members.leaving):
+        for uids in (members.bound, members.on_their_way, members.leaving, members.going):
             uids.pop(pod.uid, None)
         members.updated = now
         del self._name_of[pod.uid]
@@ -190,11 +199,18 @@ class Groups:
             del members.bound[uid]
             members.leaving[uid] = None
 
+    def goes(self, uid: str) -> None:
+        """The server lets it go."""
+        members = self.of(uid)
+        if members is not None and uid in members.leaving:
+            members.going[uid] = None
+
     def stays(self, uid: str) -> None:
         """It does not go after all."""
         members = self.of(uid)
         if members is not None and uid in members.leaving:
             del members.leaving[uid]
+            members.going.pop(uid, None)
             members.bound[uid] = None
             self.changed[members.group.name] = None
 
@@ -208,6 +224,8 @@ class Groups:
 
     def told_anew(self, members: Members, group: Group) -> None:
         """How many it takes may have changed."""
+        if group != members.group:
+            self.changed[group.name] = None
         members.group = group
         _count(members, group)
 
@@ -234,8 +252,8 @@ class Groups:
         """Who has a node and who was left behind, if the group is in this state. One that was whole before is not: it
         has lost members. Nor is one of which nobody says how many it takes: its PodGroup is gone.
         """
-        whole = members.satisfied or members.placed >= members.group.minimum
-        if not members.bound or whole or members.group.minimum >= UNKNOWN:
+        short = members.too_few(len(members.bound) + len(members.on_their_way))
+        if not members.bound or members.satisfied or not short:
             return None
         bound = [members.pods[uid] for uid in members.bound]
         starts = [pod.status.start_time for pod in bound]

@@ -39,7 +39,7 @@ class Lots:
         lots: dict[str, Lot] = {}
         for pod in pods:  # the most important first
             members = self._groups.of(pod.uid)
-            needed = 0 if members is None else members.group.minimum - members.group.slots
+            needed = members.group.minimum - members.group.slots if members is not None and members.too_few(0) else 0
             whole = lots.setdefault(members.group.name, []) if members is not None and needed > 0 else []
             whole.append(pod)
             if len(whole) > needed:

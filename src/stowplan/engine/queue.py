@@ -56,6 +56,7 @@ class Queue:
         self._active: list[tuple[tuple[int, Any], int, int, Unit]] = []
         self._backoff: list[tuple[int, Any, int, int, Unit]] = []  # within one second the important ones go first
         self._patient: list[tuple[float, int, int, Unit]] = []  # who is not taken out of backoff early
+        self._groups: list[tuple[Any, int, int, Unit]] = []  # those of them that were rejected, by their place
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # (profile, plugin) → units it holds back
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units in the order they came
         self._order = count()
@@ -92,8 +93,9 @@ class Queue:
         if unit.gate is None:
             return False
         self._leave(unit)
-        unit.stage, unit.rejectors = Stage.GATED, frozenset((unit.gate.plugin,))
-        self._waiting.setdefault((unit.profile, unit.gate.plugin), {})[unit.key] = unit
+        unit.stage, unit.rejectors = Stage.GATED, frozenset((unit.gate.plugin, *unit.holders))
+        for plugin in unit.rejectors:
+            self._waiting.setdefault((unit.profile, plugin), {})[unit.key] = unit
         return True
 
     def check(self, unit: Unit) -> None:
@@ -114,7 +116,7 @@ class Queue:
             self._release(now)
         if self._aging:
             self._age(now)
-        unit = _valid(self._active) or _valid(self._backoff)
+        unit = _valid(self._active) or (_valid(self._backoff) if self._may_go_early() else None)
         if unit is None:
             return None
         self._leave(unit)
@@ -123,6 +125,11 @@ class Queue:
         unit.activated = False
         self.flights.begin(unit)
         return unit
+
+    def _may_go_early(self) -> bool:
+        """Does a pod that backs off come before all groups that do? Else it waits: room that comes is the group's."""
+        pod, group = _peek(self._backoff), _peek(self._groups)
+        return pod is not None and (group is None or bool(pod[1] < group[0]))
 
     def forget(self, unit: Unit) -> None:
         """The unit is on its way; it may come back by `fail`, and what happens until `done` is remembered for it."""
@@ -260,9 +267,11 @@ class Queue:
 
     def next_deadline(self) -> float | None:
         """When time alone makes a unit ready: now already, if one is."""
-        if _peek(self._active) is not None or _peek(self._backoff) is not None:
+        if _peek(self._active) is not None or self._may_go_early():
             return float("-inf")
         moments = [entry[0] for entry in (_peek(self._patient), self._peek_oldest()) if entry is not None]
+        if (pod := _peek(self._backoff)) is not None:
+            moments.append(pod[-1].ready_at)
         return min(moments, default=None)
 
     def _release(self, now: float) -> None:
@@ -320,6 +329,8 @@ class Queue:
         unit.ticket = next(self._order)
         if error or unit.group:  # a group takes longer to try, and room for all of it seldom comes at once
             heapq.heappush(self._patient, (unit.ready_at, unit.ticket, unit.ticket, unit))
+            if not error:
+                heapq.heappush(self._groups, (self._place(unit), unit.ticket, unit.ticket, unit))
         else:
             heapq.heappush(self._backoff, (int(unit.ready_at), self._place(unit), unit.ticket, unit.ticket, unit))
 

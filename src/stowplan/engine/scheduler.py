@@ -189,7 +189,13 @@ class Scheduler:
         self.deciding.adopt(extenders)
         self._tending.adopt()
         self._vigil.adopt()
-        self.admission.adopt(now, initial_backoff=initial_backoff, max_backoff=max_backoff)
+        self.admission.adopt(
+            now,
+            initial_backoff=initial_backoff,
+            max_backoff=max_backoff,
+            on_their_way=self.placings,
+            told=self.deciding.told,
+        )
 
     # -- pods
 

@@ -23,8 +23,8 @@ class Stage(Enum):
 class Unit:
     __slots__ = (
         "activated", "aged", "asked_on", "attempts", "broken", "errors", "evicting", "failures", "flushed", "gate",
-        "group", "happened", "held", "key", "needed", "pending", "place", "pods", "profile", "ready_at", "rejectors",
-        "since", "stage", "ticket", "timestamp", "unasked", "woken",
+        "group", "happened", "held", "holders", "key", "needed", "pending", "place", "pods", "profile", "ready_at",
+        "rejectors", "since", "stage", "ticket", "timestamp", "unasked", "woken",
     )  # fmt: skip
 
     def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
@@ -37,6 +37,7 @@ class Unit:
         self.broken = ""  # what a plugin raised before the unit was even tried
         self.gate: Verdict | None = None
         self.held: dict[str, Verdict] = {}  # members of a group that may not be tried, and why
+        self.holders: set[str] = set()  # the plugins that held some of them
         self.unasked: dict[str, None] = dict.fromkeys(self.pods)  # those of which that is to be found out
         self.asked_on: object = None  # what the group's members had to agree on when the others were asked
         self.aged = False  # it is a group that has waited for long
@@ -67,6 +68,7 @@ class Unit:
 
     def ask_all_anew(self) -> None:
         self.held.clear()
+        self.holders.clear()
         self.unasked = dict.fromkeys(self.pods)
 
     @property

@@ -15,11 +15,13 @@ from typing import Any
 from stowplan.engine import messages
 from stowplan.engine.admission import Admission
 from stowplan.engine.groups import Members
+from stowplan.engine.happenings import ASSIGNED, Happening
 from stowplan.engine.insisting import Insisting
 from stowplan.engine.outbox import Outbox
+from stowplan.engine.placing import assumed
 from stowplan.engine.reports import GroupComplete, GroupInPart, GroupWaits, Report
 from stowplan.engine.unit import Stage, Unit
-from stowplan.objects.actions import Evict
+from stowplan.objects.actions import Evict, Nominate
 from stowplan.objects.changes import Result
 from stowplan.objects.disruption import Budgets, importance
 from stowplan.objects.pods import Pod
@@ -61,7 +63,9 @@ class Vigil:
                 self._to_tell[name] = self._outbox.remind(now + TOLD_AFTER, partial(self._tell, name))
             yield from self._in_part_only(name, members, now)
             unit = self._admission.queue.units.get(name)
-            if unit is not None:
+            if unit is not None and unit.stage is Stage.GATED:
+                yield from self._let_go(unit, now)
+            elif unit is not None:
                 self._admission.queue.reorder(unit)
 
     def _count(self, name: str, members: Members, now: float) -> None:
@@ -71,6 +75,16 @@ class Vigil:
             self._report(GroupComplete(name, len(members.pods), now - self._short.pop(name)))
 
     # -- too few members
+
+    def _let_go(self, unit: Unit, now: float) -> Iterator[Any]:
+        """Nodes are kept for pods that are tried again and again; a group that is held back keeps none."""
+        state = self._admission.state
+        promised = [pod for uid, pod in unit.pods.items() if state.nomination(uid)] if state.promises else []
+        for pod in promised:
+            left = Happening(ASSIGNED, "Delete", assumed(pod, state.nomination(pod.uid)), None)
+            state.drop_nomination(pod.uid)
+            yield Nominate(pod=messages.ref(pod), node_name="")
+            self._admission.happened([left], now, besides=unit)
 
     def _waits(self, name: str) -> Unit | None:
         """The waiting pods of a group that is held back, or of which some are."""

@@ -49,6 +49,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill a kept book without end
+HIGHEST_OF_USERS = 1_000_000_000  # the greatest priority that is not the system's own
 LOCALITY = ("", "pods", "resources", "node")
 PROFILE = "(profile)"  # the note that answers for `passing`
 
@@ -324,8 +325,10 @@ class Evaluation:
 
     def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
         """Nodes promised to other pods of equal or higher priority must fit this one beside them, too."""
+        evicts = self.pod.spec.preemption_policy != "Never" or self.pod.priority > HIGHEST_OF_USERS
+        firm = () if evicts else self.state.firm
         for name, pods in list(self.state.nominated.items()):
-            rivals = (other for other in pods.values() if other.priority >= self.pod.priority)
+            rivals = (other for other in pods.values() if other.priority >= self.pod.priority or other.uid in firm)
             others = [other for other in rivals if other.uid != self.pod.uid and other.uid not in self.state.pods]
             at = nodes.position(name) if others else None
             if at is None:

@@ -43,6 +43,8 @@ class Statuses:
 
     def patches(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         if changed is None:
+            for seen in self._seen.values():
+                seen.there = {}
             concerned = dict.fromkeys(cluster.every(SigsPodGroup))
             pods: Sequence[Object] = list(cluster.everybody())
         else:
