@@ -125,10 +125,9 @@ def push(four: Hub, another: Cluster, folder: Path) -> None:
             gets(four, "cluster2", "cluster3", "cluster4")
             seed(four, "example-placement-least.yaml")
             gets(four, "cluster1")
-        seed(
-            four, "placement.yaml"
-        )  # Steady has three times the weight: cluster1 is held on to, though 100 beats it not
-        gets(four, "cluster1", "cluster2", "cluster3")
+            # Steady has three times the weight: cluster1 is held on to, the busiest of all.
+            seed(four, "placement.yaml")
+            gets(four, "cluster1", "cluster2", "cluster3")
 
 
 # --- story 2
