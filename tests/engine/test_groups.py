@@ -294,3 +294,17 @@ def test_a_group_asks_extenders_about_all_its_members_at_once() -> None:
     world.run()
     assert set(world.bindings.values()) == {"n1", "n2", "n3"}
     assert sum(isinstance(action, Ask) for action in world.actions) <= 6
+
+
+def test_an_extra_that_comes_back_to_others_leaves_nothing_in_flight() -> None:
+    """It waits for a permit when another one comes; they go on together, and what happens is remembered for nobody."""
+    world = a_gang_world(nodes=5)
+    world.submit(*members(3, needed=3))
+    world.run()
+    labels = {"gang": "g", "min": "3"}
+    world.submit(a_pod("g3", cpu=1, labels=labels | {"patience": "3"}))
+    world.run()
+    world.submit(a_pod("g4", cpu=99, labels=labels))
+    world.run()
+    world.advance(5)
+    assert not len(world.scheduler.queue.flights) and len(world.bindings) == 3

@@ -50,6 +50,8 @@ class Recall:
         yield from self._failing.back(
             unit, message, now, plugins=plugins, nominated=nominated, announced=announced, only=only
         )
+        if unit is not placing.unit:  # another one of its group came meanwhile, and they go on together
+            self._admission.queue.done(placing.unit)
         left += [each.leaving for each in together]
         self._admission.happened(left, now, besides=unit)
 
