@@ -226,3 +226,21 @@ def test_how_often_can_be_said() -> None:
     hub = Hub(*some_clusters(1), a_placement(), reschedule=10.0)
     hub.settle()
     assert hub.later(100) == 10
+
+
+def test_a_toleration_that_lapses_of_a_cluster_that_is_not_chosen() -> None:
+    """Beside it c4 had the least; without it c4 is the largest that says how large it is."""
+    large = a_cluster("c5", cpu="2500m", taints=[a_taint("b:NoSelectIfNew", added=-20.0)])
+    policy = {"mode": "Exact", "configurations": [
+        {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}, "weight": -1}
+    ]}  # fmt: skip
+    wanted = a_placement(
+        numberOfClusters=1,
+        prioritizerPolicy=policy,
+        tolerations=[{"key": "b", "operator": "Exists", "tolerationSeconds": 30}],
+    )
+    hub = Hub(a_cluster("c3"), a_cluster("c4", cpu="1"), large, wanted)
+    hub.settle()
+    assert hub.chosen() == ["c4"]
+    hub.later(11)
+    assert hub.chosen() == ["c3"]

@@ -212,9 +212,10 @@ class Placements:
         at = now + self._reschedule
         rows = np.concatenate([choice.asked.own, choice.picked])
         for plugin in self._policy.filters:
-            lapses = getattr(plugin, "lapses", None)
-            first = None if lapses is None else lapses(choice.asked, rows)
-            at = at if first is None else min(at, first)
+            if hasattr(plugin, "lapses"):
+                at = min(at, _or_never(plugin.lapses(choice.asked, rows)))
+            if hasattr(plugin, "changes_at"):
+                at = min(at, _or_never(plugin.changes_at(choice.asked)))
         return at
 
     def _settled(self, key: str, failed: bool, now: float) -> None:
@@ -242,3 +243,7 @@ def _changed(old: AddOnPlacementScore | None, new: AddOnPlacementScore | None, n
     if (old is None) != (new is None):
         found.add("")  # there is an object, or is not: an expression may ask for that
     return frozenset(found)
+
+
+def _or_never(moment: float | None) -> float:
+    return math.inf if moment is None else moment

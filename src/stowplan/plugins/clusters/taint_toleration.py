@@ -72,6 +72,13 @@ class TaintToleration:
         first = float(np.where(answers.held, answers.lapses, NEVER)[codes].min())
         return None if first == NEVER else first
 
+    def changes_at(self, asked: Asked) -> float | None:
+        """When the next toleration lapses of any cluster: it may not be chosen, and yet others be ranked beside it."""
+        if not any(each.toleration_seconds is not None for each in asked.placement.spec.tolerations):
+            return None
+        until = _answers(asked).until
+        return None if until == NEVER else until
+
     def score(self, asked: Asked, rows: Rows) -> Scored:
         avoided: Ints = np.where(_answers(asked).avoided[asked.fleet.taint_code[rows]], -100, 0)
         return Scored(avoided)
