@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.engine.unit import Stage
@@ -218,3 +220,17 @@ def test_a_new_configuration_while_a_gang_is_bound_changes_nothing_for_it(on_par
         world.perform_late(action)
     world.advance(10)
     assert running(world) == {"g": 3}
+
+
+def test_a_gang_all_of_which_goes_and_is_made_anew_is_another_one() -> None:
+    """Its pods terminate for a while yet; that it once had enough is not true of the new ones."""
+    world = a_world(nodes=3, args={"matchPolicy": "once-satisfied"})
+    world.submit(*gang("g", 2))
+    world.run()
+    for name in ("g-0", "g-1"):
+        pod = world.pod(name)
+        leaving = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+        world.submit(msgspec.structs.replace(pod, metadata=leaving))
+    world.submit(*gang("g", 2, first=5, at=2))
+    world.advance(60)
+    assert not world.pod("g-5").node_name and not world.pod("g-6").node_name, "there is room for one of them only"

@@ -160,6 +160,12 @@ class Groups:
             else:
                 members.bound[pod.uid] = None
             _count(members, group)
+            if (
+                not members.bound
+                and not members.on_their_way
+                and all(each.terminating for each in members.pods.values())
+            ):
+                members.satisfied = members.begun = False  # all of it goes: whoever comes is another group
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         members = self._books[name]
