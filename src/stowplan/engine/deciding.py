@@ -70,6 +70,7 @@ class Deciding:
         admission: Admission,
         binding: Binding,
         failing: Failing,
+        insisting: Insisting,
         outbox: Outbox,
         report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
@@ -84,7 +85,7 @@ class Deciding:
         self.told: dict[str, None] = {}  # uids of pods that were told to go, and are not gone yet
         self._saving = ("", float("-inf"))  # the group that keeps what room it finds, and until when
         self._saved: dict[str, None] = {}  # those that have had their turn
-        self._insisting = Insisting(admission.groups, admission.known, outbox)
+        self._insisting = insisting
         self._clearing = Clearing(state, self._placer, admission.groups, self.told)
 
     def adopt(self, extenders: Sequence[Extender]) -> None:

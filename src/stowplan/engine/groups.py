@@ -60,6 +60,12 @@ class Members:
         return self.group.minimum < UNKNOWN and self.group.slots + number < self.group.minimum
 
     @property
+    def all_go(self) -> bool:
+        """Is there nobody left who is not on the way out?"""
+        nobody = not self.bound and not self.on_their_way
+        return nobody and all(pod.terminating for pod in self.pods.values())
+
+    @property
     def in_part(self) -> bool:
         """Some got through, and it was never whole."""
         return bool(self.bound or self.on_their_way) and not self.satisfied
@@ -160,12 +166,8 @@ class Groups:
             else:
                 members.bound[pod.uid] = None
             _count(members, group)
-            if (
-                not members.bound
-                and not members.on_their_way
-                and all(each.terminating for each in members.pods.values())
-            ):
-                members.satisfied = members.begun = False  # all of it goes: whoever comes is another group
+            if members.all_go:
+                members.satisfied = members.begun = False  # whoever comes is another group
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         members = self._books[name]

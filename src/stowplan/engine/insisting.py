@@ -23,9 +23,8 @@ FIRST, LONGEST = 1.0, 10.0  # seconds
 class Insisting:
     def __init__(self, groups: Groups, known: Mapping[str, Pod], outbox: Outbox) -> None:
         self._groups, self._known, self._outbox = groups, known, outbox
-        self._spared: dict[
-            str, tuple[str, Evict, Record | None]
-        ] = {}  # by uid, who stays unless others of its group go
+        # By uid, who stays unless others of its group (the first entry) go.
+        self._spared: dict[str, tuple[str, Evict, Record | None]] = {}
 
     def evict(self, wanted: Evict, now: float, event: Record | None = None, *, refusals: int = 0) -> Any:
         """The eviction, on its way. `event` is said once the pod was told to go."""

@@ -54,6 +54,7 @@ from stowplan.engine.binding import Binding
 from stowplan.engine.deciding import Deciding
 from stowplan.engine.failing import Failing
 from stowplan.engine.happenings import ASSIGNED, Happening
+from stowplan.engine.insisting import Insisting
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.placing import assumed
 from stowplan.engine.reports import Report
@@ -99,6 +100,7 @@ class Scheduler:
             longest_wait=longest_wait,
         )
         failing = Failing(self.admission, report)
+        insisting = Insisting(self.admission.groups, self.admission.known, self._outbox)
         self._binding = Binding(self.admission, failing, self._outbox, self._vanished, report, extenders)
         self.deciding = Deciding(
             self.profiles,
@@ -107,12 +109,13 @@ class Scheduler:
             self.admission,
             self._binding,
             failing,
+            insisting,
             self._outbox,
             report,
             extenders,
         )
         self._tending = Tending(self.profiles, self.state, self._outbox, report)
-        self._vigil = Vigil(self.admission, self._outbox, report)
+        self._vigil = Vigil(self.admission, insisting, self._outbox, report)
         self.state.known, self.state.served = self.admission.known, self.profiles
         self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails

@@ -31,13 +31,14 @@ AGAIN_AFTER = 10.0  # seconds, at least, until a group that is bound in part is 
 
 
 class Vigil:
-    def __init__(self, admission: Admission, outbox: Outbox, report: Callable[[Report], None]) -> None:
-        self._admission, self._outbox, self._report = admission, outbox, report
+    def __init__(
+        self, admission: Admission, insisting: Insisting, outbox: Outbox, report: Callable[[Report], None]
+    ) -> None:
+        self._admission, self._insisting, self._outbox, self._report = admission, insisting, outbox, report
         self._short: dict[str, float] = {}  # since when groups were seen to have too few members on nodes
         self._to_tell: dict[str, int] = {}  # reminders, by group
         self._in_part: dict[str, int] = {}
         self._since: dict[str, float] = {}  # when groups had the first member on a node, or were last told so
-        self._insisting = Insisting(admission.groups, admission.known, outbox)
 
     def adopt(self) -> None:
         """The groups are counted anew."""
