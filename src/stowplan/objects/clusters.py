@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.objects import quantity, selectors
+from stowplan.objects import meta, quantity, selectors
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelSelector, Requirement, Selector
@@ -49,13 +49,8 @@ class ManagedClusterSpec(_Part, frozen=True):
     taints: tuple[ClusterTaint, ...] = ()
 
 
-class Condition(_Part, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    observed_generation: int = 0
-    last_transition_time: datetime | None = None
+class Condition(meta.Condition, frozen=True, omit_defaults=True):
+    """What it does not say is not written."""
 
 
 class ClusterClaim(_Part, frozen=True):

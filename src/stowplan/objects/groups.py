@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import Condition, Object
 from stowplan.objects.quantity import Quantity
 
 
@@ -28,17 +28,8 @@ class PodGroupSpec(_Part, frozen=True):
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
 
 
-class GroupCondition(_Part, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    observed_generation: int = 0
-    last_transition_time: datetime | None = None
-
-
 class PodGroupStatus(_Part, frozen=True):
-    conditions: tuple[GroupCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class PodGroup(Object, frozen=True, rename="camel", omit_defaults=True):

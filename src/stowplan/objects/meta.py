@@ -28,6 +28,17 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     generation: int = 0
 
 
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """A condition in the status of an object; pods have another sort."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: datetime | None = None
+
+
 class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An object of any kind: the fields that all kinds share, read without the `metadata.` in between."""
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from functools import cached_property
 
 import msgspec
 
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import Condition, Object
 from stowplan.objects.selectors import LabelSelector, Selector
 
 TYPES = {"": "Preferred", "preferred": "Preferred", "require": "Required", "required": "Required"}
@@ -51,15 +50,6 @@ class DomainStatus(_Part, frozen=True):
     pending: int = 0
 
 
-class PolicyCondition(_Part, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    observed_generation: int = 0
-    last_transition_time: datetime | None = None
-
-
 class WorkloadPolicyStatus(_Part, frozen=True):
     """`current` are the policy's pods in listed domains, `elsewhere` the others that have a node, `pending` those that
     have none.
@@ -71,7 +61,7 @@ class WorkloadPolicyStatus(_Part, frozen=True):
     elsewhere: int = 0
     pending: int = 0
     domains: tuple[DomainStatus, ...] = ()
-    conditions: tuple[PolicyCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class Rule(msgspec.Struct, frozen=True):

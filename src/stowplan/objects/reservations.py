@@ -18,9 +18,8 @@ import msgspec
 
 from stowplan.objects import quantity, requests
 from stowplan.objects.applications import APPLICATIONS, DRIVER, NAMES, POD_GROUP, ROLES, identity
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import Condition, Object
 from stowplan.objects.pods import Container, Pod, PodSpec, ResourceRequirements
-from stowplan.objects.policies import PolicyCondition
 
 GROUP, VERSION, KIND = "scheduling.kubenexus.io", "v1alpha1", "ResourceReservation"
 NAMED = f"{GROUP}/reservation"
@@ -64,7 +63,7 @@ class ResourceReservationStatus(_Part, frozen=True):
     pods: dict[str, str] = {}
     reserved: int = 0
     taken: int = 0
-    conditions: tuple[PolicyCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class Slot(msgspec.Struct, frozen=True):

@@ -9,20 +9,21 @@ import pytest
 
 from stowplan.objects.actions import Bind, Patch
 from stowplan.objects.changes import Result
-from stowplan.objects.groups import GroupCondition, PodGroup, PodGroupSpec
+from stowplan.objects.groups import PodGroup, PodGroupSpec
+from stowplan.objects.meta import Condition
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
 from tests.plugins.nodes.gangs import a_kubernetes_group, a_world
 from tests.world import World
 
-DISRUPTED = GroupCondition("DisruptionTarget", "False", "Nothing", "")
+DISRUPTED = Condition("DisruptionTarget", "False", "Nothing", "")
 
 
 def pods(count: int, **more: Any) -> list[Pod]:
     return [a_pod(f"p{at}", cpu=1, schedulingGroup={"podGroupName": "own"}, **more) for at in range(count)]
 
 
-def conditions(world: World) -> dict[str, GroupCondition]:
+def conditions(world: World) -> dict[str, Condition]:
     found = world.objects["PodGroup", "default/own"]
     assert isinstance(found, PodGroup)
     return {each.type: each for each in found.status.conditions}

@@ -11,8 +11,8 @@ import pytest
 from stowplan.columns.views import Cluster
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Gone, Put
-from stowplan.objects.meta import Object
-from stowplan.objects.policies import DomainStatus, PolicyCondition, WorkloadPolicy, WorkloadPolicyStatus
+from stowplan.objects.meta import Condition, Object
+from stowplan.objects.policies import DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 from stowplan.plugins.nodes import policy_status
 from tests.builders import a_node, a_pod, a_state
 from tests.engine.policies import profiles
@@ -108,7 +108,7 @@ def test_all_revisions_are_told() -> None:
 )  # fmt: skip
 def test_conditions(policy: WorkloadPolicy, pods: list[Any], expected: list[tuple[str, ...]]) -> None:
     status = told(policy, *pods)
-    assert status.conditions == tuple(PolicyCondition(*each, observed_generation=4) for each in expected)  # type: ignore[arg-type]
+    assert status.conditions == tuple(Condition(*each, observed_generation=4) for each in expected)  # type: ignore[arg-type]
     assert status.observed_generation == 4
 
 

@@ -18,8 +18,8 @@ from stowplan.columns.views import Cluster
 from stowplan.objects import applications
 from stowplan.objects.actions import Patch
 from stowplan.objects.applications import BY_KUBERNETES
-from stowplan.objects.groups import GroupCondition, PodGroup
-from stowplan.objects.meta import Object
+from stowplan.objects.groups import PodGroup
+from stowplan.objects.meta import Condition, Object
 from stowplan.objects.pods import Pod
 
 SCHEDULED = "PodGroupScheduled"
@@ -72,25 +72,25 @@ def _patch(group: PodGroup, pods: Mapping[str, Pod]) -> Iterator[Patch]:
         yield Patch(kind="PodGroup", key=group.key, body=body)
 
 
-def _condition(group: PodGroup, pods: Mapping[str, Pod]) -> GroupCondition | None:
+def _condition(group: PodGroup, pods: Mapping[str, Pod]) -> Condition | None:
     """None as long as none of its pods was told anything."""
     generation, placed = group.metadata.generation, sum(_has_a_node(pod) for pod in pods.values())
     count = f"{placed} of {group.minimum} pods have a node"
     if placed >= group.minimum:
-        return GroupCondition(SCHEDULED, "True", "Scheduled", count, generation)
+        return Condition(SCHEDULED, "True", "Scheduled", count, generation)
     told = [(pod, each) for pod in pods.values() if not pod.node_name and (each := pod.condition("PodScheduled"))]
     if not told:
         return None
     pod, said = min(told, key=lambda each: (each[1].message.startswith(FITS), each[0].name))
     message = f"{count}; pod {pod.name}: {said.message}"
-    return GroupCondition(SCHEDULED, "False", said.reason or "Unschedulable", message[:LONGEST], generation)
+    return Condition(SCHEDULED, "False", said.reason or "Unschedulable", message[:LONGEST], generation)
 
 
 def _has_a_node(pod: Pod) -> bool:
     return bool(pod.node_name) and not pod.terminating
 
 
-def _written(condition: GroupCondition) -> dict[str, Any]:
+def _written(condition: Condition) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.to_builtins(condition)
     return {name: value for name, value in body.items() if value is not None}
 

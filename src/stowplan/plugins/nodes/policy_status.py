@@ -19,10 +19,10 @@ from stowplan.columns.tally import Tally
 from stowplan.columns.views import Cluster
 from stowplan.objects import selectors
 from stowplan.objects.actions import Patch
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import Condition, Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.policies import DomainStatus, PolicyCondition, Rule, WorkloadPolicy, WorkloadPolicyStatus
+from stowplan.objects.policies import DomainStatus, Rule, WorkloadPolicy, WorkloadPolicyStatus
 
 MOST_SHOWN = 8  # domains in a message
 
@@ -100,16 +100,16 @@ def _domain(name: str, desired: int, current: int, waiting: int) -> DomainStatus
     return DomainStatus(name, desired, current, min(max(desired - current, 0), waiting))
 
 
-def _conditions(policy: WorkloadPolicy, there: Mapping[str, int]) -> Iterator[PolicyCondition]:
+def _conditions(policy: WorkloadPolicy, there: Mapping[str, int]) -> Iterator[Condition]:
     rule, generation = policy.rule, policy.metadata.generation
     if rule.problems:
-        yield PolicyCondition("Valid", "False", "Invalid", "; ".join(rule.problems), generation)
-        yield PolicyCondition("Satisfied", "Unknown", "Invalid", "the policy is not in force", generation)
+        yield Condition("Valid", "False", "Invalid", "; ".join(rule.problems), generation)
+        yield Condition("Satisfied", "Unknown", "Invalid", "the policy is not in force", generation)
         return
-    yield PolicyCondition("Valid", "True", "Accepted", "; ".join(rule.remarks), generation)
+    yield Condition("Valid", "True", "Accepted", "; ".join(rule.remarks), generation)
     satisfied = all(there[name] >= desired for name, desired in rule.desired.items())
     status, reason = ("True", "Filled") if satisfied else ("False", "PlacesLeft")
-    yield PolicyCondition("Satisfied", status, reason, shown(rule.desired, there), generation)
+    yield Condition("Satisfied", status, reason, shown(rule.desired, there), generation)
 
 
 # -- how it is written

@@ -21,9 +21,8 @@ from stowplan.columns.booking import Book
 from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import Gauge
 from stowplan.objects.actions import Delete, Patch, Write
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import Condition, Object
 from stowplan.objects.pods import Pod
-from stowplan.objects.policies import PolicyCondition
 from stowplan.objects.reservations import KIND, ResourceReservation, ResourceReservationStatus, reservation_of
 
 NOBODY = Book()
@@ -112,17 +111,17 @@ def told(found: ResourceReservation, book: Book) -> ResourceReservationStatus:
     return ResourceReservationStatus(pods, len(found.slots), len(taken), tuple(conditions))
 
 
-def _conditions(found: ResourceReservation, book: Book, taken: int) -> Iterator[PolicyCondition]:
+def _conditions(found: ResourceReservation, book: Book, taken: int) -> Iterator[Condition]:
     generation, places = found.metadata.generation, len(found.slots)
     if found.problems:
-        yield PolicyCondition("ReservationActive", "False", "Invalid", "; ".join(found.problems), generation)
+        yield Condition("ReservationActive", "False", "Invalid", "; ".join(found.problems), generation)
     elif not book.in_force:
         reason = "the pod that owns it has no node" if found.owner else "it has no places"
-        yield PolicyCondition("ReservationActive", "False", "NotInForce", reason, generation)
+        yield Condition("ReservationActive", "False", "NotInForce", reason, generation)
     else:
-        yield PolicyCondition("ReservationActive", "True", "Held", "", generation)
+        yield Condition("ReservationActive", "True", "Held", "", generation)
     status, reason = ("True", "Complete") if taken == places else ("False", "PlacesLeft")
-    yield PolicyCondition("GangComplete", status, reason, f"{taken} of {places} places are taken", generation)
+    yield Condition("GangComplete", status, reason, f"{taken} of {places} places are taken", generation)
 
 
 def _written(status: ResourceReservationStatus, before: ResourceReservationStatus) -> dict[str, Any]:
