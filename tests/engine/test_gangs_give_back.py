@@ -15,8 +15,19 @@ from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from tests.builders import a_pod
-from tests.engine.test_gangs import evicted, refuse_binding
-from tests.plugins.nodes.gangs import MIN, NAME, a_pod_group, a_world, created, gang, member, profiles, running
+from tests.plugins.nodes.gangs import (
+    MIN,
+    NAME,
+    a_pod_group,
+    a_world,
+    created,
+    evicted,
+    gang,
+    member,
+    profiles,
+    refuse_binding,
+    running,
+)
 from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"

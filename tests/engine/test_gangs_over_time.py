@@ -15,9 +15,19 @@ from stowplan.objects.groups import SigsPodGroup
 from stowplan.objects.pods import Pod
 from tests.builders import a_budget, a_node, a_pod
 from tests.engine.policies import Gangs, profiles
-from tests.engine.test_gangs import evicted, refuse_binding
 from tests.engine.test_groups import a_gang_world, is_bind_of, members
-from tests.plugins.nodes.gangs import MIN, NAME, a_pod_group, a_world, created, gang, member, running
+from tests.plugins.nodes.gangs import (
+    MIN,
+    NAME,
+    a_pod_group,
+    a_world,
+    created,
+    evicted,
+    gang,
+    member,
+    refuse_binding,
+    running,
+)
 from tests.world import World
 
 

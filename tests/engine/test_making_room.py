@@ -16,15 +16,22 @@ from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_budget, a_node, a_pod
-from tests.engine.test_gangs import evicted, refuse_binding
-from tests.plugins.nodes.gangs import MIN, NAME, a_pod_group, a_world, created, gang, member, running
+from tests.plugins.nodes.gangs import (
+    MIN,
+    NAME,
+    a_pod_group,
+    a_world,
+    created,
+    evicted,
+    gang,
+    low,
+    member,
+    refuse_binding,
+    running,
+)
 from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
-
-
-def low(count: int, **more: Any) -> list[Pod]:
-    return [a_pod(f"low-{at}", cpu=1, node=f"n{at}", priority=1, **more) for at in range(count)]
 
 
 # -- whom to evict for a gang

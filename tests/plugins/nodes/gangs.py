@@ -11,6 +11,8 @@ import msgspec
 from stowplan.apps import wiring
 from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
+from stowplan.objects.actions import Action, Bind, Evict
+from stowplan.objects.changes import Result
 from stowplan.objects.groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
@@ -74,3 +76,21 @@ def running(world: World) -> dict[str, int]:
             name = pod.labels.get(NAME, pod.name)
             found[name] = found.get(name, 0) + 1
     return found
+
+
+def refuse_binding(world: World, *names: str) -> None:
+    """The server refuses to bind these."""
+
+    def answer(action: Action) -> Result | None:
+        refused = isinstance(action, Bind) and action.pod.name in names
+        return Result(action.id, 500, "no") if refused else Result(action.id)
+
+    world.answers = answer
+
+
+def evicted(world: World) -> list[str]:
+    return sorted(action.pod.name for action in world.actions if isinstance(action, Evict))
+
+
+def low(count: int, **more: Any) -> list[Pod]:
+    return [a_pod(f"low-{at}", cpu=1, node=f"n{at}", priority=1, **more) for at in range(count)]
