@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import pytest
@@ -20,6 +19,7 @@ from tests.plugins.nodes.gangs import (
     NAME,
     a_pod_group,
     a_world,
+    bound_in_part,
     created,
     evicted,
     gang,
@@ -33,15 +33,6 @@ from tests.world import World
 GROUP = "scheduling.x-k8s.io/pod-group"
 
 
-def in_part(**more: Any) -> World:
-    """Two of three are bound; the node of the third is empty, and kept for it."""
-    world = a_world(nodes=3, **more)
-    refuse_binding(world, "g-2")
-    world.submit(*gang("g", 3))
-    world.run()
-    return world
-
-
 def promised(world: World) -> dict[str, set[str]]:
     return {node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominated.items()}
 
@@ -50,7 +41,7 @@ def promised(world: World) -> dict[str, set[str]]:
 
 
 def test_who_could_evict_the_others_of_a_gang_takes_the_room_of_the_one_that_is_missing() -> None:
-    world = in_part()
+    world = bound_in_part()
     world.submit(created(a_pod("vip", cpu=1, priority=9), 0))
     world.advance(30)
     assert world.pod("vip").node_name and not evicted(world) and running(world)["g"] == 2
@@ -62,7 +53,7 @@ def lose_the_others(world: World) -> None:
 
 @pytest.mark.parametrize("on_partial", ["Complete", "Evict"])
 def test_a_gang_that_is_held_back_keeps_no_room(on_partial: str) -> None:
-    world = in_part(args={"onPartialBind": on_partial})
+    world = bound_in_part(args={"onPartialBind": on_partial})
     if on_partial == "Complete":
         lose_the_others(world)
     world.submit(*(created(a_pod(f"vip-{at}", cpu=1, priority=9, preemptionPolicy="Never"), 5) for at in range(3)))

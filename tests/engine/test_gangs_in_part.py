@@ -11,6 +11,7 @@ from tests.builders import a_pod
 from tests.plugins.nodes.gangs import (
     a_pod_group,
     a_world,
+    bound_in_part,
     created,
     evicted,
     gang,
@@ -21,10 +22,7 @@ from tests.plugins.nodes.gangs import (
 
 
 def test_members_whose_binding_failed_keep_their_room_and_go_first() -> None:
-    world = a_world(nodes=3)
-    refuse_binding(world, "g-2")
-    world.submit(*gang("g", 3))
-    world.run()
+    world = bound_in_part()
     assert running(world) == {"g": 2}
     world.submit(created(a_pod("greedy", cpu=1), 0))
     world.run()
@@ -35,10 +33,7 @@ def test_members_whose_binding_failed_keep_their_room_and_go_first() -> None:
 
 
 def test_the_room_of_what_is_missing_is_kept_against_more_important_pods_too() -> None:
-    world = a_world(nodes=3)
-    refuse_binding(world, "g-2")
-    world.submit(*gang("g", 3))
-    world.run()
+    world = bound_in_part()
     world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
     world.run()
     world.answers = world.fine
@@ -47,10 +42,7 @@ def test_the_room_of_what_is_missing_is_kept_against_more_important_pods_too() -
 
 
 def test_whoever_was_kept_out_runs_when_the_room_is_not_kept_any_more() -> None:
-    world = a_world(nodes=3)
-    refuse_binding(world, "g-2")
-    world.submit(*gang("g", 3))
-    world.run()
+    world = bound_in_part()
     world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
     world.run()
     world.delete(world.pod("g-2"))
@@ -223,10 +215,7 @@ def test_what_a_dead_scheduler_left_is_completed_though_only_those_that_wait_cou
 
 
 def test_after_a_restart_the_rest_of_a_gang_keeps_its_room_even_if_it_fails_once_more() -> None:
-    world = a_world(nodes=3)
-    refuse_binding(world, "g-2")
-    world.submit(*gang("g", 3))
-    world.run()
+    world = bound_in_part()
     world.restart()
     world.advance(3)
     assert any("2 bound or about to be (g-0, g-1)" in each for each in world.said("g-2"))

@@ -22,7 +22,7 @@ from stowplan.framework.evaluate import Join, schedule_one
 from stowplan.framework.extending import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import Search
-from stowplan.framework.verdict import Decision, Verdict
+from stowplan.framework.verdict import WOULD_FIT, Decision, Verdict
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -171,7 +171,7 @@ def tried(unit: Unit, outcome: Outcome) -> GroupTried:
 
 def blocked(unit: Unit, outcome: Outcome, decision: Decision) -> str:
     """A member's own reason, and what stands in its group's way: how many fit, and who did not for which reason."""
-    own = decision.full_message if decision.node is None else f"pod would fit on {decision.node}."
+    own = decision.full_message if decision.node is None else f"{WOULD_FIT} on {decision.node}."
     culprit, tried = outcome.failed[-1], len(outcome.decisions)
     lacks = f"{len(outcome.placings)} of {tried} pods tried found a node, {unit.needed} of {len(unit.ready)} must"
     if culprit.pod.uid != decision.pod.uid:

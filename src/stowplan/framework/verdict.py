@@ -28,6 +28,7 @@ from stowplan.objects.pods import Pod
 UNSCHEDULABLE = "Unschedulable"
 UNRESOLVABLE = "UnschedulableAndUnresolvable"
 PENDING = "Pending"
+WOULD_FIT = "pod would fit"  # how the message begins of a member that is not in its group's way
 
 
 class Skip(Enum):

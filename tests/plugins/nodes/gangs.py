@@ -94,3 +94,12 @@ def evicted(world: World) -> list[str]:
 
 def low(count: int, **more: Any) -> list[Pod]:
     return [a_pod(f"low-{at}", cpu=1, node=f"n{at}", priority=1, **more) for at in range(count)]
+
+
+def bound_in_part(**more: Any) -> World:
+    """Two of three are bound; the node of the third is empty, and kept for it."""
+    world = a_world(nodes=3, **more)
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.run()
+    return world

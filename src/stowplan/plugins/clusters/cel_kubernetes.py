@@ -20,6 +20,7 @@ from stowplan.plugins.clusters.cel_values import (
     can_be_read,
     equal,
     less,
+    read_by,
     url,
     version,
 )
@@ -93,11 +94,8 @@ def _find_all(text: Any, pattern: Any, most: Any = -1) -> list[str]:
 # -- URLs
 
 
-def _url(text: Any) -> Url:
-    found = url(as_text(text))
-    if found is None:
-        raise CelError(f"URL parse error: {text!r}")
-    return found
+def _url(text: Any) -> Any:
+    return read_by(url, text, f"URL parse error: {text!r}")
 
 
 def _hostname(url: Any) -> str:
@@ -161,11 +159,8 @@ def _sign(amount: Any) -> int:
 # -- versions
 
 
-def _semver(text: Any) -> Version:
-    found = version(as_text(text))
-    if found is None:
-        raise CelError(f"no semantic version: {text!r}")
-    return found
+def _semver(text: Any) -> Any:
+    return read_by(version, text, f"no semantic version: {text!r}")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

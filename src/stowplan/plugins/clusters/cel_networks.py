@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from stowplan.plugins.clusters.cel_values import (
-    Address,
     CelError,
     Network,
     address,
@@ -15,25 +14,20 @@ from stowplan.plugins.clusters.cel_values import (
     as_text,
     can_be_read,
     network,
+    read_by,
 )
 
 _NETWORKS = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Interface, ipaddress.IPv6Interface)
 
 
-def _ip(value: Any) -> Address:
+def _ip(value: Any) -> Any:
     if isinstance(value, ipaddress.IPv4Interface | ipaddress.IPv6Interface):
         return value.ip
-    found = address(as_text(value))
-    if found is None:
-        raise CelError(f"IP Address {value!r} parse error")
-    return found
+    return read_by(address, value, f"IP Address {value!r} parse error")
 
 
-def _cidr(text: Any) -> Network:
-    found = network(as_text(text))
-    if found is None:
-        raise CelError(f"CIDR {text!r} parse error")
-    return found
+def _cidr(text: Any) -> Any:
+    return read_by(network, text, f"CIDR {text!r} parse error")
 
 
 def is_network(value: Any) -> bool:

@@ -236,3 +236,11 @@ def can_be_read(read: Callable[[Any], Any]) -> Callable[[Any], bool]:
         return True
 
     return run
+
+
+def read_by(read: Callable[[str], Any], text: Any, problem: str) -> Any:
+    """What a text says; `problem` if it says nothing of the kind."""
+    found = read(as_text(text))
+    if found is None:
+        raise CelError(problem)
+    return found

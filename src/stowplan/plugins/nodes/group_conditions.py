@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from stowplan.columns.views import Cluster
+from stowplan.framework.verdict import WOULD_FIT
 from stowplan.objects import applications
 from stowplan.objects.actions import Patch
 from stowplan.objects.applications import BY_KUBERNETES
@@ -24,7 +25,6 @@ from stowplan.objects.pods import Pod
 
 SCHEDULED = "PodGroupScheduled"
 LONGEST = 32_768  # characters of a condition's message, as the API has it
-FITS = "pod would fit"  # how the message of a member begins that is not in the way
 
 
 class Conditions:
@@ -81,7 +81,7 @@ def _condition(group: PodGroup, pods: Mapping[str, Pod]) -> Condition | None:
     told = [(pod, each) for pod in pods.values() if not pod.node_name and (each := pod.condition("PodScheduled"))]
     if not told:
         return None
-    pod, said = min(told, key=lambda each: (each[1].message.startswith(FITS), each[0].name))
+    pod, said = min(told, key=lambda each: (each[1].message.startswith(WOULD_FIT), each[0].name))
     message = f"{count}; pod {pod.name}: {said.message}"
     return Condition(SCHEDULED, "False", said.reason or "Unschedulable", message[:LONGEST], generation)
 
