@@ -28,7 +28,7 @@ from benchmarks import (
 )
 from benchmarks.figures import AnyFigure, Figure, Missing
 from benchmarks.race import ROUNDS
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 
 QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
@@ -101,7 +101,7 @@ def measure(plan: Plan) -> list[AnyFigure]:
 
 
 def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[], list[AnyFigure]]]]:
-    profile = wiring.defaults()[1]["default-scheduler"]
+    profile = profile_loader.defaults()[1]["default-scheduler"]
     for name, found in workload.every().items():
         basic = [figure for figure in done if isinstance(figure, Figure) and figure.workload == "basic"]
         if name in plan.names:

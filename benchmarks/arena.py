@@ -19,7 +19,7 @@ from benchmarks import making
 from benchmarks.race import ROUNDS
 from benchmarks.workload import Case, Churn, CreateNamespaces, CreateNodes, CreatePods, Workload
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
 from stowplan.objects.changes import Put

@@ -22,7 +22,7 @@ from benchmarks.race import Lane, compared, race
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import ObjectMeta

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from benchmarks import making
 from benchmarks.figures import Comparison
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Put
@@ -55,7 +55,7 @@ def run(pods: int) -> list[Comparison]:
 def churn(pods: int) -> dict[str, int]:
     warm_up = WARM_UP if pods > WARM_UP else WARM_UP_QUICK
     state, alive, warm = _cluster(), deque[Pod](), 0
-    profile = wiring.defaults()[1]["default-scheduler"]
+    profile = profile_loader.defaults()[1]["default-scheduler"]
     for number, pod in enumerate(making.pods([_template()], pods, "default", "churn")):
         state.add_pod(pod, f"node-{number % NODES}")
         alive.append(pod)

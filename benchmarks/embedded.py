@@ -25,7 +25,7 @@ from benchmarks import workload
 from benchmarks.live import processes
 from benchmarks.live.stage import Batch, Stage
 from benchmarks.workload import CreateNodes
-from stowplan.kube import credentials, loops
+from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.resources import PODS
@@ -119,7 +119,7 @@ def main(nodes: int, pods: int, file: Path) -> None:
     """Create nodes and pods in an embedded cluster over HTTP, and wait until all run."""
     notes = Console(stderr=True)
     try:
-        with asyncio.Runner(loop_factory=loops.new) as runner:
+        with asyncio.Runner(loop_factory=event_loop.new) as runner:
             found = runner.run(measure(nodes, pods, notes))
     except TimeoutError:
         notes.print("not all pods run in time")

@@ -20,8 +20,8 @@ from benchmarks.figures import Comparison
 from benchmarks.race import Lane, compared, race
 from benchmarks.stepping import Stage
 from benchmarks.yardstick import Yardstick
-from stowplan.apps import wiring
-from stowplan.engine.placing import assumed
+from stowplan.apps import profile_loader
+from stowplan.engine.binding.assumed_pod import assumed
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.applications import KUBENEXUS
@@ -139,7 +139,7 @@ def _profile() -> Profile:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": sort}}],
     }
-    return wiring.configured(document)[1]["default-scheduler"]
+    return profile_loader.configured(document)[1]["default-scheduler"]
 
 
 def _labels(name: str, size: int) -> dict[str, str]:

@@ -17,7 +17,6 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.figures import Comparison
-from stowplan.engine.placement import Placements
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Record
 from stowplan.objects.changes import Put, Result
@@ -28,7 +27,8 @@ from stowplan.objects.clusters import (
     ManagedClusterSet,
     ManagedClusterSetBinding,
 )
-from stowplan.objects.placement import Placement
+from stowplan.objects.placements import Placement
+from stowplan.placement.scheduler import PlacementScheduler
 from stowplan.plugins import clusters as policies
 
 NAME, MEMORY = "placement", "placement-memory"
@@ -81,20 +81,20 @@ def memory() -> Comparison:
     )
 
 
-def built(clusters: int, placements: int) -> Placements:
+def built(clusters: int, placements: int) -> PlacementScheduler:
     """A fleet that is known, and placements that are not decided yet."""
-    engine = Placements(policies.policy())
+    engine = PlacementScheduler(policies.policy())
     for kind, document in (*_bound(), *_fleet(clusters), *(_placement(number) for number in range(placements))):
         engine.handle(Put(kinds.convert(kind, document)), NOW)
     return engine
 
 
-def settle(engine: Placements, now: float = NOW) -> None:
+def settle(engine: PlacementScheduler, now: float = NOW) -> None:
     while engine.next_deadline() == 0.0:
         perform(engine, engine.step(now), now)
 
 
-def perform(engine: Placements, actions: Iterable[Action], now: float) -> None:
+def perform(engine: PlacementScheduler, actions: Iterable[Action], now: float) -> None:
     waiting = [action for action in actions if not isinstance(action, Record)]
     while waiting:
         action: Any = waiting.pop()
@@ -105,7 +105,7 @@ def perform(engine: Placements, actions: Iterable[Action], now: float) -> None:
         waiting += [each for each in more if not isinstance(each, Record)]
 
 
-def _one_by_one(engine: Placements, clusters: int) -> Iterator[tuple[float, int]]:
+def _one_by_one(engine: PlacementScheduler, clusters: int) -> Iterator[tuple[float, int]]:
     """One score of one cluster changes, and again; seconds, and how many placements were decided."""
     for turn in range(5):
         document = _scores(turn % clusters)

@@ -19,9 +19,9 @@ from benchmarks.figures import Comparison
 from benchmarks.race import Lane, compared, race
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
@@ -116,7 +116,7 @@ def _with(name: str) -> Profile:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
     }
-    return wiring.configured(document)[1]["default-scheduler"]
+    return profile_loader.configured(document)[1]["default-scheduler"]
 
 
 def _compare(policy: Policy, state: ClusterState, default: Profile, profile: Profile, rounds: int) -> Comparison:

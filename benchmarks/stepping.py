@@ -21,13 +21,13 @@ from benchmarks.figures import Comparison
 from benchmarks.race import Lane, compared, race
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
-from stowplan.engine.placing import assumed
+from stowplan.engine.binding.assumed_pod import assumed
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.interfaces import Group
-from stowplan.framework.profile import Bound, Profile
+from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.nodes import Node
@@ -179,7 +179,7 @@ class Gang:
 
 
 def _group(profile: Profile, rounds: int) -> Comparison:
-    points = {**profile.points, "postBind": (Bound("Gang", Gang()),)}
+    points = {**profile.points, "postBind": (EnabledPlugin("Gang", Gang()),)}
     with_gangs = Profile(profile.scheduler_name, points)
     lanes = []
     for room in (GROUP, GROUP - 1):

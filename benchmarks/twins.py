@@ -1,6 +1,6 @@
 """Array plugins against their twins that look at one node after the other; both must refuse the same nodes.
 
-The twins are kept in `tests/plugins/nodes/twins.py`, where Hypothesis compares their verdicts on random clusters.
+The twins are in `tests/plugins/nodes/default/per_node_twins.py`. Tests there compare their verdicts on random clusters.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from benchmarks import making
 from benchmarks.figures import AnyFigure, Comparison, Missing
 from benchmarks.workload import CreateNodes, LabelStrategy, Template
 from stowplan.columns.arrays import Bools
-from stowplan.columns.one_node import OneNode
+from stowplan.columns.nodes.one_node import OneNode
+from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.verdict import Reject
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
-from stowplan.plugins.nodes.node_affinity import NodeAffinity
-from stowplan.plugins.nodes.node_resources_fit import NodeResourcesFit
-from stowplan.plugins.nodes.taint_toleration import TaintToleration
+from stowplan.plugins.nodes.default.node_affinity import NodeAffinityPlugin
+from stowplan.plugins.nodes.default.node_resources_fit import NodeResourcesFit
+from stowplan.plugins.nodes.default.taint_toleration import TaintToleration
 
 NODES, EACH = 5000, 20
-TWINS = "tests.plugins.nodes.twins"
+TWINS = "tests.plugins.nodes.default.per_node_twins"
 Answer = TypeVar("Answer")
 
 
@@ -46,7 +46,7 @@ class Twin(Protocol):
 PAIRS: dict[str, tuple[Callable[[], Plugin], str]] = {
     "TaintToleration": (TaintToleration, "TaintTwin"),
     "NodeResourcesFit": (NodeResourcesFit, "FitTwin"),
-    "NodeAffinity": (NodeAffinity, "AffinityTwin"),
+    "NodeAffinity": (NodeAffinityPlugin, "AffinityTwin"),
 }
 
 

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import METHODS
-from stowplan.framework.profile import Bound, Profile
+from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict import Decision
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
@@ -177,15 +177,15 @@ def a_cluster(**keywords: Any) -> Cluster:
 def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
     """kube-scheduler's default profile, or the first of a KubeSchedulerConfiguration (its head may be left out)."""
     if config is None:
-        return next(iter(wiring.defaults()[1].values()))
+        return next(iter(profile_loader.defaults()[1].values()))
     document = dict(yaml.safe_load(config) if isinstance(config, str) else config)
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    return next(iter(wiring.configured({**head, **document})[1].values()))
+    return next(iter(profile_loader.configured({**head, **document})[1].values()))
 
 
 def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
     """These plugins, each at every point it has a method for."""
-    bound = [Bound(type(plugin).__name__, plugin, weight) for plugin in plugins]
+    bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in plugins]
     return Profile(
         "default-scheduler",
         {

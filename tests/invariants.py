@@ -6,16 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine.placing import Step
-from stowplan.engine.unit import Stage
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.builders import a_pod
+from tests.columns.held.moves import carry_moves
 from tests.columns.model import asked, contents, differences
-from tests.columns.moves import carry_moves
 
 if TYPE_CHECKING:
     from tests.world import World
@@ -55,7 +55,7 @@ def check_reserved(world: World) -> None:
     bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
     assert set(world.scheduler.state.pods) == bound | set(world.scheduler.placings)
     for placing in world.scheduler.placings.values():
-        assert placing.step is not Step.RESERVED, "a placing that nobody moves on"
+        assert placing.step is not BindStep.RESERVED, "a placing that nobody moves on"
 
 
 def check_columns(world: World) -> None:
@@ -96,7 +96,7 @@ def check_assumed(world: World) -> None:
     assert set(waiting._waits) <= set(world.scheduler.placings), "somebody waits who is not on the way"
     assert set().union(*waiting._filed.values()) <= set(waiting._waits)
     for uid in waiting._waits:
-        assert world.scheduler.placings[uid].step is Step.PRE_BINDING
+        assert world.scheduler.placings[uid].step is BindStep.PRE_BINDING
 
 
 def check_nothing_left_behind(world: World) -> None:
@@ -107,8 +107,8 @@ def check_nothing_left_behind(world: World) -> None:
     assert set(scheduler.admission.known) <= existing
     assert set(scheduler.admission.unit_of) == queued
     assert {uid for pods in scheduler.state.nominated.values() for uid in pods} <= existing
-    flying = {key for key, stage in scheduler.queue.stages() if stage is Stage.IN_FLIGHT}
-    waiting = any(placing.step is Step.WAITING for placing in scheduler.placings.values())
+    flying = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
+    waiting = any(placing.step is BindStep.WAITING for placing in scheduler.placings.values())
     assert flying <= set(scheduler.deciding.asking) or scheduler.deciding.ready, "in flight, and nobody at it"
     if not flying and not waiting:
         assert not len(scheduler.queue.flights) and not scheduler.queue.flights.remembered

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.embedded.failures import ApiError
+from stowplan.embedded.errors import ApiError
 from stowplan.embedded.patching import json_patch, merge
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.engine.placing import assumed
+from stowplan.engine.binding.assumed_pod import assumed
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
@@ -41,7 +41,7 @@ from stowplan.objects.actions import (
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
-from stowplan.objects.pods import Condition, Pod
+from stowplan.objects.pods import Pod, PodCondition
 from tests import invariants, patching
 from tests.builders import a_node, a_profile
 
@@ -273,7 +273,7 @@ class World:
                 self.objects.pop(("Pod", pod.key))
                 self._tell(Gone(pod))
             case SetCondition():
-                condition = Condition("PodScheduled", action.status, action.reason, action.message)
+                condition = PodCondition("PodScheduled", action.status, action.reason, action.message)
                 nominated = pod.nominated_node if action.nominated_node is None else action.nominated_node
                 self.submit_later(_with_status(pod, conditions=(condition,), nominated_node_name=nominated))
             case Nominate():
@@ -362,7 +362,7 @@ def replayed(journal: Iterable[bytes], profiles: Mapping[str, Profile], seed: in
 
 
 def _terminating(pod: Pod) -> Pod:
-    disrupted = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
+    disrupted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
     metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
     marked = _with_status(pod, conditions=(*pod.status.conditions, disrupted))
     return msgspec.structs.replace(marked, metadata=metadata)

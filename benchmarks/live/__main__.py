@@ -18,7 +18,7 @@ from benchmarks.live.contenders import everybody
 from benchmarks.live.figures import Figure, Missing, Run
 from benchmarks.live.rounds import NAMES, Plan, Rounds
 from benchmarks.live.stage import Stage
-from stowplan.kube import credentials, loops
+from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
 from stowplan.kube.transport import Transport
 
@@ -86,7 +86,7 @@ def measure(plan: Plan) -> list[Figure | Missing]:
     with (
         ControlPlane(benchmark=True, apiserver_flags=SERVER) as plane,
         Progress(console=Console(stderr=True), transient=True, redirect_stdout=False, refresh_per_second=1) as progress,
-        asyncio.Runner(loop_factory=loops.new) as runner,
+        asyncio.Runner(loop_factory=event_loop.new) as runner,
     ):
         return runner.run(all_figures(plan, plane, progress))
 

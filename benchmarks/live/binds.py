@@ -12,9 +12,9 @@ import time
 import msgspec
 
 from benchmarks.live.stage import Batch, StageError
-from stowplan.kube.answers import UnreachableError
-from stowplan.kube.client import Client, Watch, WatchEvent, failure_of
+from stowplan.kube.client import Client, WatchEvent, WatchStream, failure_of
 from stowplan.kube.resources import PODS
+from stowplan.kube.responses import UnreachableError
 
 STALLED = 120.0  # seconds without a bind until a run is given up
 LONGEST = 3600  # seconds that a watch may take
@@ -69,7 +69,7 @@ class Binds:
             self.open.set()
             await self._read(watch)
 
-    async def _read(self, watch: Watch) -> None:
+    async def _read(self, watch: WatchStream) -> None:
         async for events in watch.batches():
             now, before = time.monotonic(), len(self._bound)
             for event in events:

@@ -17,9 +17,9 @@ from typing import Any
 import click
 import msgspec
 
-from stowplan.kube import credentials, loops
+from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
-from stowplan.kube.resources import EVENTS, PODS, RESOURCES, Resource
+from stowplan.kube.resources import EVENTS, PODS, RESOURCES, ApiResource
 from stowplan.kube.transport import Transport
 
 AT_ONCE = 32
@@ -44,7 +44,7 @@ _object = msgspec.json.Decoder(_Object)
 @click.option("--events", is_flag=True, help="Write an event after each binding.")
 def main(kubeconfig: str, namespace: str, events: bool) -> None:
     """Bind all pods of a namespace without a thought."""
-    with asyncio.Runner(loop_factory=loops.new) as runner:
+    with asyncio.Runner(loop_factory=event_loop.new) as runner:
         runner.run(bind_all(kubeconfig, namespace, events))
 
 
@@ -66,7 +66,7 @@ async def work(client: Client, namespace: str, pairs: Iterator[tuple[_Meta, str]
             (await client.create(EVENTS, namespace, event(pod, namespace, node))).checked("event")
 
 
-async def listed(client: Client, resource: Resource, namespace: str = "") -> list[_Meta]:
+async def listed(client: Client, resource: ApiResource, namespace: str = "") -> list[_Meta]:
     pages = client.list_pages(resource, namespace=namespace)
     return [_object.decode(item).metadata async for page in pages for item in page.items or ()]
 

@@ -15,9 +15,9 @@ import msgspec
 
 from benchmarks import making
 from benchmarks.workload import CreateNodes, Template
-from stowplan.kube.answers import Response
 from stowplan.kube.client import Client
-from stowplan.kube.resources import EVENTS, PODS, RESOURCES, Resource
+from stowplan.kube.resources import EVENTS, PODS, RESOURCES, ApiResource
+from stowplan.kube.responses import Response
 
 NODES, NAMESPACES = RESOURCES["Node"], RESOURCES["Namespace"]
 AT_ONCE = 32
@@ -99,7 +99,7 @@ class Stage:
             for resource in (PODS, EVENTS):
                 await self._clear(resource, namespace)
 
-    async def _clear(self, resource: Resource, namespace: str) -> None:
+    async def _clear(self, resource: ApiResource, namespace: str) -> None:
         deadline = time.monotonic() + CLEAR_WITHIN
         while await self.count(resource, namespace):
             if time.monotonic() > deadline:
@@ -108,18 +108,18 @@ class Stage:
                 "DELETE", resource.collection(namespace), params={"gracePeriodSeconds": "0"}, timeout=CLEAR_WITHIN
             )
 
-    async def _post(self, resource: Resource, namespace: str, document: bytes) -> Response:
+    async def _post(self, resource: ApiResource, namespace: str, document: bytes) -> Response:
         path = resource.collection(namespace)
         return (await self.client.transport.request("POST", path, body=document)).checked(f"POST {path}")
 
     # -- what is counted
 
-    async def count(self, resource: Resource, namespace: str) -> int:
+    async def count(self, resource: ApiResource, namespace: str) -> int:
         """How many there are, without reading them."""
         head = await self._head(resource, namespace)
         return len(head.items or ()) + head.metadata.remaining_item_count
 
-    async def _head(self, resource: Resource, namespace: str) -> _Count:
+    async def _head(self, resource: ApiResource, namespace: str) -> _Count:
         path = resource.collection(namespace)
         answer = await self.client.transport.request("GET", path, params={"limit": "1"})
         return _count.decode(answer.checked(f"GET {path}").body)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from stowplan.columns.arrays import Ints
-from stowplan.columns.views import Nodes
+from stowplan.columns.nodes.views import Nodes
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import from_labels

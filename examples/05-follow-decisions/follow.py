@@ -20,12 +20,12 @@ from typing import Any
 import yaml
 
 from stowplan.kube import credentials
-from stowplan.kube.answers import WireError
 from stowplan.kube.client import Client
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.resources import RESOURCES
+from stowplan.kube.responses import WireError
 from stowplan.kube.transport import Transport
-from stowplan.objects.placement import PlacementDecision
+from stowplan.objects.placements import PlacementDecision
 
 DEPLOYMENTS = RESOURCES["Deployment"]
 ANSWER_WITHIN = 5.0  # seconds

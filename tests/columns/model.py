@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from stowplan.columns.counting import Settled
+from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.state import CARRIED, ClusterState
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
 from stowplan.objects import requests
@@ -19,18 +19,18 @@ from stowplan.objects.affinity import PodQuery
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.selectors import Requirement
+from stowplan.objects.selectors import LabelRequirement
 from stowplan.objects.workloads import Namespace, Service
 
-IN_X = Requirement("app", "In", ("x",))
-HAS_TIER = Requirement("tier", "Exists")
+IN_X = LabelRequirement("app", "In", ("x",))
+HAS_TIER = LabelRequirement("tier", "Exists")
 QUERIES: tuple[tuple[PodQuery, ...], ...] = (
     (PodQuery(frozenset({"one"}), (IN_X,)),),
     (PodQuery(frozenset({"one", "two"}), (HAS_TIER,)),),
     (PodQuery(None, ()),),
     (PodQuery(None, None),),
-    (PodQuery(frozenset({"two"}), (Requirement("app", "NotIn", ("x",)),)),),
-    (PodQuery(None, (Requirement("app", "In", ("x", "y")),)), PodQuery(frozenset({"one"}), (HAS_TIER,))),
+    (PodQuery(frozenset({"two"}), (LabelRequirement("app", "NotIn", ("x",)),)),),
+    (PodQuery(None, (LabelRequirement("app", "In", ("x", "y")),)), PodQuery(frozenset({"one"}), (HAS_TIER,))),
 )
 Question = tuple[int, Settled]  # which of the queries, and whether settled
 SETTLED: tuple[Settled, ...] = (False, True, "always")

@@ -12,10 +12,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from stowplan.columns import counting, table
-from stowplan.columns.counting import Settled
+from stowplan.columns.nodes import table
+from stowplan.columns.pods import match_counts
+from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
@@ -218,11 +219,11 @@ class HistoriesWithLittleMemory(Histories):
 
     def __init__(self) -> None:
         super().__init__()
-        self.limits = counting.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS
-        counting.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = 3, 1
+        self.limits = match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS
+        match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = 3, 1
 
     def teardown(self) -> None:
-        counting.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = self.limits
+        match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = self.limits
 
 
 TestHistories = Histories.TestCase

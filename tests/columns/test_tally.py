@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.tally import MOST_COLUMNS, Tally
-from stowplan.columns.views import Cluster
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Put
@@ -103,7 +103,7 @@ def test_sums_of_many_columns_are_not_kept_for_ever() -> None:
 
 def test_a_label_that_is_thrown_out_is_no_longer_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its column does not grow with the others."""
-    monkeypatch.setattr("stowplan.columns.table.KEPT_LABEL_COLUMNS", 1)
+    monkeypatch.setattr("stowplan.columns.nodes.table.KEPT_LABEL_COLUMNS", 1)
     state = a_state(nodes=[a_node("n0", labels={"rack": "a"})])
     tally = Cluster(state).count(PodQuery(None, selectors.from_labels({"app": "web"})))
     Cluster(state).by_domain(tally, "rack")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.columns.trial import Trial
-from stowplan.columns.views import Cluster
 from stowplan.objects.changes import Put
 from stowplan.objects.workloads import Namespace
 from tests.builders import a_namespace, a_pod, a_state

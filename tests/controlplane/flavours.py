@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import pods
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import pods
 
 ROOT = Path(__file__).parents[2]
 SEEDS, OPENSHIFT = ROOT / "tests" / "seeds" / "flavour_cluster_wide", ROOT / "deploy" / "openshift"

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import a_live_pod, pods
+from tests.controlplane.stowplan_process import a_live_pod, pods
 
 APP, ROLE = "spark-app-selector", "spark-role"
 DYNAMIC = "spark-dynamic-allocation"

@@ -16,9 +16,9 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import EVERYWHERE
 from tests.controlplane.deployed import DEPLOY, check_no_limit_met, deployed
 from tests.controlplane.flavours import WORKER, landed
-from tests.controlplane.ours import a_deployment, apply, bound, pods, stowplan
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import a_deployment, apply, bound, pods, stowplan
 
 PROFILES = DEPLOY / "profiles"
 COMPONENTS = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 from stowplan.framework.registry import check_arguments
 from stowplan.plugins import BUILT_IN
 from tests.controlplane import hubs
@@ -39,7 +39,7 @@ def test_a_block_of_yaml(plane: ControlPlane, namespace: str, block: str) -> Non
     for document in filter(None, yaml.safe_load_all(block)):
         kind = document.get("kind")
         if kind == "KubeSchedulerConfiguration":
-            wiring.configured(document, folder=PLUGINS)
+            profile_loader.configured(document, folder=PLUGINS)
         elif kind is None:  # the separate file of SPPriority
             check_arguments(BUILT_IN["SPPriority"], document, "")
         else:
@@ -63,4 +63,4 @@ def _is_taken(plane: ControlPlane, namespace: str, document: Any) -> None:
     if document["kind"] == "AddOnPlacementScore":
         hubs.apply_status(plane, yaml.safe_dump(document))
     if document["kind"] == "ConfigMap" and "config.yaml" in document.get("data", {}):
-        wiring.configured(document["data"]["config.yaml"], folder=PLUGINS)
+        profile_loader.configured(document["data"]["config.yaml"], folder=PLUGINS)

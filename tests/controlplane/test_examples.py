@@ -10,13 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from stowplan.plugins.nodes.sp_priority import STATE
+from stowplan.plugins.nodes.sp_priority.plugin import STATE
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.deployed import DEPLOY
 from tests.controlplane.flavours import landed
-from tests.controlplane.ours import Stowplan, a_live_pod, apply, pods, stowplan, wait_until_bound
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, pods, stowplan, wait_until_bound
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FLAVOURS = ("gold", "silver", "bronze")

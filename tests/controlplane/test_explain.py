@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, condition, stowplan
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, bound, condition, stowplan
 
 DUMPED = (
     "nodes,pods,namespaces,services,persistentvolumes,persistentvolumeclaims,storageclasses,csinodes,priorityclasses"

@@ -15,7 +15,8 @@ import yaml
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.flags import free_port
-from tests.controlplane.ours import (
+from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import (
     Stowplan,
     a_live_pod,
     apply,
@@ -25,7 +26,6 @@ from tests.controlplane.ours import (
     stowplan,
     wait_until_bound,
 )
-from tests.controlplane.process import until
 
 FAVOURITE = "extended-2"
 RESOURCE = "example.com/widget"

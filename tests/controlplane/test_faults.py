@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import Stowplan, a_deployment, apply, bound, pods, stowplan, wait_until_bound
+from tests.controlplane.fault_endings import LONG_LEASE, ROOM, SIZES, configuration, settle
 from tests.controlplane.process import until
-from tests.controlplane.settling import LONG_LEASE, ROOM, SIZES, configuration, settle
+from tests.controlplane.stowplan_process import Stowplan, a_deployment, apply, bound, pods, stowplan, wait_until_bound
 from tests.kube.gate import Gate
 
 

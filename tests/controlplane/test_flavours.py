@@ -16,9 +16,9 @@ import yaml
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.deployed import DEPLOY, check_no_limit_met, deployed
 from tests.controlplane.flavours import FLAVOURS, SEEDS, WORKER, landed, operator
-from tests.controlplane.ours import stowplan
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import stowplan
 
 PROFILE = DEPLOY / "profiles" / "secondary-scheduler"
 

@@ -15,9 +15,9 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import MOSTLY_REAL
-from tests.controlplane.ganging import Starter, coscheduling, gang, kept_gang, running, settled
-from tests.controlplane.ours import Stowplan, apply, bound, check_nothing_over_committed, pods
+from tests.controlplane.pod_groups import Starter, coscheduling, gang, kept_gang, running, settled
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, apply, bound, check_nothing_over_committed, pods
 
 SIZE = 8
 POLICIES = ["Complete", "Evict"]

@@ -14,10 +14,10 @@ import pytest
 from tests.controlplane import build, flags
 from tests.controlplane.conftest import running
 from tests.controlplane.deployed import DEPLOY, Deployed, deployed
-from tests.controlplane.ganging import configuration, settled
-from tests.controlplane.ours import a_live_pod, apply, bound, condition
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.pod_groups import configuration, settled
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition
 
 pytestmark = pytest.mark.controlplane
 

@@ -15,9 +15,9 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import MOSTLY_REAL
-from tests.controlplane.ganging import HIGH, LOW, MIDDLE, coscheduling, gang, priority_classes, running, settled
-from tests.controlplane.ours import Stowplan, a_live_pod, apply, condition, pods
+from tests.controlplane.pod_groups import HIGH, LOW, MIDDLE, coscheduling, gang, priority_classes, running, settled
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, condition, pods
 
 CORES = 4
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import MOSTLY_REAL
-from tests.controlplane.ganging import (
+from tests.controlplane.pod_groups import (
     GROUP,
     HIGH,
     MIDDLE,
@@ -21,8 +21,8 @@ from tests.controlplane.ganging import (
     running,
     settled,
 )
-from tests.controlplane.ours import a_live_pod, apply, condition
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import a_live_pod, apply, condition
 
 
 @pytest.fixture(params=MOSTLY_REAL)

@@ -15,10 +15,10 @@ import yaml
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import EVERYWHERE
 from tests.controlplane.deployed import DEPLOY, Deployed, check_no_limit_met, deployed
-from tests.controlplane.ours import a_live_pod, apply, bound, condition, stowplan
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
 from tests.controlplane.spark import Spark, a_driver
+from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition, stowplan
 
 FOLDER, CRDS = DEPLOY / "profiles" / "kubenexus-scheduler", DEPLOY / "crds" / "kubenexus"
 NAME, GROUP = "kubenexus-scheduler", "pod-group.scheduling.kubenexus.io"

@@ -16,7 +16,7 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import REAL_AT_LENGTH
 from tests.controlplane.hubs import GROUP, define, wait_until_gone
-from tests.controlplane.placing import Hub, Placer, a_taint, add_on, built_in, exact, placing
+from tests.controlplane.place_process import Hub, Placer, a_taint, add_on, built_in, exact, placing
 from tests.controlplane.process import until
 
 CLUSTERS = ("c1", "c2", "c3")

@@ -16,7 +16,7 @@ import yaml
 
 from tests.controlplane import build
 from tests.controlplane.hubs import CRDS, GROUP, SEED
-from tests.controlplane.placing import Hub, add_on, built_in, exact, placing
+from tests.controlplane.place_process import Hub, add_on, built_in, exact, placing
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
 

@@ -16,7 +16,7 @@ from tests.controlplane import flags
 from tests.controlplane.api import Api
 from tests.controlplane.deployed import DEPLOY
 from tests.controlplane.hubs import GROUP, define
-from tests.controlplane.placing import Hub
+from tests.controlplane.place_process import Hub
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.decision_watcher import Watcher
 from tests.controlplane.hubs import GROUP, define
-from tests.controlplane.placing import LONG_LEASE, QUICK_LEASE, SET_LABEL, Hub, Placer, placing
+from tests.controlplane.place_process import LONG_LEASE, QUICK_LEASE, SET_LABEL, Hub, Placer, placing
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
-from tests.controlplane.watching import Watcher
 
 NUMBER = 350
 NAMES = [f"n{number:03}" for number in range(NUMBER)]

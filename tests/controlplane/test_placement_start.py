@@ -9,7 +9,7 @@ import pytest
 
 from tests.controlplane.conftest import kubectl
 from tests.controlplane.hubs import CRDS, GROUP, define
-from tests.controlplane.placing import Hub, Placer, a_taint, exact
+from tests.controlplane.place_process import Hub, Placer, a_taint, exact
 from tests.controlplane.process import until
 from tests.embedded.running import EmbeddedCluster, served
 

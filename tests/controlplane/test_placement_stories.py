@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.answering import Prometheus, ThirdParty, answering
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import REAL_AT_LENGTH, kubectl
+from tests.controlplane.http_fakes import Prometheus, ThirdParty, answering
 from tests.controlplane.hubs import SEED, apply_status, define, wait_until_gone
-from tests.controlplane.ours import a_live_pod, apply
-from tests.controlplane.placing import QUICK_LEASE, Hub, Placer, a_taint, placing
+from tests.controlplane.place_process import QUICK_LEASE, Hub, Placer, a_taint, placing
 from tests.controlplane.process import Program, until
+from tests.controlplane.stowplan_process import a_live_pod, apply
 from tests.embedded.running import EmbeddedCluster, served
 
 FLEET = ("cluster1", "cluster2", "cluster3", "cluster4", "primary", "backup")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.ours import Stowplan, a_live_pod, apply, bound, stowplan, wait_until_bound
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, bound, stowplan, wait_until_bound
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -17,7 +17,9 @@ import yaml
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import REAL_AT_LENGTH
 from tests.controlplane.deployed import DEPLOY, check_no_limit_met, grant
-from tests.controlplane.ours import (
+from tests.controlplane.process import until
+from tests.controlplane.spark import Spark, a_driver, an_executor
+from tests.controlplane.stowplan_process import (
     Stowplan,
     a_deployment,
     a_live_pod,
@@ -27,8 +29,6 @@ from tests.controlplane.ours import (
     condition,
     pods,
 )
-from tests.controlplane.process import until
-from tests.controlplane.spark import Spark, a_driver, an_executor
 
 CRDS, RBAC = DEPLOY / "crds" / "kubenexus", DEPLOY / "profiles" / "kubenexus-scheduler" / "reservations-rbac.yaml"
 NAME, SORT = "reserving", {"test/sort": "spark"}

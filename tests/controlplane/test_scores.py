@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane.answering import Prometheus, ThirdParty, answering
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.conftest import REAL_AT_LENGTH
+from tests.controlplane.http_fakes import Prometheus, ThirdParty, answering
 from tests.controlplane.hubs import GROUP, SEED, a_placement, apply_status, define, managed, score_status, scores_of
-from tests.controlplane.ours import a_live_pod, apply
 from tests.controlplane.process import Program, until
+from tests.controlplane.stowplan_process import a_live_pod, apply
 
 FLEET = ("east", "west", "north")
 

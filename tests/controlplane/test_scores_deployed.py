@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane.answering import Prometheus, Server, ThirdParty, answering
 from tests.controlplane.deployed import DEPLOY
+from tests.controlplane.http_fakes import Prometheus, Server, ThirdParty, answering
 from tests.controlplane.hubs import GROUP, a_placement, define, managed, scores_of
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until

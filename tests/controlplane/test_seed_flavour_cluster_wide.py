@@ -29,8 +29,8 @@ from tests.controlplane.flavours import (
     mount,
     operator,
 )
-from tests.controlplane.ours import Stowplan, stowplan
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, stowplan
 
 
 class Operated(NamedTuple):

@@ -21,12 +21,12 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.plugins.nodes.sp_priority import STATE
+from stowplan.plugins.nodes.sp_priority.plugin import STATE
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.deployed import ACCOUNT, DEPLOY, NAMESPACE
-from tests.controlplane.ours import Stowplan, a_container, a_deployment, apply, pods
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import Stowplan, a_container, a_deployment, apply, pods
 
 SEED = Path(__file__).parents[1] / "seeds" / "sp_priority"
 PROFILE = DEPLOY / "profiles" / "sp-priority"

@@ -20,8 +20,8 @@ import yaml
 from tests.controlplane.cluster import Cluster, KubectlError
 from tests.controlplane.conftest import EVERYWHERE
 from tests.controlplane.deployed import DEPLOY, check_no_limit_met, deployed
-from tests.controlplane.ours import a_deployment, apply, bound, pods, stowplan
 from tests.controlplane.process import until
+from tests.controlplane.stowplan_process import a_deployment, apply, bound, pods, stowplan
 
 SEED = Path(__file__).parents[1] / "seeds" / "workload_policy"
 PROFILE, CRDS = DEPLOY / "profiles" / "kosmos-scheduler", DEPLOY / "crds"

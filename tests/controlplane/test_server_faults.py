@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.ours import a_deployment, apply, bound, stowplan
+from tests.controlplane.fault_endings import LONG_LEASE, QUICK_LEASE, ROOM, SIZES, configuration, settle
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
-from tests.controlplane.settling import LONG_LEASE, QUICK_LEASE, ROOM, SIZES, configuration, settle
+from tests.controlplane.stowplan_process import a_deployment, apply, bound, stowplan
 
 pytestmark = pytest.mark.controlplane
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 
 PROFILES = Path(__file__).parents[2] / "deploy" / "profiles"
 SINGLE = ("secondary-scheduler", "sp-priority", "kosmos-scheduler", "kubenexus-scheduler")
@@ -32,7 +32,7 @@ def test_the_profiles_are_those_of_the_single_configurations_in_one_order() -> N
 def test_each_policy_runs_in_its_own_profile_only() -> None:
     text = (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8")
     mounted = text.replace("/etc/stowplan/sppriority.yaml", str(PROFILES / "sp-priority" / "sppriority.yaml"))
-    found, profiles = wiring.configured(mounted)
+    found, profiles = profile_loader.configured(mounted)
     policies = {"FlavourClusterWide", "SPPriority", "WorkloadPolicy", "ResourceReservation", "PreExtender"}
     assert found.notes == ()
     assert {name: {bound.name for bound in profile.all} & policies for name, profile in profiles.items()} == {

@@ -7,16 +7,16 @@ from typing import Any
 
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import RESOURCES
-from stowplan.plugins.nodes.workload_policy import WorkloadPolicy
+from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "profiles" / "kosmos-scheduler"
 
 
 def profile() -> Profile:
-    configuration, profiles = wiring.read_configuration(FOLDER / "config.yaml")
+    configuration, profiles = profile_loader.read_configuration(FOLDER / "config.yaml")
     assert not configuration.notes
     assert configuration.leader_election.resource_name == "stowplan", "the lease that deploy/rbac.yaml lets it have"
     (found,) = profiles.values()
@@ -33,7 +33,7 @@ def test_the_policy_outvotes_all_other_plugins_together() -> None:
 
 def test_the_rights_are_what_it_reads_and_writes() -> None:
     needed: dict[tuple[str, str], set[str]] = {("kosmos.io", "workloadpolicies/status"): {"patch"}}
-    for kind in WorkloadPolicy.reads:
+    for kind in WorkloadPolicyPlugin.reads:
         needed[RESOURCES[kind].group, RESOURCES[kind].plural] = {"list", "watch"}
     role, binding = yaml.safe_load_all((FOLDER / "rbac.yaml").read_text())
     granted: dict[tuple[str, str], set[str]] = {}

@@ -7,19 +7,19 @@ from typing import Any
 
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import RESOURCES
-from stowplan.plugins.nodes.coscheduling import Coscheduling
+from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
 from stowplan.plugins.nodes.pre_extender import PreExtender
-from stowplan.plugins.nodes.resource_reservation import ResourceReservation
+from stowplan.plugins.nodes.resource_reservation.plugin import ResourceReservationPlugin
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "profiles" / "kubenexus-scheduler"
 READ, BASE = {"list", "watch"}, FOLDER.parents[1] / "rbac.yaml"
 
 
 def profile() -> Profile:
-    configuration, profiles = wiring.read_configuration(FOLDER / "config.yaml")
+    configuration, profiles = profile_loader.read_configuration(FOLDER / "config.yaml")
     assert not configuration.notes
     assert configuration.leader_election.resource_name == "stowplan", "the lease that deploy/rbac.yaml lets it have"
     (found,) = profiles.values()
@@ -56,7 +56,7 @@ def test_the_rights_are_what_they_read_and_write() -> None:
     assert granted(FOLDER / "rbac.yaml") == {**groups, **written}
     api = "scheduling.kubenexus.io"
     assert granted(FOLDER / "reservations-rbac.yaml") == {
-        **reading(ResourceReservation),
+        **reading(ResourceReservationPlugin),
         (api, "resourcereservations"): READ | {"create", "patch", "delete"},
         (api, "resourcereservations/status"): {"patch"},
     }

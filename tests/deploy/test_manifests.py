@@ -11,7 +11,7 @@ import click
 import pytest
 import yaml
 
-from stowplan.apps import cli, wiring
+from stowplan.apps import cli, profile_loader
 from stowplan.kube.resources import RESOURCES
 
 VERSION = metadata.version("stowplan")
@@ -49,7 +49,7 @@ def granted() -> dict[tuple[str, str], set[str]]:
 
 
 def test_the_cluster_role_is_what_the_default_profile_reads_and_what_is_written() -> None:
-    _, profiles = wiring.defaults()
+    _, profiles = profile_loader.defaults()
     needed: dict[tuple[str, str], set[str]] = {key: set(verbs) for key, verbs in WRITTEN.items()}
     for kind in profiles["default-scheduler"].reads:
         resource = RESOURCES[kind]
@@ -71,7 +71,7 @@ def container() -> Any:
 def test_the_configuration_is_one_that_can_be_used(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(only("second-scheduler.yaml", "ConfigMap")["data"]["config.yaml"])
-    configuration, profiles = wiring.read_configuration(file)
+    configuration, profiles = profile_loader.read_configuration(file)
     assert list(profiles) == ["stowplan"]
     assert configuration.leader_election.resource_name == "stowplan"
     assert not configuration.notes
@@ -105,7 +105,7 @@ def test_the_image_is_of_this_version() -> None:
 
 
 def test_time_to_stop_is_longer_than_stopping_takes() -> None:
-    from stowplan.apps.scheduler import DRAIN_WITHIN, FINISH_WITHIN
+    from stowplan.apps.run.service import DRAIN_WITHIN, FINISH_WITHIN
 
     pod = only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > FINISH_WITHIN + DRAIN_WITHIN

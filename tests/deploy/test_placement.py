@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps.place_commands import place
-from stowplan.apps.placement import DRAIN_WITHIN, FINISH_WITHIN
-from stowplan.apps.placement_options import KINDS, OWN_LEASE
-from stowplan.engine.availability import LEASE_NAME
+from stowplan.apps.place.commands import place
+from stowplan.apps.place.options import KINDS, OWN_LEASE
+from stowplan.apps.place.service import DRAIN_WITHIN, FINISH_WITHIN
 from stowplan.kube.resources import RESOURCES
+from stowplan.placement.availability import LEASE_NAME
 from tests.deploy.test_manifests import VERSION
 
 PLACEMENT = Path(__file__).parents[2] / "deploy" / "placement"
 GROUP = "cluster.open-cluster-management.io"
 
-# What `engine/placement_plan.py` and `engine/placement_status.py` want done, and events.
+# What `placement/write_plan.py` and `placement/status.py` want done, and events.
 WRITTEN = {
     (GROUP, "placementdecisions"): {"create", "patch", "delete"},
     (GROUP, "placementdecisions/status"): {"patch"},

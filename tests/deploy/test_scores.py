@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps.score_commands import PRODUCERS
+from stowplan.apps.score_agent.commands import PRODUCERS
 from tests.deploy.test_manifests import VERSION
 
 SCORES = Path(__file__).parents[2] / "deploy" / "scores"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 from stowplan.kube.resources import RESOURCES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -46,7 +46,7 @@ def of_config_map(file: Path) -> str:
     ],
 )
 def test_a_configuration_is_understood_and_names_its_lease(text: str, label: str, lease: str) -> None:
-    configuration, profiles = wiring.configured(text)
+    configuration, profiles = profile_loader.configured(text)
     election = configuration.leader_election
     assert configuration.notes == ()
     assert list(profiles) == [NAME]
@@ -61,12 +61,12 @@ def test_its_weight_is_above_what_resources_spreading_and_images_give_together()
 
 
 def profile() -> Any:
-    return wiring.read_configuration(DEPLOY / "profiles" / NAME / "config.yaml")[1][NAME]
+    return profile_loader.read_configuration(DEPLOY / "profiles" / NAME / "config.yaml")[1][NAME]
 
 
 def test_it_reads_nothing_that_the_default_profile_does_not() -> None:
     """So the rights of deploy/rbac.yaml are enough."""
-    assert profile().reads == wiring.defaults()[1]["default-scheduler"].reads
+    assert profile().reads == profile_loader.defaults()[1]["default-scheduler"].reads
 
 
 def test_the_operators_account_may_read_what_older_kube_schedulers_may_not() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps import wiring
-from stowplan.framework.config import Configuration
+from stowplan.apps import profile_loader
+from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import RESOURCES
-from tests.plugins.nodes.replicas import with_priority
+from tests.plugins.nodes.sp_priority.replicas import with_priority
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "deploy" / "profiles" / "sp-priority"
@@ -38,7 +38,7 @@ def needed(profile: Profile) -> set[tuple[str, str]]:
 
 def configured() -> tuple[Configuration, dict[str, Profile]]:
     text = (PROFILE / "config.yaml").read_text(encoding="utf-8").replace("/etc/stowplan/", f"{PROFILE}/")
-    return wiring.configured(text)
+    return profile_loader.configured(text)
 
 
 def test_the_rights_are_what_the_configuration_needs_and_no_more() -> None:

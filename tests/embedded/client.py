@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from stowplan.embedded.answers import Answer
-from stowplan.embedded.failures import ApiError
+from stowplan.embedded.errors import ApiError
 from stowplan.embedded.handlers import Handlers
 from stowplan.embedded.requests import Request
+from stowplan.embedded.responses import ApiResponse
 from tests.embedded.virtual import Virtual
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -33,7 +33,7 @@ class Client:
             found = self.handlers.answer(Request(method, path, query, accept, kind, sent))
         except ApiError as error:
             return error.code, error.status()
-        assert isinstance(found, Answer)
+        assert isinstance(found, ApiResponse)
         self.warnings = found.warnings
         text = found.media.startswith("text/")
         return found.status, found.body.decode() if text else json.loads(found.body)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.embedded.asked import Asked
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.failures import ApiError
+from stowplan.embedded.errors import ApiError
+from stowplan.embedded.request_options import RequestOptions
 from stowplan.embedded.structural import Structure
 from stowplan.embedded.tables import custom
 
@@ -40,7 +40,7 @@ def definition() -> Any:
 def create(cluster: Embedded, document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     resource = cluster.api.catalogue.of_kind("kosmos.io/v1alpha1", "WorkloadPolicy")
     assert resource is not None
-    asked = Asked(0.0)
+    asked = RequestOptions(0.0)
     return cluster.api.create(resource, "default", document, asked), asked.warnings
 
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from tests.embedded import kubectl_manifests as script
+from tests.embedded.controllers.workloads import FAST, JOB, SET
 from tests.embedded.running import served
-from tests.embedded.workloads import FAST, JOB, SET
 
 KINDS = [yaml.safe_load(text) for text in (*script.WEB.split("---"), script.LONE, script.DEFINITION, script.WIDGET,
                                            JOB, SET, FAST)] + [

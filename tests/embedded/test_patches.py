@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded import patching
-from stowplan.embedded.failures import ApiError
+from stowplan.embedded.errors import ApiError
 from stowplan.embedded.strategic import strategic_merge
 
 DOCUMENT = {"a": {"b": [1, 2], "c": "x"}, "d": None}

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.embedded.asked import Asked
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.failures import ApiError
-from stowplan.embedded.loading import documents
+from stowplan.embedded.errors import ApiError
+from stowplan.embedded.manifests import documents
+from stowplan.embedded.request_options import RequestOptions
 from stowplan.embedded.structural import Structure
 from stowplan.embedded.tables import custom
 from tests.embedded.placement_objects import GROUP, REFUSED, REFUSED_SCORES, prioritizer
@@ -99,7 +99,7 @@ def cluster() -> Embedded:
 def create(cluster: Embedded, document: dict[str, Any]) -> dict[str, Any]:
     resource = cluster.api.catalogue.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None
-    return cluster.api.create(resource, "default" if resource.namespaced else "", document, Asked(0.0))
+    return cluster.api.create(resource, "default" if resource.namespaced else "", document, RequestOptions(0.0))
 
 
 @pytest.mark.parametrize(("document", "said"), REFUSED)
@@ -118,7 +118,7 @@ def test_scores_that_a_server_refuses(cluster: Embedded, status: dict[str, Any],
     assert resource is not None
     with pytest.raises(ApiError) as refused:
         cluster.api.update(
-            resource, "default", made["metadata"]["name"], {**made, "status": status}, Asked(0.0), "status"
+            resource, "default", made["metadata"]["name"], {**made, "status": status}, RequestOptions(0.0), "status"
         )
     assert refused.value.code == 422
     assert said in refused.value.message

@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 import yaml
 
-from stowplan.embedded.asked import Asked
 from stowplan.embedded.cluster import Embedded
+from stowplan.embedded.request_options import RequestOptions
 from stowplan.embedded.server import LARGEST_BODY
 from stowplan.objects.errors import ConfigError
 
@@ -148,7 +148,7 @@ def test_a_change_in_the_moment_it_is_stopped_does_not_keep_it_running() -> None
         pods = cluster.api.catalogue.find("", "v1", "pods")
         assert pods is not None
         spec = {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}
-        now = Asked(time.time(), "Ignore")
+        now = RequestOptions(time.time(), "Ignore")
         await cluster.start()
         cluster.api.create(pods, "default", {"metadata": {"name": "first"}, "spec": spec}, now)
         async with asyncio.timeout(60):
@@ -156,7 +156,7 @@ def test_a_change_in_the_moment_it_is_stopped_does_not_keep_it_running() -> None
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         cluster.api.create(
-            pods, "default", {"metadata": {"name": "second"}, "spec": spec}, Asked(time.time(), "Ignore")
+            pods, "default", {"metadata": {"name": "second"}, "spec": spec}, RequestOptions(time.time(), "Ignore")
         )
         async with asyncio.timeout(30):  # less than that minute
             await cluster.stop()

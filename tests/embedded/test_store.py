@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.store import Happened, Store
+from stowplan.embedded.store import DocumentStore, StoreChange
 
 
 def document(name: str, **more: Any) -> dict[str, Any]:
@@ -14,11 +14,11 @@ def document(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def store() -> Store:
-    return Store(keep=5)
+def store() -> DocumentStore:
+    return DocumentStore(keep=5)
 
 
-def test_each_write_has_the_next_version(store: Store) -> None:
+def test_each_write_has_the_next_version(store: DocumentStore) -> None:
     first = store.put("pods", "a/x", document("x"))
     second = store.put("nodes", "n", document("n"))
     gone = store.remove("pods", "a/x")
@@ -27,15 +27,15 @@ def test_each_write_has_the_next_version(store: Store) -> None:
     assert first.document["metadata"]["resourceVersion"] == "1"
 
 
-def test_lists_are_in_the_order_of_namespace_and_name(store: Store) -> None:
+def test_lists_are_in_the_order_of_namespace_and_name(store: DocumentStore) -> None:
     for key in ("b/a", "a-b/z", "a/z", "a/b"):
         store.put("pods", key, document(key))
     assert [stored.document["metadata"]["name"] for stored in store.all("pods")] == ["a/b", "a/z", "a-b/z", "b/a"]
     assert len(store.all("pods", "a")) == 2
 
 
-def test_listeners_hear_of_each_change_with_what_was_before(store: Store) -> None:
-    heard: list[Happened] = []
+def test_listeners_hear_of_each_change_with_what_was_before(store: DocumentStore) -> None:
+    heard: list[StoreChange] = []
     store.listeners.append(heard.append)
     store.put("pods", "a/x", document("x"))
     store.put("pods", "a/x", document("x", labels={"k": "v"}))
@@ -44,7 +44,7 @@ def test_listeners_hear_of_each_change_with_what_was_before(store: Store) -> Non
     assert heard[2].document["metadata"]["labels"] == {"k": "v"}
 
 
-def test_an_index_follows_its_objects(store: Store) -> None:
+def test_an_index_follows_its_objects(store: DocumentStore) -> None:
     store.put("pods", "a/x", {**document("x"), "node": "n1"})
     pods = store.collection("pods")
     pods.index("node", lambda pod: str(pod.get("node", "")))
@@ -56,7 +56,7 @@ def test_an_index_follows_its_objects(store: Store) -> None:
     assert pods.find("unknown", "n1") is None
 
 
-def test_owners_are_known_by_uid(store: Store) -> None:
+def test_owners_are_known_by_uid(store: DocumentStore) -> None:
     store.put("pods", "a/x", document("x", ownerReferences=[{"uid": "o"}]))
     assert store.owned_by("o") == [("pods", "a/x")]
     assert store.owned_by("o", "nodes") == []
@@ -64,7 +64,7 @@ def test_owners_are_known_by_uid(store: Store) -> None:
     assert store.owned_by("o") == []
 
 
-def test_a_log_forgets_its_oldest_entries_and_says_so(store: Store) -> None:
+def test_a_log_forgets_its_oldest_entries_and_says_so(store: DocumentStore) -> None:
     for number in range(11):
         store.put("pods", f"a/{number}", document(str(number)))
     log = store.collection("pods").log
@@ -75,7 +75,7 @@ def test_a_log_forgets_its_oldest_entries_and_says_so(store: Store) -> None:
     assert log.since(log.first - 1) is None
 
 
-def test_compaction_forgets_everything_before_now(store: Store) -> None:
+def test_compaction_forgets_everything_before_now(store: DocumentStore) -> None:
     store.put("pods", "a/x", document("x"))
     store.compact()
     log = store.collection("pods").log
@@ -83,9 +83,9 @@ def test_compaction_forgets_everything_before_now(store: Store) -> None:
     assert log.place_after(1) == log.end
 
 
-def test_a_dropped_collection_is_gone_with_its_objects(store: Store) -> None:
+def test_a_dropped_collection_is_gone_with_its_objects(store: DocumentStore) -> None:
     store.put("widgets.example.io", "a/x", document("x"))
-    heard: list[Happened] = []
+    heard: list[StoreChange] = []
     store.listeners.append(heard.append)
     store.drop("widgets.example.io")
     assert [one.now for one in heard] == [None]

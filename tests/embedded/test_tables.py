@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from stowplan.embedded import tables
-from stowplan.embedded.amounts import canonical
-from stowplan.embedded.moments import fine_stamp, seconds, span, stamp
+from stowplan.embedded.quantities import canonical
 from stowplan.embedded.resources import BUILT_IN
+from stowplan.embedded.timestamps import fine_stamp, seconds, span, stamp
 from stowplan.embedded.typed import shaped
 
 NOW = 1_800_000_000.0

@@ -8,13 +8,13 @@ from typing import Any
 import yaml
 
 from stowplan.embedded.api import PERMANENT, Api
-from stowplan.embedded.asked import Asked, DeleteOptions
-from stowplan.embedded.controllers.crew import Crew
-from stowplan.embedded.controllers.hands import Hands
-from stowplan.embedded.controllers.kubelets import Kubelets
-from stowplan.embedded.controllers.roster import controllers
-from stowplan.embedded.resources import Resource
-from stowplan.embedded.store import Store
+from stowplan.embedded.controllers.action_runner import ActionRunner
+from stowplan.embedded.controllers.kubelets import PretendKubelets
+from stowplan.embedded.controllers.manager_loop import ControllerLoop
+from stowplan.embedded.controllers.registry import controllers
+from stowplan.embedded.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.store import DocumentStore
 from stowplan.embedded.subresources import Subresources
 
 START = 1_800_000_000.0
@@ -25,18 +25,20 @@ class Virtual:
 
     def __init__(self, *, crew: bool = True, keep: int = 1000, **pace: float) -> None:
         self.now = START
-        self.api = Api(Store(keep=keep), random.Random(1))
+        self.api = Api(DocumentStore(keep=keep), random.Random(1))
         self.store = self.api.store
-        kubelets = Kubelets(self.store, **pace)
-        self.crew = Crew(self.store, controllers(self.store, kubelets) if crew else [], Hands(self.api).perform)
+        kubelets = PretendKubelets(self.store, **pace)
+        self.crew = ControllerLoop(
+            self.store, controllers(self.store, kubelets) if crew else [], ActionRunner(self.api).perform
+        )
         self.subresources = Subresources(self.api)
         for name in PERMANENT:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
-    def asked(self) -> Asked:
-        return Asked(self.now)
+    def asked(self) -> RequestOptions:
+        return RequestOptions(self.now)
 
-    def resource(self, api_version: str, kind: str) -> Resource:
+    def resource(self, api_version: str, kind: str) -> ServedResource:
         found = self.api.catalogue.of_kind(api_version, kind)
         assert found is not None
         return found

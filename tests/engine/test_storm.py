@@ -11,15 +11,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from stowplan.engine import gang
-from stowplan.engine.placing import assumed
-from stowplan.engine.unit import Unit
-from stowplan.framework.settings import Extender
+from stowplan.engine.attempt import placer
+from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.queue.unit import Unit
+from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.policies import Gangs, Ledger, Patience, profiles
+from tests.engine.small_plugins import Gangs, Ledger, Patience, profiles
 from tests.world import World
 
 NODES = ("a", "b", "c")
@@ -202,7 +202,7 @@ class Storm(RuleBasedStateMachine):
         gangs = {pod.labels.get("gang", "") for pod in unit.pods.values()} - {""}
         of_them = (pod for pod in self.world.pods() if pod.labels.get("gang", "") in gangs or pod.uid in unit.pods)
         impatient = any("patience" in pod.labels for pod in of_them)
-        outcome = gang.Placer(scheduler.state, dice).place(unit, scheduler.profiles[unit.profile], {})
+        outcome = placer.Placer(scheduler.state, dice).place(unit, scheduler.profiles[unit.profile], {})
         for placing in outcome.placings if outcome.whole else ():
             placing.release()
         assert impatient or not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"

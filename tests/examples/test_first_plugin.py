@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
-from stowplan.framework.checks import check_plugin
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
+from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.changes import Put
 from tests.builders import a_node, a_pod
 
@@ -17,7 +17,7 @@ CONFIG = Path(__file__).parents[2] / "examples" / "01-first-plugin" / "config.ya
 
 
 def test_three_flavours_end_up_one_of_each_on_every_node() -> None:
-    _, profiles = wiring.read_configuration(CONFIG)
+    _, profiles = profile_loader.read_configuration(CONFIG)
     state = ClusterState()
     for name in ("a", "b", "c"):
         state.apply(Put(a_node(name=name)))
@@ -32,6 +32,6 @@ def test_three_flavours_end_up_one_of_each_on_every_node() -> None:
 
 
 def test_it_keeps_the_contract_of_plugins() -> None:
-    _, profiles = wiring.read_configuration(CONFIG)
+    _, profiles = profile_loader.read_configuration(CONFIG)
     plugin = profiles["flavoured"].plugin("flavour.py:Flavour")
     assert check_plugin(plugin) == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 
 ROOT = Path(__file__).parents[2]
 POLICIES = {
@@ -30,14 +30,14 @@ def documents(example: str) -> list[Any]:
 
 @every_example
 def test_the_configuration_has_the_policy_and_nothing_to_remark(example: str) -> None:
-    configuration, profiles = wiring.read_configuration(ROOT / "examples" / example / "config.yaml")
+    configuration, profiles = profile_loader.read_configuration(ROOT / "examples" / example / "config.yaml")
     (profile,) = profiles.values()
     assert configuration.notes == () and profile.plugin(POLICIES[example]) is not None
 
 
 @every_example
 def test_the_workloads_are_for_its_scheduler(example: str) -> None:
-    _, profiles = wiring.read_configuration(ROOT / "examples" / example / "config.yaml")
+    _, profiles = profile_loader.read_configuration(ROOT / "examples" / example / "config.yaml")
     deployments = [each for each in documents(example) if each["kind"] == "Deployment"]
     assert {each["spec"]["template"]["spec"]["schedulerName"] for each in deployments} == set(profiles)
 

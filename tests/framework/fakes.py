@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import Decision, Reject
 from tests.builders import a_pod, a_profile_of, a_state
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from stowplan.columns.views import OneNode
-from stowplan.framework.evaluate import schedule_one
+from stowplan.columns.nodes.views import OneNode
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.interfaces import points_of
 from stowplan.framework.per_node import per_node
 from stowplan.objects.pods import Pod
-from tests.asking import filtered, scored
 from tests.builders import a_node, a_pod, a_profile_of, a_state
+from tests.plugin_questions import filtered, scored
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.framework.evaluate import schedule_one
+from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
-from stowplan.framework.search import Search, by_turns, wanted
+from stowplan.framework.search import NodeSearch, by_turns, wanted
 from tests.builders import a_cluster, a_node, a_pod, a_profile, a_state
 
 
@@ -48,7 +48,7 @@ def some(percentage: int | None) -> Profile:
 
 def test_all_nodes_have_their_turn() -> None:
     nodes = [a_node(f"n{number}", taints=["t=v:NoSchedule"] if number % 4 == 0 else []) for number in range(400)]
-    state, search, seen = a_state(nodes=nodes), Search(), Counter[str]()
+    state, search, seen = a_state(nodes=nodes), NodeSearch(), Counter[str]()
     for number in range(9):
         decision = schedule_one(a_pod(f"p{number}"), state, some(25), search=search)
         feasible = [decision.trail.names[at] for at in decision.trail.feasible.tolist()]
@@ -59,7 +59,7 @@ def test_all_nodes_have_their_turn() -> None:
 
 def test_where_none_is_feasible_all_were_looked_at() -> None:
     state = a_state(nodes=[a_node(f"n{number}", cpu=1) for number in range(300)])
-    decision = schedule_one(a_pod(cpu=2), state, some(10), search=Search())
+    decision = schedule_one(a_pod(cpu=2), state, some(10), search=NodeSearch())
     assert decision.message == "0/300 nodes are available: 300 Insufficient cpu."
 
 
@@ -73,7 +73,7 @@ def test_where_none_is_feasible_all_were_looked_at() -> None:
 def test_the_nominated_node_comes_first(node: Any, expected: str) -> None:
     """It scores worse than the other, which is not asked."""
     state = a_state(nodes=[a_node("a", cpu=64), node])
-    decision = schedule_one(a_pod(cpu=2, nominated="b"), state, a_profile(), search=Search())
+    decision = schedule_one(a_pod(cpu=2, nominated="b"), state, a_profile(), search=NodeSearch())
     assert decision.node == expected
     assert len(dict(decision.trail.rejections())) == (1 if expected == "b" else 2)
 

@@ -13,7 +13,7 @@ from stowplan.kube.client import Client
 from stowplan.kube.credentials import Access
 from stowplan.kube.kubeconfig import Chosen, User
 from stowplan.kube.reflector import Reflector
-from stowplan.kube.resources import Resource
+from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import Transport
 from stowplan.objects.actions import PodRef
 from stowplan.objects.changes import Change, Put
@@ -31,7 +31,7 @@ async def connected(access: Access) -> AsyncIterator[Client]:
 
 
 def as_admin(cluster: Cluster, server: str = "") -> Access:
-    where = kubeconfig.Cluster(server=server or cluster.server, certificate_authority=str(cluster.ca or ""))
+    where = kubeconfig.KubeconfigCluster(server=server or cluster.server, certificate_authority=str(cluster.ca or ""))
     return Access(Chosen("", where, User(token=cluster.tokens["admin"]), "default"), environ={})
 
 
@@ -78,7 +78,7 @@ class Told:
 
 
 @asynccontextmanager
-async def reflecting(client: Client, resource: Resource, sink: Any, **options: Any) -> AsyncIterator[Reflector]:
+async def reflecting(client: Client, resource: ApiResource, sink: Any, **options: Any) -> AsyncIterator[Reflector]:
     reflector = Reflector(client, resource, sink, **options)
     task = asyncio.create_task(reflector.run())
     async with asyncio.timeout(60):

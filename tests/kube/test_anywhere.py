@@ -14,7 +14,7 @@ from stowplan.kube.client import Client
 from stowplan.kube.events import EventRecorder
 from stowplan.kube.lease import Elector
 from stowplan.kube.reflector import Reflector
-from stowplan.kube.resources import PODS, Resource
+from stowplan.kube.resources import PODS, ApiResource
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Bind, Evict, Nominate, Patch, PodRef, Read, Record, SetCondition
 from stowplan.objects.pods import Pod
@@ -52,7 +52,7 @@ async def test_pods_are_listed_in_pages_and_watched(cluster: Cluster, namespace:
 
 
 async def test_a_kind_that_appears_later(cluster: Cluster) -> None:
-    resource = Resource("Berth", "berths", "stowplan.test", versions=(), namespaced=False)
+    resource = ApiResource("Berth", "berths", "stowplan.test", versions=(), namespaced=False)
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

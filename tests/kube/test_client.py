@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from stowplan.kube.answers import RefusedError, UnreachableError
-from stowplan.kube.resources import PODS, RESOURCES, Resource
+from stowplan.kube.resources import PODS, RESOURCES, ApiResource
+from stowplan.kube.responses import RefusedError, UnreachableError
 from stowplan.objects import kinds
 from tests.kube.fakes import a_client, answered, refused, serving
 
@@ -70,14 +70,14 @@ async def test_a_list_that_is_refused_says_why() -> None:
         pytest.param({}, RESOURCES["WorkloadPolicy"], None, id="one version, but its definition is missing"),
         pytest.param(
             {"v2": ["policies"], "v1": ["policies"]},
-            Resource("Policy", "policies", "scheduling.k8s.io", versions=()),
+            ApiResource("Policy", "policies", "scheduling.k8s.io", versions=()),
             "v2",
             id="a kind of whose versions we know nothing: the server's favourite",
         ),
     ],
 )
 async def test_the_served_version_is_found(
-    serves: dict[str, list[str]], resource: Resource, version: str | None
+    serves: dict[str, list[str]], resource: ApiResource, version: str | None
 ) -> None:
     async def handler(request: web.Request) -> web.Response:
         last = request.path.rpartition("/")[2]

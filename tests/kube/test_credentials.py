@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from stowplan.kube import credentials
-from stowplan.kube.answers import UnreachableError
 from stowplan.kube.client import Client
+from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError
 from tests.kube.fakes import answered, refused, serving

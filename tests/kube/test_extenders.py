@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from stowplan.framework.document import Seconds
-from stowplan.framework.settings import Extender, ExtenderTLS
+from stowplan.framework.config.document import Seconds
+from stowplan.framework.config.settings import Extender, ExtenderTLS
 from stowplan.kube.extenders import Extenders
 from stowplan.objects.actions import Ask, PodRef, Victims
 from stowplan.objects.changes import Result

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from stowplan.kube import proxy
-from stowplan.kube.answers import UnreachableError
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, Cluster, User
+from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError
 from tests.kube.certificates import Authority
@@ -42,7 +42,7 @@ def test_the_environment_names_a_proxy(server: str, environ: dict[str, str], use
 
 
 def test_the_kubeconfig_goes_before_the_environment() -> None:
-    cluster = Cluster(server="https://127.0.0.1", proxy_url="http://me:p%40ss@other:1")
+    cluster = KubeconfigCluster(server="https://127.0.0.1", proxy_url="http://me:p%40ss@other:1")
     access = Access(Chosen("", cluster, User(), ""), environ={"HTTPS_PROXY": PROXY})
     assert access.proxy == proxy.Proxy("other", 1, False, "Basic bWU6cEBzcw==")
 
@@ -86,7 +86,7 @@ async def hello(request: web.Request) -> web.Response:
 async def test_tls_goes_through_a_tunnel(authority: Authority) -> None:
     tunnel = Tunnel("Proxy-Authorization: Basic bWU6c2VjcmV0")
     async with serving(hello, authority.server("127.0.0.1")) as fake, tunnel as address:
-        cluster = Cluster(
+        cluster = KubeconfigCluster(
             server=fake.url, certificate_authority=str(authority.ca), proxy_url=f"http://me:secret@{address}"
         )
         transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
@@ -98,7 +98,7 @@ async def test_tls_goes_through_a_tunnel(authority: Authority) -> None:
 
 async def test_a_proxy_that_refuses_is_named(authority: Authority) -> None:
     async with Tunnel("Proxy-Authorization") as address:
-        cluster = Cluster(
+        cluster = KubeconfigCluster(
             server="https://10.0.0.1", certificate_authority=str(authority.ca), proxy_url=f"http://{address}"
         )
         transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
@@ -109,7 +109,7 @@ async def test_a_proxy_that_refuses_is_named(authority: Authority) -> None:
 
 async def test_without_tls_the_proxy_is_told_the_whole_address() -> None:
     async with serving(hello) as fake:
-        cluster = Cluster(server="http://10.0.0.1:8080/prefix", proxy_url=fake.url)
+        cluster = KubeconfigCluster(server="http://10.0.0.1:8080/prefix", proxy_url=fake.url)
         transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
         await transport.request("GET", "/api")
         await transport.close()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from stowplan.kube.pace import Backoff
+from stowplan.kube.rate_limits import Backoff
 from stowplan.kube.reflector import Reflector
-from stowplan.kube.resources import RESOURCES, Resource
+from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.nodes import Node
@@ -57,7 +57,7 @@ class Running:
 
 
 @asynccontextmanager
-async def reflecting(store: Store, resource: Resource = RESOURCES["Node"], **options: Any) -> AsyncIterator[Running]:
+async def reflecting(store: Store, resource: ApiResource = RESOURCES["Node"], **options: Any) -> AsyncIterator[Running]:
     told, problems = Told(), list[str]()
     async with serving(store) as fake, a_client(fake) as client:
         quick = Backoff(random.Random(1), first=0.005, longest=0.02)

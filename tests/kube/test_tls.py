@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from stowplan.kube import credentials
-from stowplan.kube.answers import Response, UnreachableError
+from stowplan.kube.responses import Response, UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError
 from tests.kube.certificates import Authority

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from stowplan.kube.answers import RefusedError, StoppedError, UnreachableError
 from stowplan.kube.connection import BUFFERED
 from stowplan.kube.pool import Pool
+from stowplan.kube.responses import RefusedError, StoppedError, UnreachableError
 from stowplan.kube.transport import Transport
 from tests.kube.fakes import a_client, an_access, answered, refused, serving, until
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stowplan.objects import selectors
-from stowplan.objects.selectors import LabelSelector, NodeSelector, Requirement
+from stowplan.objects.selectors import LabelRequirement, LabelSelector, NodeSelector
 
 LABELS = {"app": "x", "rank": "7", "empty": ""}
 
@@ -45,7 +45,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
 )
 def test_conditions(condition: tuple[str, ...], matches: bool) -> None:
     key, operator, *values = condition
-    assert Requirement(key, operator, tuple(values)).matches(LABELS) == matches
+    assert LabelRequirement(key, operator, tuple(values)).matches(LABELS) == matches
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from stowplan.columns.fleet import Fleet
-from stowplan.columns.sets import ClusterSets
-from stowplan.framework import choosing
-from stowplan.framework.choice import Asked, Choice
+from stowplan.columns.fleet.cluster_sets import ClusterSets
+from stowplan.columns.fleet.clusters import Fleet
+from stowplan.framework.placement import evaluation
+from stowplan.framework.placement.decision import PlacementChoice, PlacementQuestion
 from stowplan.objects import kinds
 from stowplan.objects.clusters import (
     SET_LABEL,
@@ -21,7 +21,7 @@ from stowplan.objects.clusters import (
     ManagedClusterSetBinding,
 )
 from stowplan.objects.meta import Object
-from stowplan.objects.placement import (
+from stowplan.objects.placements import (
     GROUP_INDEX_LABEL,
     GROUP_NAME_LABEL,
     PLACEMENT_LABEL,
@@ -146,10 +146,10 @@ def a_fleet(objects: Iterable[Object]) -> tuple[Fleet, ClusterSets]:
     return fleet, sets
 
 
-def asked(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> Asked:
+def asked(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> PlacementQuestion:
     objects = list(objects)
     fleet, _ = a_fleet(objects)
-    return Asked(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
+    return PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
 
 
 def own(placement: Placement, objects: Iterable[Object]) -> list[str]:
@@ -157,12 +157,12 @@ def own(placement: Placement, objects: Iterable[Object]) -> list[str]:
     return [name for each in decisions if each.placement == placement.key for name in each.cluster_names]
 
 
-def chosen(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> Choice:
+def chosen(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> PlacementChoice:
     """What becomes of a placement of the namespace `test`, which is bound to the set `default`."""
     objects = list(objects)
     fleet, sets = a_fleet(objects)
-    question = Asked(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
-    return choosing.choose(question, sets, clusters.policy(ocm=ocm))
+    question = PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
+    return evaluation.choose(question, sets, clusters.policy(ocm=ocm))
 
 
 def some_clusters(count: int, **common: Any) -> list[Any]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from stowplan.engine.placement import Placements
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Create, Delete, Patch, Record
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
-from stowplan.objects.placement import Placement, PlacementDecision
+from stowplan.objects.placements import Placement, PlacementDecision
+from stowplan.placement.scheduler import PlacementScheduler
 from stowplan.plugins import clusters
 from tests.placement.fleets import BOUND, NOW
 
@@ -24,7 +24,7 @@ from tests.placement.fleets import BOUND, NOW
 class Hub:
     def __init__(self, *objects: Object, ocm: bool = False, **settings: Any) -> None:
         self.now = NOW
-        self.engine = Placements(clusters.policy(ocm=ocm), ocm=ocm, **settings)
+        self.engine = PlacementScheduler(clusters.policy(ocm=ocm), ocm=ocm, **settings)
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.writes: list[Action] = []
         self.events: list[Record] = []

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.engine import placement_slices
-from stowplan.engine.placement import Placements
-from stowplan.framework import grouping
+from stowplan.framework.placement import decision_groups as grouping
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
+from stowplan.placement import slices
+from stowplan.placement.scheduler import PlacementScheduler
 from stowplan.plugins import clusters
 from tests.placement.fleets import a_cluster, a_placement
 from tests.placement.hub import Hub
@@ -42,7 +42,7 @@ def vanished(hub: Hub, before: set[str]) -> set[str]:
 
 def restarted(hub: Hub) -> None:
     """Another controller takes over, which knows nothing but what the server shows."""
-    hub.engine = Placements(clusters.policy())
+    hub.engine = PlacementScheduler(clusters.policy())
     for (kind, _), document in hub.objects.items():
         hub.engine.handle(Put(kinds.convert(kinds.KINDS[kind], document)), hub.now)
 
@@ -67,7 +67,7 @@ def test_no_cluster_that_stays_is_ever_in_no_slice(
     first: dict[str, Any], changes: list[dict[str, Any]], dice: random.Random, rough: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement_slices, "MOST_IN_A_SLICE", 4)
+        patch.setattr(slices, "MOST_IN_A_SLICE", 4)
         patch.setattr(grouping, "MOST_IN_A_SLICE", 4)
         named = [a_cluster(f"c{n:03}", labels={"group": f"g{n % 3}", "name": f"c{n:03}"}) for n in range(24)]
         hub = Hub(*named, a_placement(**first))
@@ -93,8 +93,8 @@ def assert_in_order(hub: Hub) -> None:
     decisions = hub.decisions()
     listed = [name for names in decisions.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert max(map(len, decisions.values())) <= placement_slices.MOST_IN_A_SLICE
-    assert all(len(held) <= placement_slices.MOST_IN_A_SLICE for seen in hub.seen for held in seen.values())
+    assert max(map(len, decisions.values())) <= slices.MOST_IN_A_SLICE
+    assert all(len(held) <= slices.MOST_IN_A_SLICE for seen in hub.seen for held in seen.values())
     status = hub.placement().status
     assert sorted(name for group in status.decision_groups for name in group.decisions) == sorted(decisions)
     assert status.number_of_selected_clusters == len(listed)

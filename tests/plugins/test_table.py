@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.framework.config.plugin_sets import DEFAULT_PLUGINS
 from stowplan.framework.interfaces import points_of
-from stowplan.framework.merge import DEFAULT_PLUGINS
 from stowplan.plugins import BUILT_IN
 from tests.builders import a_profile
-from tests.framework.configurations import POINTS_OF
+from tests.framework.config.configurations import POINTS_OF
 
 DEFAULTS = [name for name, _ in DEFAULT_PLUGINS]
 PRE_FILTERS = (

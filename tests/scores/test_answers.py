@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from stowplan.kube.answers import RefusedError, Response
+from stowplan.kube.responses import RefusedError, Response
 from stowplan.objects import kinds
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.scores import prometheus, scorer
 from stowplan.scores.demand import EVERYTHING, Demand
-from stowplan.scores.web import AnswerError, Site
+from stowplan.scores.http_source import AnswerError, HttpSource
 
 
 def answered(document: Any, status: int = 200) -> Response:
@@ -146,4 +146,4 @@ def test_scorers_that_say_something_else(answer: Response, said: str) -> None:
 @pytest.mark.parametrize("url", ["prometheus:9090", "ftp://prometheus", "http://", ""])
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(ConfigError, match="expected an address such as http://"):
-        Site(url)
+        HttpSource(url)

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.objects import kinds
 from stowplan.objects.changes import Gone, Put
-from stowplan.objects.placement import Placement
-from stowplan.scores.demand import EVERYTHING, Demand, Wishes
+from stowplan.objects.placements import Placement
+from stowplan.scores.demand import EVERYTHING, Demand, ScoreDemand
 
 
 def a_placement(*configurations: dict[str, Any], cel: str = "", name: str = "p") -> Placement:
@@ -43,7 +43,7 @@ def by(resource: str, score: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_wanted(placements: list[Placement], wanted: Demand) -> None:
-    wishes = Wishes("default")
+    wishes = ScoreDemand("default")
     assert wishes.apply([Put(each) for each in placements]) is bool(wanted)
     assert wishes.demand == wanted
     assert wishes.apply([Put(each) for each in placements]) is False, "nothing new"
@@ -58,7 +58,7 @@ def test_what_is_in_a_demand() -> None:
 
 
 def test_wishes_come_and_go_one_by_one() -> None:
-    wishes, cpu = Wishes("default"), a_placement(by("default", "cpu"), name="a")
+    wishes, cpu = ScoreDemand("default"), a_placement(by("default", "cpu"), name="a")
     assert wishes.apply([Put(cpu)])
     assert not wishes.apply([Put(a_placement(by("default", "cpu"), name="b"))]), "somebody else wanted it already"
     assert not wishes.apply([Gone(cpu)]), "somebody else still wants it"

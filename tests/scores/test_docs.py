@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stowplan.apps.score_commands import PRODUCERS
-from stowplan.embedded.asked import Asked
+from stowplan.apps.score_agent.commands import PRODUCERS
+from stowplan.embedded.request_options import RequestOptions
 from tests.embedded.running import served
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scores.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ def test_the_producer_on_the_page_runs(tmp_path: Path) -> None:
         namespaces = hub.api.catalogue.find("", "v1", "namespaces")
         assert namespaces is not None
         for name in ("cluster1", "cluster2"):
-            hub.api.create(namespaces, "", {"metadata": {"name": name}}, Asked(0.0))
+            hub.api.create(namespaces, "", {"metadata": {"name": name}}, RequestOptions(0.0))
         (tmp_path / "kubeconfig").write_text(hub.kubeconfig())
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "kubeconfig")}
         done = subprocess.run(

@@ -15,9 +15,9 @@ import pytest
 
 from stowplan.embedded.cluster import Embedded
 from stowplan.kube import credentials
-from stowplan.kube.answers import RefusedError, Response
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES
+from stowplan.kube.responses import RefusedError, Response
 from stowplan.kube.transport import Transport
 from stowplan.objects.clusters import AddOnPlacementScore
 from stowplan.objects.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, Level, served
+from stowplan.apps.flags import FROM, OUTPUT, LogLevel, served
 from stowplan.objects.errors import StowplanError
 
 EXIT_CODES = "Exit codes: 0 fine, 1 the answer is no (something differs), 2 the input cannot be used."
@@ -35,7 +35,7 @@ def main() -> None:
 @main.command()
 def demo() -> None:
     """Place the pods of a small cluster in memory, and say why each went where it went."""
-    from stowplan.apps import demo as command
+    from stowplan.apps.demo import command
 
     sys.exit(command.run())
 
@@ -46,7 +46,7 @@ def demo() -> None:
 @click.option("--json", "out", type=click.File("w"), help="Write our answer to every scenario, one JSON line each.")
 def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     """Replay recorded decisions of the real kube-scheduler (.jsonl or .jsonl.gz) and compare every field."""
-    from stowplan.apps import parity as command
+    from stowplan.apps.parity import command
 
     sys.exit(command.run(files, show, out))
 
@@ -78,14 +78,14 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
 def run(longest_wait: str, **options: Any) -> None:
     """Schedule the pods of a cluster. Without --config: those whose schedulerName is "stowplan"."""
-    from stowplan.apps import options as told
-    from stowplan.apps import scheduler
-    from stowplan.framework.document import duration
+    from stowplan.apps.run import options as told
+    from stowplan.apps.run import service
+    from stowplan.framework.config.document import duration
 
     wait = duration(longest_wait)
     if wait is None or wait <= 0:
         raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint="longest wait")
-    sys.exit(scheduler.run(told.Options(longest_wait=wait, **options)))
+    sys.exit(service.run(told.RunOptions(longest_wait=wait, **options)))
 
 
 @main.command(epilog="Exit codes: 0 each pod has a place, 1 one has none, 2 the input cannot be used.")
@@ -99,9 +99,9 @@ def run(longest_wait: str, **options: Any) -> None:
 @OUTPUT
 def explain(**options: Any) -> None:
     """Say where POD, or each pending pod, would go as things stand, and why not elsewhere. Changes nothing."""
-    from stowplan.apps import explain as command
+    from stowplan.apps.explain import command
 
-    sys.exit(command.run(command.Question(**options)))
+    sys.exit(command.run(command.ExplainOptions(**options)))
 
 
 @main.command(epilog=EXIT_CODES)
@@ -122,24 +122,24 @@ def explain(**options: Any) -> None:
 @click.option("--token", default="", help="What clients must show.")
 @click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in it.")
 @click.option("--config", type=click.Path(path_type=Path), help="The scheduler's KubeSchedulerConfiguration.")
-@click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help="How much the scheduler says.")
+@click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="How much the scheduler says.")
 def up(**options: Any) -> None:
     """Start a cluster in this process, for first tries: kubectl talks to it, pods run in name only."""
-    from stowplan.apps import up as command
+    from stowplan.apps.up import command
 
-    sys.exit(command.run(command.Wanted(**options)))
+    sys.exit(command.run(command.UpOptions(**options)))
 
 
 class Producers(click.Group):
     """Their many flags are in a module of their own."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        from stowplan.apps.score_commands import PRODUCERS
+        from stowplan.apps.score_agent.commands import PRODUCERS
 
         return list(PRODUCERS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        from stowplan.apps.score_commands import PRODUCERS
+        from stowplan.apps.score_agent.commands import PRODUCERS
 
         return PRODUCERS.get(cmd_name)
 
@@ -153,7 +153,7 @@ class Place(click.Command):
     """Its many flags, and what is below it, are in a module of their own."""
 
     def make_context(self, info_name: str | None, *arguments: Any, **more: Any) -> click.Context:
-        from stowplan.apps.place_commands import place
+        from stowplan.apps.place.commands import place
 
         return place.make_context(info_name, *arguments, **more)
 
@@ -207,9 +207,9 @@ def config() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def check(file: Path) -> None:
     """Say whether FILE could be used, and if not, where it is wrong and what would be right."""
-    from stowplan.apps import wiring
+    from stowplan.apps import profile_loader
 
-    configuration, profiles = wiring.read_configuration(file)
+    configuration, profiles = profile_loader.read_configuration(file)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{file}: fine, {len(profiles)} profile(s): {', '.join(profiles)}")
@@ -220,9 +220,9 @@ def check(file: Path) -> None:
 @OUTPUT
 def show(file: Path | None, output: str) -> None:
     """Who runs at which point, in which order, with which weight, after defaulting and expansion."""
-    from stowplan.apps import wiring
+    from stowplan.apps import profile_loader
 
-    _, profiles = wiring.defaults() if file is None else wiring.read_configuration(file)
+    _, profiles = profile_loader.defaults() if file is None else profile_loader.read_configuration(file)
     lines, found = [], []
     for name, profile in profiles.items():
         points = {

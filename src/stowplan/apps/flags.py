@@ -22,7 +22,7 @@ FROM = click.option(
 )
 
 
-class Level(click.types.IntParamType):
+class LogLevel(click.types.IntParamType):
     """A whole number; `-v=4`, as Go's programs are given it, reaches us as "=4"."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -39,7 +39,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         self._never = never
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from stowplan.framework.document import duration
+        from stowplan.framework.config.document import duration
 
         if not isinstance(value, str):
             return value
@@ -65,7 +65,7 @@ def served(port: int, *, how_much: str = "How much to say.") -> Callable[[Comman
             "--tls-cert-file", default="", help="The secure port's certificate; one is made if none is given."
         ),
         click.option("--tls-private-key-file", default="", help="Its key."),
-        click.option("-v", "--v", "v", type=Level(), default=0, show_default=True, help=how_much),
+        click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help=how_much),
         click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
     )
 

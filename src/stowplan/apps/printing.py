@@ -11,7 +11,7 @@ import click
 import msgspec
 import yaml
 
-from stowplan.engine.groups import Members
+from stowplan.engine.groups.groups import Members
 from stowplan.framework.verdict import Decision
 
 VERSION = "stowplan.io/v1alpha1"

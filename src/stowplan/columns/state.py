@@ -17,17 +17,17 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, M
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
-from stowplan.columns.assumed import Assumed
-from stowplan.columns.counting import Counting, LabelSet, Settled
-from stowplan.columns.index import SelectorIndex
-from stowplan.columns.kept import Kept
-from stowplan.columns.standins import StandIns
-from stowplan.columns.store import Store
-from stowplan.columns.table import NodeTable
+from stowplan.columns.assumed_objects import AssumedObjects
+from stowplan.columns.held.held_room import HeldRoom
+from stowplan.columns.nodes.answer_cache import AnswerCache
+from stowplan.columns.nodes.table import NodeTable
+from stowplan.columns.object_store import ObjectStore
+from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled
+from stowplan.columns.pods.pending import PendingPods
+from stowplan.columns.pods.selector_index import SelectorIndex
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
-from stowplan.columns.waiting import Waiting
-from stowplan.objects.affinity import PodQuery, Term, Weighted
+from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
@@ -54,10 +54,10 @@ class Placed:
 class ClusterState:
     def __init__(self) -> None:
         self.table = NodeTable()
-        self.store = Store()
-        self.counting = Counting()
-        self.kept = Kept()
-        self.waiting = Waiting()
+        self.store = ObjectStore()
+        self.counting = MatchCounts()
+        self.kept = AnswerCache()
+        self.waiting = PendingPods()
         self.pods: dict[str, Placed] = {}
         self.known: Mapping[str, Pod] = {}  # all pods by uid, as the API has them; kept by whoever follows it
         self.served: Container[str] = ()  # the schedulerNames of pods that are ours to place; kept by whoever does
@@ -72,11 +72,11 @@ class ClusterState:
         self.firm: dict[str, None] = {}  # uids of those whose promise is
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
-        self._queries: dict[Term, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
+        self._queries: dict[AffinityTerm, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
-        self.assumed = Assumed(self.store, self.put, self._journaled)
-        self.stand_ins = StandIns(self.held, self.hold, self.release, self._journaled)
+        self.assumed = AssumedObjects(self.store, self.put, self._journaled)
+        self.stand_ins = HeldRoom(self.held, self.hold, self.release, self._journaled)
         self.now = 0.0  # the caller's clock, when it last told us anything
 
     # -- changes
@@ -295,7 +295,7 @@ class ClusterState:
         if isinstance(found, ResourceReservation):
             self.stand_ins.drop(found.key)
 
-    def query(self, term: Term) -> PodQuery:
+    def query(self, term: AffinityTerm) -> PodQuery:
         """The question that an incoming pod's affinity term asks about the pods that are there."""
         if term.namespace_selector is None:
             return term.query({})
@@ -321,7 +321,7 @@ class ClusterState:
             self._journaled(lambda: self.counting.drop(counter))
         return counter.tally
 
-    def carried(self, kind: str, pod: Pod) -> Iterator[tuple[Term | Weighted, Tally]]:
+    def carried(self, kind: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Affinity terms of one kind that pods on nodes carry and this pod matches; how many carry each, per row."""
         if not self.terms:
             return
@@ -341,7 +341,7 @@ class ClusterState:
             self._journal.append(undo)
 
 
-def carried_term(use: Hashable) -> Term:
+def carried_term(use: Hashable) -> AffinityTerm:
     """The term in the key of a carried term's tally."""
-    carried: Term | Weighted = use[1]  # type: ignore[index]
-    return carried.term if isinstance(carried, Weighted) else carried
+    carried: AffinityTerm | WeightedTerm = use[1]  # type: ignore[index]
+    return carried.term if isinstance(carried, WeightedTerm) else carried

@@ -15,14 +15,14 @@ from stowplan.columns.arrays import Codes, Ints, Rows
 MOST_COLUMNS = 8  # whose sums a tally keeps
 
 
-class Coded(Protocol):
+class CodedTally(Protocol):
     """A column that has a code for every row, and a version that grows with every change of them."""
 
     codes: Codes
     version: int
 
 
-class Sorts:
+class DomainOrder:
     """Rows told apart by their code in a column and their count: each sort has a number, code * width + count.
 
     `of` has each row's sort, `rows` how many rows each sort has, those of nodes that are gone with the code 0.
@@ -53,8 +53,8 @@ class Tally:
 
     def __init__(self) -> None:
         self._total = 0
-        self._sums: dict[Coded, tuple[int, Ints]] | None = None  # per code of a column, as of a version of it
-        self._sorts: dict[Coded, Sorts] | None = None
+        self._sums: dict[CodedTally, tuple[int, Ints]] | None = None  # per code of a column, as of a version of it
+        self._sorts: dict[CodedTally, DomainOrder] | None = None
         self._rows: dict[int, int] = {}
         self._array: Ints | None = None
 
@@ -132,7 +132,7 @@ class Tally:
             array = dense
         return array[rows]
 
-    def by_column(self, column: Coded, size: int) -> Ints:
+    def by_column(self, column: CodedTally, size: int) -> Ints:
         """The counts summed up per code of a column; from then on the sums follow each change of a row."""
         version, sums = (self._sums or {}).get(column, (-1, None))
         if sums is None or version != column.version or len(sums) != size:
@@ -142,12 +142,12 @@ class Tally:
             self._sums[column] = (column.version, sums)
         return sums.copy()
 
-    def sorts(self, column: Coded, size: int, capacity: int) -> Sorts:
+    def sorts(self, column: CodedTally, size: int, capacity: int) -> DomainOrder:
         """The rows by code and count; from then on they follow each change of a row."""
         sorts = (self._sorts or {}).get(column)
         fits = sorts is not None and len(sorts.of) >= capacity and len(sorts.rows) >= size * sorts.width
         if sorts is None or not fits or sorts.version != column.version:
-            sorts = Sorts(column.version, column.codes[:capacity], self.on(slice(0, capacity), capacity), size)
+            sorts = DomainOrder(column.version, column.codes[:capacity], self.on(slice(0, capacity), capacity), size)
             if self._sorts is None or len(self._sorts) >= MOST_COLUMNS:
                 self._sorts = {}
             self._sorts[column] = sorts

@@ -10,11 +10,10 @@ from __future__ import annotations
 import random
 from typing import Any, TypeAlias
 
-from stowplan.embedded import admission, crds, decoding, lifecycle, rules
-from stowplan.embedded.admission.surroundings import Surroundings
-from stowplan.embedded.asked import Asked, DeleteOptions
+from stowplan.embedded import admission, crds, decoding, lifecycle, validation
+from stowplan.embedded.admission.context import AdmissionContext
 from stowplan.embedded.crds import Definitions
-from stowplan.embedded.failures import (
+from stowplan.embedded.errors import (  # fmt: skip
     ApiError,
     Cause,
     already_exists,
@@ -23,9 +22,10 @@ from stowplan.embedded.failures import (
     invalid,
     not_found,
     success,
-)  # fmt: skip
-from stowplan.embedded.resources import Catalogue, Resource
-from stowplan.embedded.store import Happened, Store
+)
+from stowplan.embedded.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.resources import ResourceCatalogue, ServedResource
+from stowplan.embedded.store import DocumentStore, StoreChange
 
 Document: TypeAlias = dict[str, Any]
 
@@ -36,9 +36,9 @@ _TRIES = 8  # to find a name that is free
 class Api:
     """`draw` is where uids, names and addresses come from."""
 
-    def __init__(self, store: Store | None = None, draw: random.Random | None = None) -> None:
-        self.store = Store() if store is None else store
-        self.catalogue = Catalogue()
+    def __init__(self, store: DocumentStore | None = None, draw: random.Random | None = None) -> None:
+        self.store = DocumentStore() if store is None else store
+        self.catalogue = ResourceCatalogue()
         self.definitions = Definitions(self.catalogue)
         self.draw = draw or random.Random()
         self.store.listeners.append(self._follow_definitions)
@@ -49,7 +49,7 @@ class Api:
 
     # -- reading
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Document:
+    def get(self, resource: ServedResource, namespace: str, name: str) -> Document:
         found = self.store.get(resource.collection, resource.key(namespace, name))
         if found is None:
             raise not_found(resource, name)
@@ -57,7 +57,7 @@ class Api:
 
     # -- creating
 
-    def create(self, resource: Resource, namespace: str, raw: Any, asked: Asked) -> Document:
+    def create(self, resource: ServedResource, namespace: str, raw: Any, asked: RequestOptions) -> Document:
         """A new object, as it is stored."""
         document = decoding.document(resource, raw, asked, self.definitions)
         metadata = document["metadata"]
@@ -70,7 +70,7 @@ class Api:
         self._prepare(resource, document, namespace, asked)
         return self._add(resource, namespace, document, asked, generated=generated)
 
-    def _prepare(self, resource: Resource, document: Document, namespace: str, asked: Asked) -> None:
+    def _prepare(self, resource: ServedResource, document: Document, namespace: str, asked: RequestOptions) -> None:
         """From what a client wrote to what will be stored."""
         lifecycle.begin(resource, document, namespace, asked.now, self.draw)
         collection = resource.collection
@@ -82,10 +82,10 @@ class Api:
             admission.DEFAULTS[collection](document)
         self._refuse(resource, document, self._problems(resource, document))
         if collection in admission.ADMIT:
-            admission.ADMIT[collection](document, Surroundings(self.store, self.draw, asked))
+            admission.ADMIT[collection](document, AdmissionContext(self.store, self.draw, asked))
 
     def _add(
-        self, resource: Resource, namespace: str, document: Document, asked: Asked, *, generated: bool
+        self, resource: ServedResource, namespace: str, document: Document, asked: RequestOptions, *, generated: bool
     ) -> Document:
         metadata = document["metadata"]
         for _ in range(_TRIES):
@@ -99,7 +99,7 @@ class Api:
             metadata["name"] = lifecycle.generated_name(metadata["generateName"], self.draw)
         raise already_exists(resource, metadata["name"])
 
-    def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+    def _check_namespace(self, resource: ServedResource, namespace: str, name: str) -> None:
         found = self.store.get("namespaces", namespace)
         if found is None:
             namespaces = self.catalogue.find("", "v1", "namespaces")
@@ -110,20 +110,26 @@ class Api:
             cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated"}
             raise forbidden(resource, name, why, [{**cause, "field": "metadata.namespace"}])
 
-    def _problems(self, resource: Resource, document: Document, old: Document | None = None) -> list[Cause]:
-        found = rules.problems(resource, document, old)
+    def _problems(self, resource: ServedResource, document: Document, old: Document | None = None) -> list[Cause]:
+        found = validation.problems(resource, document, old)
         if resource.custom:
             found += self.definitions.structure(resource).causes(document)
         return found
 
-    def _refuse(self, resource: Resource, document: Document, causes: list[Cause]) -> None:
+    def _refuse(self, resource: ServedResource, document: Document, causes: list[Cause]) -> None:
         if causes:
             raise invalid(resource, document["metadata"].get("name", ""), causes)
 
     # -- changing
 
     def update(
-        self, resource: Resource, namespace: str, name: str, raw: Any, asked: Asked, subresource: str = ""
+        self,
+        resource: ServedResource,
+        namespace: str,
+        name: str,
+        raw: Any,
+        asked: RequestOptions,
+        subresource: str = "",
     ) -> Document:
         """The object as it is afterwards; `subresource` is "" or "status"."""
         new = decoding.document(resource, raw, asked, self.definitions)
@@ -136,7 +142,7 @@ class Api:
         return self.replace(resource, old, new, asked, subresource)
 
     def replace(
-        self, resource: Resource, old: Document, new: Document, asked: Asked, subresource: str = ""
+        self, resource: ServedResource, old: Document, new: Document, asked: RequestOptions, subresource: str = ""
     ) -> Document:
         """Puts `new` in the place of `old`, apart from what cannot be changed; `new` has been shaped already."""
         if resource.collection in admission.DEFAULTS and not subresource:
@@ -148,7 +154,7 @@ class Api:
             self._refuse(resource, document, self._problems(resource, document, old))
         return self.write(resource, document, asked)
 
-    def write(self, resource: Resource, document: Document, asked: Asked) -> Document:
+    def write(self, resource: ServedResource, document: Document, asked: RequestOptions) -> Document:
         """Stores what has been checked; a deleted object that nothing holds any longer ends here."""
         key = resource.key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
         if asked.dry_run:
@@ -161,7 +167,7 @@ class Api:
     # -- deleting
 
     def delete(
-        self, resource: Resource, namespace: str, name: str, options: DeleteOptions, asked: Asked
+        self, resource: ServedResource, namespace: str, name: str, options: DeleteOptions, asked: RequestOptions
     ) -> tuple[Document, bool]:
         """What the client is told, and whether that is the object (it will go later) or a Status (it is gone)."""
         lifecycle.check_options(options)
@@ -184,13 +190,13 @@ class Api:
             return success(details={key: value for key, value in about.items() if value}), False
         return (document if leaving == document else self.write(resource, leaving, asked)), True
 
-    def _end(self, resource: Resource, key: str, leaving: Document) -> None:
+    def _end(self, resource: ServedResource, key: str, leaving: Document) -> None:
         """At once; but a pod goes in two steps, which whoever watches is told of."""
         if resource.collection == "pods":
             self.store.put(resource.collection, key, {**leaving, "metadata": dict(leaving["metadata"])})
         self.store.remove(resource.collection, key)
 
-    def _follow_definitions(self, happened: Happened) -> None:
+    def _follow_definitions(self, happened: StoreChange) -> None:
         """Kinds come and go with their definitions."""
         if happened.collection != crds.COLLECTION:
             return
@@ -201,13 +207,13 @@ class Api:
             self.store.drop(self.definitions.remove(happened.document))
 
 
-def _check_namespace_matches(resource: Resource, metadata: Document, namespace: str) -> None:
+def _check_namespace_matches(resource: ServedResource, metadata: Document, namespace: str) -> None:
     if resource.namespaced and metadata.get("namespace") not in (None, "", namespace):
         why = "the namespace of the provided object does not match the namespace sent on the request"
         raise ApiError(400, "BadRequest", why)
 
 
-def _grace(resource: Resource, document: Document, options: DeleteOptions) -> int:
+def _grace(resource: ServedResource, document: Document, options: DeleteOptions) -> int:
     """Seconds that a pod gets to end itself: none unless it runs somewhere."""
     if resource.collection != "pods":
         return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from stowplan.embedded.api import Api
-from stowplan.embedded.asked import Asked
-from stowplan.embedded.failures import ApiError, too_many_requests
-from stowplan.embedded.moments import stamp
-from stowplan.embedded.rules.workloads import selector
+from stowplan.embedded.errors import ApiError, too_many_requests
+from stowplan.embedded.request_options import RequestOptions
+from stowplan.embedded.timestamps import stamp
+from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import selectors
 
 Document: TypeAlias = dict[str, Any]
@@ -22,7 +22,7 @@ def protecting(api: Api, pod: Document) -> list[Document]:
     return [budget for budget in found if selectors.matches(selector(budget["spec"].get("selector")), labels)]
 
 
-class Budgets:
+class EvictionBudgets:
     def __init__(self, api: Api) -> None:
         self._api = api
 
@@ -32,7 +32,7 @@ class Budgets:
             return False
         return "deletionTimestamp" not in pod["metadata"]
 
-    def spend(self, pod: Document, asked: Asked) -> None:
+    def spend(self, pod: Document, asked: RequestOptions) -> None:
         """One disruption of the budget's allowance; 429 if there is none."""
         budgets = protecting(self._api, pod)
         if len(budgets) > 1:
@@ -41,7 +41,7 @@ class Budgets:
         for budget in budgets:
             self._spend_one(budget, pod, asked)
 
-    def _spend_one(self, budget: Document, pod: Document, asked: Asked) -> None:
+    def _spend_one(self, budget: Document, pod: Document, asked: RequestOptions) -> None:
         status = budget.get("status", {})
         name = budget["metadata"]["name"]
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):

@@ -15,17 +15,17 @@ from typing import Any, Self, TypeAlias
 
 import yaml
 
-from stowplan.embedded import loading
+from stowplan.embedded import manifests
 from stowplan.embedded.api import PERMANENT, Api
-from stowplan.embedded.asked import Asked
-from stowplan.embedded.controllers.crew import Crew
-from stowplan.embedded.controllers.hands import Hands
-from stowplan.embedded.controllers.kubelets import Kubelets
-from stowplan.embedded.controllers.roster import controllers
+from stowplan.embedded.controllers.action_runner import ActionRunner
+from stowplan.embedded.controllers.kubelets import PretendKubelets
+from stowplan.embedded.controllers.manager_loop import ControllerLoop
+from stowplan.embedded.controllers.registry import controllers
 from stowplan.embedded.handlers import Handlers
-from stowplan.embedded.loading import Loaded
+from stowplan.embedded.manifests import LoadedManifests
+from stowplan.embedded.request_options import RequestOptions
 from stowplan.embedded.server import Server
-from stowplan.embedded.store import KEEP, Happened, Store
+from stowplan.embedded.store import KEEP, DocumentStore, StoreChange
 
 Document: TypeAlias = dict[str, Any]
 
@@ -49,24 +49,24 @@ class Embedded:
         job_seconds: float = 1.0, with_controllers: bool = True,
     ) -> None:  # fmt: skip
         self.clock = clock
-        self.api = Api(Store(keep=keep), random.Random(seed))
+        self.api = Api(DocumentStore(keep=keep), random.Random(seed))
         self._token: str | None = None
         self._url = ""
         self.handlers = Handlers(self.api, clock)
         self.server = Server(self.handlers)
         self._bootstrap()
-        loading.load(self.api, (_DEFINITIONS, *crds), clock())
-        kubelets = Kubelets(
+        manifests.load(self.api, (_DEFINITIONS, *crds), clock())
+        kubelets = PretendKubelets(
             self.api.store, start_seconds=start_seconds, stop_seconds=stop_seconds, job_seconds=job_seconds
         )
         staff = controllers(self.api.store, kubelets) if with_controllers else []
-        self.crew = Crew(self.api.store, staff, Hands(self.api).perform)
+        self.crew = ControllerLoop(self.api.store, staff, ActionRunner(self.api).perform)
         self.api.store.listeners.append(self._changed)
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def _bootstrap(self) -> None:
-        asked = Asked(self.clock(), "Ignore")
+        asked = RequestOptions(self.clock(), "Ignore")
         namespaces = self.api.catalogue.find("", "v1", "namespaces")
         priorities = self.api.catalogue.find("scheduling.k8s.io", "v1", "priorityclasses")
         assert namespaces is not None and priorities is not None
@@ -100,7 +100,7 @@ class Embedded:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    def _changed(self, _happened: Happened) -> None:
+    def _changed(self, _happened: StoreChange) -> None:
         self._work.set()
 
     async def _run(self) -> None:
@@ -151,9 +151,9 @@ class Embedded:
         }
         return yaml.safe_dump(document, sort_keys=False)
 
-    def load(self, paths: Iterable[str | Path]) -> Loaded:
+    def load(self, paths: Iterable[str | Path]) -> LoadedManifests:
         """Manifests or dumps from files and folders."""
-        return loading.load(self.api, paths, self.clock())
+        return manifests.load(self.api, paths, self.clock())
 
     @property
     def problems(self) -> list[str]:

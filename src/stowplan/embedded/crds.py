@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.moments import stamp
-from stowplan.embedded.resources import ALL_VERBS, Catalogue, Resource
+from stowplan.embedded.resources import ALL_VERBS, ResourceCatalogue, ServedResource
 from stowplan.embedded.structural import Structure
+from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
@@ -30,11 +30,11 @@ class Served(Structure):
 class Definitions:
     """Keeps the catalogue in step with the definitions that are stored."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: ResourceCatalogue) -> None:
         self._catalogue = catalogue
         self._served: dict[tuple[str, str], Served] = {}  # by collection and version
 
-    def structure(self, resource: Resource) -> Served:
+    def structure(self, resource: ServedResource) -> Served:
         return self._served[resource.collection, resource.version]
 
     def install(self, definition: Document) -> None:
@@ -71,9 +71,9 @@ def _preferred_first(versions: list[Document]) -> list[Document]:
     return sorted(versions, key=rank)
 
 
-def _resource(spec: Document, version: Document) -> Resource:
+def _resource(spec: Document, version: Document) -> ServedResource:
     names, below = spec["names"], version.get("subresources", {})
-    return Resource(
+    return ServedResource(
         group=spec["group"],
         version=version["name"],
         plural=names["plural"],

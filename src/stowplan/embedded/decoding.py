@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import typed, views
-from stowplan.embedded.asked import Asked
+from stowplan.embedded import typed, versions
 from stowplan.embedded.crds import Definitions
-from stowplan.embedded.failures import ApiError, bad_request
-from stowplan.embedded.resources import Resource
+from stowplan.embedded.errors import ApiError, bad_request
+from stowplan.embedded.request_options import RequestOptions
+from stowplan.embedded.resources import ServedResource
 
 Document: TypeAlias = dict[str, Any]
 _METADATA = "meta.v1.ObjectMeta"
 
 
-def document(resource: Resource, raw: Any, asked: Asked, definitions: Definitions) -> Document:
+def document(resource: ServedResource, raw: Any, asked: RequestOptions, definitions: Definitions) -> Document:
     """In its stored form, shaped and pruned; custom resources with their defaults. `raw` has no nulls any more."""
     if not isinstance(raw, dict):
         raise unrecognized(resource, "json: cannot unmarshal into an object")
@@ -27,17 +27,17 @@ def document(resource: Resource, raw: Any, asked: Asked, definitions: Definition
     for name in ("labels", "annotations", "ownerReferences", "finalizers"):
         if name in metadata and not metadata[name]:
             del metadata[name]
-    return views.stored(resource, shaped)
+    return versions.stored(resource, shaped)
 
 
-def unrecognized(resource: Resource, why: str) -> ApiError:
+def unrecognized(resource: ServedResource, why: str) -> ApiError:
     return bad_request(
         f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; "
         f"json parse error: {why}"
     )
 
 
-def _check_kind(resource: Resource, raw: Document) -> None:
+def _check_kind(resource: ServedResource, raw: Document) -> None:
     kind, version = raw.get("kind"), raw.get("apiVersion")
     if resource.custom and not kind:
         raise bad_request(
@@ -54,7 +54,7 @@ def _check_kind(resource: Resource, raw: Document) -> None:
         raise bad_request(f'{name}: no kind "{resource.kind}" is registered for version "{version}"')
 
 
-def _known(resource: Resource, raw: Document, asked: Asked) -> Document:
+def _known(resource: ServedResource, raw: Document, asked: RequestOptions) -> Document:
     try:
         shaped = typed.shaped(resource.type, raw)
     except typed.WrongTypeError as error:
@@ -64,11 +64,11 @@ def _known(resource: Resource, raw: Document, asked: Asked) -> Document:
     return shaped
 
 
-def mishandled(resource: Resource, why: str) -> ApiError:
+def mishandled(resource: ServedResource, why: str) -> ApiError:
     return bad_request(f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}')
 
 
-def _custom(resource: Resource, raw: Document, asked: Asked, definitions: Definitions) -> Document:
+def _custom(resource: ServedResource, raw: Document, asked: RequestOptions, definitions: Definitions) -> Document:
     try:
         metadata = typed.shaped(_METADATA, raw.get("metadata", {}))
     except typed.WrongTypeError as error:

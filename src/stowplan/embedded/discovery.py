@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from stowplan.embedded import schema
-from stowplan.embedded.resources import STATUS, Catalogue, Resource
+from stowplan.embedded.resources import STATUS, ResourceCatalogue, ServedResource
 
 Document: TypeAlias = dict[str, Any]
 
@@ -22,7 +22,7 @@ _BELOW: dict[str, tuple[tuple[str, ...], Document]] = {
 PATHS = ("/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version")
 
 
-def answer(path: str, catalogue: Catalogue, kind: str, address: str) -> Document | None:
+def answer(path: str, catalogue: ResourceCatalogue, kind: str, address: str) -> Document | None:
     """For one of discovery's own paths; None for any other."""
     parts = path.strip("/").split("/")
     match parts:
@@ -59,18 +59,18 @@ def version() -> Document:
     }  # fmt: skip
 
 
-def _group(group: str, catalogue: Catalogue) -> Document:
+def _group(group: str, catalogue: ResourceCatalogue) -> Document:
     versions = [{"groupVersion": f"{group}/{each}", "version": each} for each in catalogue.versions(group)]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resources(group: str, number: str, catalogue: Catalogue) -> Document:
+def _resources(group: str, number: str, catalogue: ResourceCatalogue) -> Document:
     listed = [entry for resource in catalogue.served(group, number) for entry in _entries(resource)]
     full = f"{group}/{number}" if group else number
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": full, "resources": listed}
 
 
-def _entries(resource: Resource) -> list[Document]:
+def _entries(resource: ServedResource) -> list[Document]:
     entry: Document = {
         "name": resource.plural, "singularName": resource.singular_name, "namespaced": resource.namespaced,
         "kind": resource.kind, "verbs": list(resource.verbs),
@@ -87,7 +87,7 @@ def _entries(resource: Resource) -> list[Document]:
     return [entry, *below]
 
 
-def _aggregated(groups: list[str], catalogue: Catalogue) -> Document:
+def _aggregated(groups: list[str], catalogue: ResourceCatalogue) -> Document:
     items = []
     for group in groups:
         versions = [
@@ -102,7 +102,7 @@ def _aggregated(groups: list[str], catalogue: Catalogue) -> Document:
     return {"kind": AGGREGATED, "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _whole(resource: Resource) -> Document:
+def _whole(resource: ServedResource) -> Document:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     entry: Document = {
         "resource": resource.plural, "responseKind": kind, "scope": "Namespaced" if resource.namespaced else "Cluster",

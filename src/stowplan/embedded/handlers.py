@@ -9,11 +9,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import answers, discovery, openapi, patching, requests, reviews, typed, views
-from stowplan.embedded.answers import Answer
+from stowplan.embedded import discovery, openapi, patching, requests, responses, reviews, typed, versions
 from stowplan.embedded.api import Api
-from stowplan.embedded.asked import Asked
-from stowplan.embedded.failures import (
+from stowplan.embedded.errors import (
     ApiError,
     bad_patch,
     bad_request,
@@ -22,12 +20,14 @@ from stowplan.embedded.failures import (
     unsupported_media,
     wrong,
 )
-from stowplan.embedded.reading import Reading, encoded, joined
-from stowplan.embedded.requests import Form, Request, Target
-from stowplan.embedded.resources import Resource
+from stowplan.embedded.reads import Reader, encoded, joined
+from stowplan.embedded.request_options import RequestOptions
+from stowplan.embedded.requests import Form, Request, RequestTarget
+from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.responses import ApiResponse
 from stowplan.embedded.strategic import strategic_merge
 from stowplan.embedded.subresources import Subresources
-from stowplan.embedded.watching import Watch
+from stowplan.embedded.watches import EmbeddedWatch
 
 Document: TypeAlias = dict[str, Any]
 
@@ -48,9 +48,9 @@ class Handlers:
         self.token: str | None = None
         self._clock = clock
         self._subresources = Subresources(api)
-        self._reading = Reading(api, self._subresources, clock)
+        self._reading = Reader(api, self._subresources, clock)
 
-    def answer(self, request: Request) -> Answer | tuple[Watch, bytes]:
+    def answer(self, request: Request) -> ApiResponse | tuple[EmbeddedWatch, bytes]:
         """An answer; or, for a watch, the watch and what is to be sent first. ApiError for a refusal."""
         now = self._clock()
         at = requests.target(request.path, self.api.catalogue)
@@ -71,27 +71,27 @@ class Handlers:
 
     # -- what is no resource
 
-    def _general(self, request: Request) -> Answer:
+    def _general(self, request: Request) -> ApiResponse:
         if request.path.startswith("/openapi/v3"):
             requests_only_get(request)
             found = openapi.answer(request.path, self.api.catalogue, self.api.definitions)
-            return answers.of(found) if found is not None else answers.text("404 page not found\n", 404)
+            return responses.of(found) if found is not None else responses.text("404 page not found\n", 404)
         if request.path == "/openapi/v2":
             requests_only_get(request)
             return openapi.second_version(request.accept)
         if request.path.split("/")[1] in [path[1:] for path in _HEALTH]:
-            return answers.text("ok")
+            return responses.text("ok")
         form = requests.form(request.accept)
         found = discovery.answer(request.path, self.api.catalogue, form.kind, self.address)
         if found is None:
-            return answers.text("404 page not found\n", 404)
+            return responses.text("404 page not found\n", 404)
         requests_only_get(request)
-        answer = answers.of(found, Form(form.media))
+        answer = responses.of(found, Form(form.media))
         if found.get("kind") == discovery.AGGREGATED:
             answer.media = f"application/json;g=apidiscovery.k8s.io;v=v2;as={discovery.AGGREGATED}"
         return answer
 
-    def _check_method(self, at: Target, method: str) -> None:
+    def _check_method(self, at: RequestTarget, method: str) -> None:
         if at.subresource:
             allowed = method in _SUBRESOURCE_METHODS[at.subresource]
         elif at.name:
@@ -107,7 +107,7 @@ class Handlers:
 
     # -- writing
 
-    def _write(self, at: Target, request: Request, form: Form, asked: Asked) -> Answer:
+    def _write(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
         match request.method:
             case "POST":
                 return self._post(at, request, form, asked)
@@ -118,35 +118,35 @@ class Handlers:
             case _:
                 return self._delete(at, request, form, asked)
 
-    def _post(self, at: Target, request: Request, form: Form, asked: Asked) -> Answer:
+    def _post(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
         raw = requests.parsed(request)
         if at.subresource == "binding":
             bound = self._subresources.bind(at.resource, at.namespace, at.name, raw, asked)
-            return answers.of(bound, form, 201)
+            return responses.of(bound, form, 201)
         if at.subresource == "eviction":
             evicted = self._subresources.evict(at.resource, at.namespace, at.name, raw, asked)
-            return answers.of(evicted, form, 201)
+            return responses.of(evicted, form, 201)
         if at.resource.verbs == ("create",):
-            return answers.of(reviews.answer(at.resource, raw, self.token), form, 201)
+            return responses.of(reviews.answer(at.resource, raw, self.token), form, 201)
         document = self.api.create(at.resource, at.namespace, raw, asked)
         return self._result(at, document, form, request, asked, 201)
 
-    def _put(self, at: Target, raw: Any, form: Form, asked: Asked) -> Answer:
+    def _put(self, at: RequestTarget, raw: Any, form: Form, asked: RequestOptions) -> ApiResponse:
         if at.subresource == "scale":
-            return answers.of(self._subresources.rescale(at.resource, at.namespace, at.name, raw, asked), form)
+            return responses.of(self._subresources.rescale(at.resource, at.namespace, at.name, raw, asked), form)
         if at.subresource == "finalize":
             document = self._subresources.finalize(at.resource, at.name, raw, asked)
         else:
             document = self.api.update(at.resource, at.namespace, at.name, raw, asked, at.subresource)
-        return answers.shown(at.resource, document, form)
+        return responses.shown(at.resource, document, form)
 
-    def _patch(self, at: Target, request: Request, form: Form, asked: Asked) -> Answer:
+    def _patch(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
         patch = _read_patch(at.resource, request)
         if at.subresource == "scale":
             old = self._subresources.scale(at.resource, at.namespace, at.name)
             type_name = "autoscaling.v1.Scale"
         else:
-            old = views.shown(at.resource, self.api.get(at.resource, at.namespace, at.name))
+            old = versions.shown(at.resource, self.api.get(at.resource, at.namespace, at.name))
             type_name = at.resource.type
         new = _patched(old, patch, request.content_type, type_name)
         asked.patch = _as_go(patch) if request.content_type == STRATEGIC_PATCH else msgspec.json.encode(new).decode()
@@ -157,31 +157,31 @@ class Handlers:
             raise invalid(at.resource, at.name, [cause])
         return self._put(at, typed.tidy(new), form, asked)
 
-    def _delete(self, at: Target, request: Request, form: Form, asked: Asked) -> Answer:
+    def _delete(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
         options = requests.delete_options(request)
         asked.dry_run = asked.dry_run or bool(options.dry_run)
         if at.name:
             told, whole = self.api.delete(at.resource, at.namespace, at.name, options, asked)
-            return answers.shown(at.resource, told, form) if whole else answers.of(told, form)
+            return responses.shown(at.resource, told, form) if whole else responses.of(told, form)
         page = self._reading.lister.page(at.resource, requests.wanted(request.query, at))
         for stored in page.items:
             metadata = stored.document["metadata"]
             self.api.delete(at.resource, metadata.get("namespace", ""), metadata["name"], options, asked)
-        return Answer(200, joined(at.resource, page))
+        return ApiResponse(200, joined(at.resource, page))
 
     def _result(
-        self, at: Target, document: Document, form: Form, request: Request, asked: Asked, status: int
-    ) -> Answer:
+        self, at: RequestTarget, document: Document, form: Form, request: Request, asked: RequestOptions, status: int
+    ) -> ApiResponse:
         if form.kind == "Table":
             version = {"resourceVersion": document["metadata"].get("resourceVersion", "")}
-            return answers.of(self._reading.table(at.resource, [document], request, version), form, status)
+            return responses.of(self._reading.table(at.resource, [document], request, version), form, status)
         if form.kind or form.media != requests.JSON or asked.dry_run:
-            return answers.shown(at.resource, document, form, status)
+            return responses.shown(at.resource, document, form, status)
         key = at.resource.key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
         stored = self.api.store.stored(at.resource.collection, key)
         if stored is None:
-            return answers.shown(at.resource, document, form, status)
-        return Answer(status, encoded(at.resource, stored))
+            return responses.shown(at.resource, document, form, status)
+        return ApiResponse(status, encoded(at.resource, stored))
 
 
 def requests_only_get(request: Request) -> None:
@@ -189,7 +189,7 @@ def requests_only_get(request: Request) -> None:
         raise method_not_allowed()
 
 
-def _asked(request: Request, now: float) -> Asked:
+def _asked(request: Request, now: float) -> RequestOptions:
     validation = request.query.get("fieldValidation") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
         known = '"", "Ignore", "Warn", "Strict"'
@@ -197,10 +197,10 @@ def _asked(request: Request, now: float) -> Asked:
     dry = request.query.get("dryRun", "")
     if dry not in ("", "All"):
         raise bad_request(f'dryRun: Unsupported value: "{dry}": supported values: "All"')
-    return Asked(now, validation, dry == "All")
+    return RequestOptions(now, validation, dry == "All")
 
 
-def _read_patch(resource: Resource, request: Request) -> Any:
+def _read_patch(resource: ServedResource, request: Request) -> Any:
     kind = request.content_type
     known = (JSON_PATCH, MERGE_PATCH) if resource.custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
     if kind == APPLY:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from typing import Any, TypeAlias
 
-from stowplan.embedded.asked import DeleteOptions
-from stowplan.embedded.failures import ApiError, conflict, invalid, wrong
-from stowplan.embedded.moments import stamp
-from stowplan.embedded.resources import Resource
+from stowplan.embedded.errors import ApiError, conflict, invalid, wrong
+from stowplan.embedded.request_options import DeleteOptions
+from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]
 
@@ -25,7 +25,7 @@ _POLICIES = ("Foreground", "Background", "Orphan")
 ORPHANING = ("replicationcontrollers", "jobs.batch")
 
 
-def begin(resource: Resource, document: Document, namespace: str, now: float, draw: random.Random) -> None:
+def begin(resource: ServedResource, document: Document, namespace: str, now: float, draw: random.Random) -> None:
     """The metadata that the server gives."""
     metadata = document["metadata"]
     if not metadata.get("name") and metadata.get("generateName"):
@@ -52,7 +52,7 @@ def new_uid(draw: random.Random) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def check_update(resource: Resource, old: Document, new: Document) -> None:
+def check_update(resource: ServedResource, old: Document, new: Document) -> None:
     """409 unless the new document was made from the old one."""
     before, after = old["metadata"], new["metadata"]
     name = before["name"]
@@ -66,7 +66,7 @@ def check_update(resource: Resource, old: Document, new: Document) -> None:
         raise invalid(resource, name, [cause])
 
 
-def carry_over(resource: Resource, old: Document, new: Document, subresource: str) -> Document:
+def carry_over(resource: ServedResource, old: Document, new: Document, subresource: str) -> Document:
     """The new document with what an update cannot touch taken from the old one."""
     before, after = old["metadata"], dict(new["metadata"])
     for name in _KEPT:
@@ -108,7 +108,7 @@ def ended(document: Document) -> bool:
     return not metadata.get("deletionGracePeriodSeconds") and not document.get("spec", {}).get("finalizers")
 
 
-def policy(resource: Resource, options: DeleteOptions) -> str:
+def policy(resource: ServedResource, options: DeleteOptions) -> str:
     if options.orphan_dependents is not None:
         return "Orphan" if options.orphan_dependents else "Background"
     default = "Orphan" if resource.collection in ORPHANING else "Background"
@@ -126,7 +126,7 @@ def check_options(options: DeleteOptions) -> None:
     raise ApiError(422, "Invalid", message, details)
 
 
-def check_preconditions(resource: Resource, document: Document, options: DeleteOptions) -> None:
+def check_preconditions(resource: ServedResource, document: Document, options: DeleteOptions) -> None:
     metadata, wanted = document["metadata"], options.preconditions or {}
     for field, name, hint in (
         ("uid", "UID", "The object might have been deleted and then recreated"),

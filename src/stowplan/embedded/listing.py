@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import selecting
+from stowplan.embedded import selectors
 from stowplan.embedded.api import Api
-from stowplan.embedded.failures import bad_request, expired, version_too_large
-from stowplan.embedded.log import Stored
-from stowplan.embedded.resources import Resource
+from stowplan.embedded.change_log import Stored
+from stowplan.embedded.errors import bad_request, expired, version_too_large
+from stowplan.embedded.resources import ServedResource
 
 Document: TypeAlias = dict[str, Any]
 Matches: TypeAlias = Callable[[Document], bool]
@@ -27,7 +27,7 @@ Matches: TypeAlias = Callable[[Document], bool]
 _REMEMBERED = 64
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ListOptions(msgspec.Struct, frozen=True):
     """What a list or a watch is about."""
 
     namespace: str = ""
@@ -38,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class Page(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     items: list[Stored]
     version: int
     token: str = ""
@@ -57,12 +57,12 @@ class Lister:
         self._numbers = itertools.count(1)
         self._remembered: OrderedDict[int, tuple[list[Stored], int]] = OrderedDict()
 
-    def matcher(self, resource: Resource, wanted: Wanted) -> Matches | None:
+    def matcher(self, resource: ServedResource, wanted: ListOptions) -> Matches | None:
         more = self._api.definitions.structure(resource).fields if resource.custom else ()
-        by_field = selecting.fields(wanted.fields, resource.collection, more)
-        return selecting.matcher(selecting.labels(wanted.labels), by_field)
+        by_field = selectors.fields(wanted.fields, resource.collection, more)
+        return selectors.matcher(selectors.labels(wanted.labels), by_field)
 
-    def page(self, resource: Resource, wanted: Wanted) -> Page:
+    def page(self, resource: ServedResource, wanted: ListOptions) -> ListPage:
         if wanted.token:
             number, start = _read(wanted.token)
             if number not in self._remembered:
@@ -76,7 +76,7 @@ class Lister:
         self.check_version(wanted.version)
         return self._cut(self.matching(resource, wanted), self._api.store.version, 0, wanted.limit, 0)
 
-    def matching(self, resource: Resource, wanted: Wanted) -> list[Stored]:
+    def matching(self, resource: ServedResource, wanted: ListOptions) -> list[Stored]:
         matches = self.matcher(resource, wanted)
         if matches is None:
             return self._api.store.all(resource.collection, wanted.namespace)
@@ -85,10 +85,10 @@ class Lister:
             found = self._api.store.all(resource.collection, wanted.namespace)
         return [stored for stored in found if matches(stored.document)]
 
-    def _indexed(self, resource: Resource, wanted: Wanted) -> list[Stored] | None:
+    def _indexed(self, resource: ServedResource, wanted: ListOptions) -> list[Stored] | None:
         """Where an index knows the few that can match."""
         collection = self._api.store.collection(resource.collection)
-        for field in selecting.fields(wanted.fields, resource.collection):
+        for field in selectors.fields(wanted.fields, resource.collection):
             found = collection.find(field.key, field.values[0]) if field.operator == "In" else None
             if found is not None:
                 inside = [
@@ -110,17 +110,17 @@ class Lister:
             raise version_too_large(int(text), self._api.store.version)
         return int(text)
 
-    def _cut(self, items: list[Stored], version: int, start: int, limit: int, number: int) -> Page:
+    def _cut(self, items: list[Stored], version: int, start: int, limit: int, number: int) -> ListPage:
         end = start + limit if limit > 0 else len(items)
         if end >= len(items):
             self._remembered.pop(number, None)
-            return Page(items[start:], version)
+            return ListPage(items[start:], version)
         if not number:
             number = next(self._numbers)
             self._remembered[number] = items, version
             if len(self._remembered) > _REMEMBERED:
                 self._remembered.popitem(last=False)
-        return Page(items[start:end], version, _token(number, end), len(items) - end)
+        return ListPage(items[start:end], version, _token(number, end), len(items) - end)
 
 
 def _order(document: Document) -> tuple[str, str]:

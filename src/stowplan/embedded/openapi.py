@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import answers, schema
-from stowplan.embedded.answers import Answer
+from stowplan.embedded import responses, schema
 from stowplan.embedded.crds import Definitions
-from stowplan.embedded.resources import Catalogue, Resource
+from stowplan.embedded.resources import ResourceCatalogue, ServedResource
+from stowplan.embedded.responses import ApiResponse
 
 Document: TypeAlias = dict[str, Any]
 
@@ -38,7 +38,7 @@ ASKED_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
-def answer(path: str, catalogue: Catalogue, definitions: Definitions) -> Document | None:
+def answer(path: str, catalogue: ResourceCatalogue, definitions: Definitions) -> Document | None:
     """For /openapi/v3 and what it leads to; None for any other path."""
     parts = path.strip("/").split("/")[2:]
     if not parts:
@@ -50,17 +50,17 @@ def answer(path: str, catalogue: Catalogue, definitions: Definitions) -> Documen
     return _document(catalogue.served(group, version), definitions)
 
 
-def second_version(accept: str) -> Answer:
+def second_version(accept: str) -> ApiResponse:
     """OpenAPI v2 without definitions. kubectl asks for it before it takes a `kind: List` apart, to look its items up
     there; those it does not find it leaves to the server.
     """
     if ASKED_V2 in accept:
-        return Answer(200, b"\x0a\x032.0", ANSWERED_V2)  # the one field that says it is version 2.0
+        return ApiResponse(200, b"\x0a\x032.0", ANSWERED_V2)  # the one field that says it is version 2.0
     about = {"title": "Kubernetes", "version": schema.version()}
-    return answers.of({"swagger": "2.0", "info": about, "paths": {}, "definitions": {}})
+    return responses.of({"swagger": "2.0", "info": about, "paths": {}, "definitions": {}})
 
 
-def _document(resources: list[Resource], definitions: Definitions) -> Document:
+def _document(resources: list[ServedResource], definitions: Definitions) -> Document:
     paths: Document = {}
     schemas: dict[str, Document] = {}
     for resource in resources:
@@ -77,11 +77,11 @@ def _document(resources: list[Resource], definitions: Definitions) -> Document:
     return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 
 
-def _schema_name(resource: Resource) -> str:
+def _schema_name(resource: ServedResource) -> str:
     return f"custom.{resource.group}.{resource.version}.{resource.kind}" if resource.custom else resource.type
 
 
-def _paths(resource: Resource, name: str) -> Document:
+def _paths(resource: ServedResource, name: str) -> Document:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     body = {"schema": {"$ref": f"#/components/schemas/{name}"}}
     media = ("application/json-patch+json", "application/merge-patch+json")

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from stowplan.embedded.failures import bad_request, unprocessable
+from stowplan.embedded.errors import bad_request, unprocessable
 
 MOST_OPERATIONS = 10_000
 

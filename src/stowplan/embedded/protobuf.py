@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from stowplan.embedded import schema
-from stowplan.embedded.moments import fine_stamp, stamp
+from stowplan.embedded.timestamps import fine_stamp, stamp
 
 Document: TypeAlias = dict[str, Any]
 

@@ -14,10 +14,10 @@ import msgspec
 import yaml
 
 from stowplan.embedded import protobuf, typed
-from stowplan.embedded.asked import DeleteOptions
-from stowplan.embedded.failures import bad_request, no_such_resource, not_acceptable, unsupported_media
-from stowplan.embedded.listing import Wanted
-from stowplan.embedded.resources import Catalogue, Resource
+from stowplan.embedded.errors import bad_request, no_such_resource, not_acceptable, unsupported_media
+from stowplan.embedded.listing import ListOptions
+from stowplan.embedded.request_options import DeleteOptions
+from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 
 Query: TypeAlias = Mapping[str, str]
 
@@ -35,16 +35,16 @@ class Request(msgspec.Struct):
     body: bytes = b""
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """What a path of a resource names: a collection if there is no name."""
 
-    resource: Resource
+    resource: ServedResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
 
 
-def target(path: str, catalogue: Catalogue) -> Target | None:
+def target(path: str, catalogue: ResourceCatalogue) -> RequestTarget | None:
     """None for a path that can be no resource's; 404 for one of a resource that is not served."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
@@ -66,7 +66,7 @@ def target(path: str, catalogue: Catalogue) -> Target | None:
         raise no_such_resource()
     if subresource and subresource not in resource.subresources:
         raise no_such_resource()
-    return Target(resource, namespace, name, subresource)
+    return RequestTarget(resource, namespace, name, subresource)
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -112,11 +112,11 @@ def number(query: Query, name: str) -> int | None:
     return found
 
 
-def wanted(query: Query, at: Target) -> Wanted:
+def wanted(query: Query, at: RequestTarget) -> ListOptions:
     fields = query.get("fieldSelector", "")
     if at.name:
         fields = f"metadata.name={at.name}" + (f",{fields}" if fields else "")
-    return Wanted(
+    return ListOptions(
         at.namespace,
         query.get("labelSelector", ""),
         fields,

@@ -13,7 +13,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 STATUS = ("get", "patch", "update")
 
 
-class Resource(msgspec.Struct, frozen=True, eq=False):
+class ServedResource(msgspec.Struct, frozen=True, eq=False):
     """A kind as it is served at one version."""
 
     group: str
@@ -65,9 +65,9 @@ class Resource(msgspec.Struct, frozen=True, eq=False):
         return f"{self.root}{within}/{self.plural}" + (f"/{name}" if name else "")
 
 
-def _row(group: str, plural: str, kind: str, short: str = "", below: str = "", **more: Any) -> Resource:
+def _row(group: str, plural: str, kind: str, short: str = "", below: str = "", **more: Any) -> ServedResource:
     fields: dict[str, Any] = {"short_names": tuple(short.split()), "subresources": tuple(below.split()), **more}
-    return Resource(group, "v1", plural, kind, **fields)
+    return ServedResource(group, "v1", plural, kind, **fields)
 
 
 _apps, _storage, _dra = "apps", "storage.k8s.io", "resource.k8s.io"
@@ -76,7 +76,7 @@ _workload: dict[str, Any] = {"counts_generations": True, "categories": ("all",)}
 _wide: dict[str, Any] = {"namespaced": False}
 _review: dict[str, Any] = {"namespaced": False, "verbs": ("create",)}
 
-BUILT_IN: tuple[Resource, ...] = (
+BUILT_IN: tuple[ServedResource, ...] = (
     _row("", "configmaps", "ConfigMap", "cm"),
     _row("", "events", "Event", "ev"),
     _row("", "namespaces", "Namespace", "ns", "finalize status", namespaced=False,
@@ -117,15 +117,15 @@ BUILT_IN: tuple[Resource, ...] = (
 )  # fmt: skip
 
 
-class Catalogue:
+class ResourceCatalogue:
     """All that is served now, by group and version; the preferred version of a group comes first."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, dict[str, dict[str, Resource]]] = {}
+        self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}
         for resource in BUILT_IN:
             self.add(resource)
 
-    def add(self, resource: Resource) -> None:
+    def add(self, resource: ServedResource) -> None:
         self._groups.setdefault(resource.group, {}).setdefault(resource.version, {})[resource.plural] = resource
 
     def remove(self, group: str, plural: str) -> None:
@@ -137,17 +137,17 @@ class Catalogue:
         if not versions:
             self._groups.pop(group, None)
 
-    def find(self, group: str, version: str, plural: str) -> Resource | None:
+    def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         return self._groups.get(group, {}).get(version, {}).get(plural)
 
     def serves(self, group: str, version: str) -> bool:
         return version in self._groups.get(group, {})
 
-    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+    def of_kind(self, api_version: str, kind: str) -> ServedResource | None:
         group, _, version = api_version.rpartition("/")
         return next((found for found in self.served(group, version) if found.kind == kind), None)
 
-    def by_collection(self, name: str) -> Resource | None:
+    def by_collection(self, name: str) -> ServedResource | None:
         return next((found for found in self if found.collection == name), None)
 
     def groups(self) -> list[str]:
@@ -156,10 +156,10 @@ class Catalogue:
     def versions(self, group: str) -> list[str]:
         return list(self._groups.get(group, ()))
 
-    def served(self, group: str, version: str) -> list[Resource]:
+    def served(self, group: str, version: str) -> list[ServedResource]:
         return sorted(self._groups.get(group, {}).get(version, {}).values(), key=lambda found: found.plural)
 
-    def __iter__(self) -> Iterator[Resource]:
+    def __iter__(self) -> Iterator[ServedResource]:
         for group, versions in self._groups.items():
             for version in versions:
                 yield from self.served(group, version)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from stowplan.embedded import typed
 from stowplan.embedded.decoding import mishandled, unrecognized
-from stowplan.embedded.resources import Resource
+from stowplan.embedded.resources import ServedResource
 
 Document: TypeAlias = dict[str, Any]
 
@@ -19,7 +19,7 @@ USER: Document = {"username": "kubernetes-admin", "groups": ["system:masters", "
 _STRANGER = "system:anonymous"
 
 
-def answer(resource: Resource, raw: Any, token: str | None) -> Document:
+def answer(resource: ServedResource, raw: Any, token: str | None) -> Document:
     if not isinstance(raw, dict):
         raise unrecognized(resource, "json: cannot unmarshal into an object")
     try:

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
-from stowplan.embedded import answers, requests
-from stowplan.embedded.answers import Answer
-from stowplan.embedded.failures import ApiError, bad_request, too_large, unauthorized
+from stowplan.embedded import requests, responses
+from stowplan.embedded.errors import ApiError, bad_request, too_large, unauthorized
 from stowplan.embedded.handlers import Handlers
 from stowplan.embedded.requests import Request
-from stowplan.embedded.watching import Watch, failure
+from stowplan.embedded.responses import ApiResponse
+from stowplan.embedded.watches import EmbeddedWatch, failure
 from stowplan.objects.errors import ConfigError
 
 LARGEST_BODY = 3 * 1024 * 1024
@@ -79,19 +79,19 @@ class Server:
             self._authorize(message)
             request = await _read(message)
             found = self._handlers.answer(request)
-            if isinstance(found, Answer):
+            if isinstance(found, ApiResponse):
                 return _response(found)
             return await self._carry_on(message, request, *found)
         except ApiError as error:
-            return _response(answers.refusal(error))
+            return _response(responses.refusal(error))
         except RecursionError:
-            return _response(answers.refusal(bad_request(_TOO_DEEP)))
+            return _response(responses.refusal(bad_request(_TOO_DEEP)))
         except (HTTPException, ConnectionError, asyncio.CancelledError):
             raise
         except Exception as error:  # a mistake of ours: the client hears of it as of any server's
             self.problems.append(f"{message.method} {message.path_qs}: {error!r}")
             told = ApiError(500, "InternalError", f"Internal error occurred: {error!r}", {})
-            return _response(answers.refusal(told))
+            return _response(responses.refusal(told))
 
     def _authorize(self, message: web.BaseRequest) -> None:
         if self.token is None:
@@ -103,7 +103,7 @@ class Server:
     # -- watches
 
     async def _carry_on(
-        self, message: web.BaseRequest, request: Request, watch: Watch, first: bytes
+        self, message: web.BaseRequest, request: Request, watch: EmbeddedWatch, first: bytes
     ) -> web.StreamResponse:
         seconds = requests.number(request.query, "timeoutSeconds")
         bookmarks = requests.flag(request.query, "allowWatchBookmarks")
@@ -124,7 +124,7 @@ class Server:
             pass  # nobody is there any more
         return response
 
-    async def _events(self, response: web.StreamResponse, watch: Watch, until: float, bookmarks: bool) -> None:
+    async def _events(self, response: web.StreamResponse, watch: EmbeddedWatch, until: float, bookmarks: bool) -> None:
         loop = asyncio.get_running_loop()
         next_bookmark = loop.time() + BOOKMARK_EVERY
         store = self._handlers.api.store
@@ -142,7 +142,7 @@ class Server:
                 return
             await self._wait(watch, (min(until, next_bookmark) if bookmarks else until) - now)
 
-    async def _wait(self, watch: Watch, seconds: float) -> None:
+    async def _wait(self, watch: EmbeddedWatch, seconds: float) -> None:
         """Until something happens to the collection, or it is time for something else."""
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
@@ -184,7 +184,7 @@ async def _body(message: web.BaseRequest) -> bytes:
     return b"".join(chunks)
 
 
-def _response(answer: Answer) -> web.Response:
+def _response(answer: ApiResponse) -> web.Response:
     headers = [("Content-Type", answer.media), ("Cache-Control", "no-cache, private")]
     for warning in answer.warnings:
         quoted = warning.replace("\\", "\\\\").replace('"', '\\"')

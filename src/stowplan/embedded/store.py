@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded.log import Document, Entry, Log, Stored
+from stowplan.embedded.change_log import ChangeLog, Document, LogEntry, Stored
 
 KEEP = 10_000  # entries of each log that are surely still there
 
 
-class Happened(msgspec.Struct, frozen=True):
+class StoreChange(msgspec.Struct, frozen=True):
     """A change of one object: `before` is missing for a new one, `now` for one that is gone."""
 
     collection: str
@@ -35,7 +35,7 @@ class Happened(msgspec.Struct, frozen=True):
         return found
 
 
-Listener: TypeAlias = Callable[[Happened], None]
+Listener: TypeAlias = Callable[[StoreChange], None]
 Indexer: TypeAlias = Callable[[Document], str]
 
 
@@ -45,7 +45,7 @@ class Collection:
     def __init__(self, name: str, keep: int) -> None:
         self.name = name
         self.items: dict[str, Stored] = {}
-        self.log = Log(keep)
+        self.log = ChangeLog(keep)
         self.wake: set[Callable[[], None]] = set()  # watchers who wait for the next entry
         self._sorted: list[str] | None = None
         self._indexes: dict[str, tuple[Indexer, dict[str, dict[str, None]]]] = {}
@@ -69,7 +69,7 @@ class Collection:
             return None
         return [self.items[key] for key in self._indexes[name][1].get(value, ())]
 
-    def record(self, key: str, entry: Entry) -> None:
+    def record(self, key: str, entry: LogEntry) -> None:
         self._reindex(key, entry)
         if entry.gone:
             del self.items[key]
@@ -83,7 +83,7 @@ class Collection:
         for wake in waiting:
             wake()
 
-    def _reindex(self, key: str, entry: Entry) -> None:
+    def _reindex(self, key: str, entry: LogEntry) -> None:
         for indexer, entries in self._indexes.values():
             old = indexer(entry.before.document) if entry.before else None
             new = None if entry.gone else indexer(entry.now.document)
@@ -97,7 +97,7 @@ class Collection:
                 entries[new][key] = None
 
 
-class Store:
+class DocumentStore:
     """`keep` is how much of each log survives; a watcher that falls further behind has to list again."""
 
     def __init__(self, *, keep: int = KEEP) -> None:
@@ -142,7 +142,7 @@ class Store:
         self.version += 1
         document["metadata"]["resourceVersion"] = str(self.version)
         now = Stored(document, self.version)
-        self._change(name, key, Entry(self.version, now, before))
+        self._change(name, key, LogEntry(self.version, now, before))
         return now
 
     def remove(self, name: str, key: str) -> Stored:
@@ -151,7 +151,7 @@ class Store:
         self.version += 1
         metadata = {**before.document["metadata"], "resourceVersion": str(self.version)}
         now = Stored({**before.document, "metadata": metadata}, self.version)
-        self._change(name, key, Entry(self.version, now, before, gone=True))
+        self._change(name, key, LogEntry(self.version, now, before, gone=True))
         return now
 
     def drop(self, name: str) -> None:
@@ -167,12 +167,12 @@ class Store:
         for collection in self._collections.values():
             collection.log.forget()
 
-    def _change(self, name: str, key: str, entry: Entry) -> None:
+    def _change(self, name: str, key: str, entry: LogEntry) -> None:
         before = entry.before.document if entry.before else None
         now = None if entry.gone else entry.now.document
         self._note_owners(name, key, before, now)
         self.collection(name).record(key, entry)
-        happened = Happened(name, key, entry.now.document if entry.gone else before, now)
+        happened = StoreChange(name, key, entry.now.document if entry.gone else before, now)
         for listener in self.listeners:
             listener(happened)
 

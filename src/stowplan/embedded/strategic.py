@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from stowplan.embedded import schema
-from stowplan.embedded.failures import ApiError, bad_patch
+from stowplan.embedded.errors import ApiError, bad_patch
 from stowplan.embedded.schema import Field
 
 Document: TypeAlias = dict[str, Any]

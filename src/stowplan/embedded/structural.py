@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from stowplan.embedded.failures import Cause, required, unsupported, wrong
+from stowplan.embedded.errors import Cause, required, unsupported, wrong
 
 Document: TypeAlias = dict[str, Any]
 

@@ -8,11 +8,11 @@ import msgspec
 
 from stowplan.embedded import decoding, typed
 from stowplan.embedded.api import Api
-from stowplan.embedded.asked import Asked, DeleteOptions
-from stowplan.embedded.budgets import Budgets
-from stowplan.embedded.failures import ApiError, Cause, bad_request, conflict, invalid, success, wrong
-from stowplan.embedded.moments import stamp
-from stowplan.embedded.resources import Resource
+from stowplan.embedded.budgets import EvictionBudgets
+from stowplan.embedded.errors import ApiError, Cause, bad_request, conflict, invalid, success, wrong
+from stowplan.embedded.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]
 
@@ -23,9 +23,9 @@ _BINDING, _SCALE, _EVICTION = "core.v1.Binding", "autoscaling.v1.Scale", "policy
 class Subresources:
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._budgets = Budgets(api)
+        self._budgets = EvictionBudgets(api)
 
-    def bind(self, resource: Resource, namespace: str, name: str, raw: Any, asked: Asked) -> Document:
+    def bind(self, resource: ServedResource, namespace: str, name: str, raw: Any, asked: RequestOptions) -> Document:
         """Gives a pod its node: once, and only if it is the pod that was meant."""
         binding = _shaped(_BINDING, "Binding", raw)
         metadata = binding["metadata"]
@@ -43,7 +43,7 @@ class Subresources:
         self._api.write(resource, bound, asked)
         return success(201)
 
-    def _check_bindable(self, resource: Resource, pod: Document, uid: str | None) -> None:
+    def _check_bindable(self, resource: ServedResource, pod: Document, uid: str | None) -> None:
         name, binding = pod["metadata"]["name"], _Named("", "pods/binding", "Binding")
         if uid not in (None, "", pod["metadata"]["uid"]):
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
@@ -55,7 +55,7 @@ class Subresources:
         if pod["spec"].get("schedulingGates"):
             raise conflict(binding, name, f"pod {name} has non-empty .spec.schedulingGates")
 
-    def evict(self, resource: Resource, namespace: str, name: str, raw: Any, asked: Asked) -> Document:
+    def evict(self, resource: ServedResource, namespace: str, name: str, raw: Any, asked: RequestOptions) -> Document:
         """Deletes a pod unless a disruption budget protects it (429)."""
         eviction = _shaped(_EVICTION, "Eviction", raw)
         if eviction["metadata"].get("name") not in (None, "", name):
@@ -69,7 +69,7 @@ class Subresources:
         self._api.delete(resource, namespace, name, options, asked)
         return success(201)
 
-    def _mark(self, resource: Resource, pod: Document, asked: Asked) -> Document:
+    def _mark(self, resource: ServedResource, pod: Document, asked: RequestOptions) -> Document:
         condition = {
             "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting", "lastTransitionTime": stamp(asked.now),
@@ -78,7 +78,7 @@ class Subresources:
         others = [each for each in status.get("conditions", ()) if each["type"] != "DisruptionTarget"]
         return self._api.write(resource, {**pod, "status": {**status, "conditions": [*others, condition]}}, asked)
 
-    def scale(self, resource: Resource, namespace: str, name: str) -> Document:
+    def scale(self, resource: ServedResource, namespace: str, name: str) -> Document:
         document = self._api.get(resource, namespace, name)
         metadata = document["metadata"]
         spec, status = document.get("spec", {}), document.get("status", {})
@@ -93,7 +93,7 @@ class Subresources:
             scale["status"]["selector"] = selector
         return scale
 
-    def rescale(self, resource: Resource, namespace: str, name: str, raw: Any, asked: Asked) -> Document:
+    def rescale(self, resource: ServedResource, namespace: str, name: str, raw: Any, asked: RequestOptions) -> Document:
         wanted = _shaped(_SCALE, "Scale", raw)
         if wanted["metadata"].get("name") not in (None, "", name):
             raise bad_request("the name of the object does not match the name on the URL")
@@ -108,7 +108,7 @@ class Subresources:
         self._api.replace(resource, document, {**document, "spec": {**document["spec"], "replicas": replicas}}, asked)
         return self.scale(resource, namespace, name)
 
-    def finalize(self, resource: Resource, name: str, raw: Any, asked: Asked) -> Document:
+    def finalize(self, resource: ServedResource, name: str, raw: Any, asked: RequestOptions) -> Document:
         """A namespace's own finalizers, which only this can change."""
         new = decoding.document(resource, raw, asked, self._api.definitions)
         if new["metadata"].get("name") != name:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from stowplan.embedded import schema
-from stowplan.embedded.amounts import canonical
+from stowplan.embedded.quantities import canonical
 
 Document: TypeAlias = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 
-class Bound(msgspec.Struct, frozen=True):
+class PodBound(msgspec.Struct, frozen=True):
     """A pod is bound, after so many attempts; `since` is when it was first seen. `flushed`: its age got it tried.
 
     `group`, here and below: the one it belongs to, if any, as namespace/name.
@@ -25,7 +25,7 @@ class Bound(msgspec.Struct, frozen=True):
     group: str = ""
 
 
-class Failed(msgspec.Struct, frozen=True):
+class AttemptFailed(msgspec.Struct, frozen=True):
     """An attempt at a pod ended without a node, or something went wrong on the way to it."""
 
     pod: str
@@ -35,7 +35,7 @@ class Failed(msgspec.Struct, frozen=True):
     group: str = ""
 
 
-class Preempted(msgspec.Struct, frozen=True):
+class PreemptionStarted(msgspec.Struct, frozen=True):
     """Room is made for a pod by evicting so many others from a node."""
 
     pod: str
@@ -43,7 +43,7 @@ class Preempted(msgspec.Struct, frozen=True):
     victims: int
 
 
-class Waited(msgspec.Struct, frozen=True):
+class PermitWaited(msgspec.Struct, frozen=True):
     """A pod waited so long for its permit, and then got it or not."""
 
     seconds: float
@@ -51,7 +51,7 @@ class Waited(msgspec.Struct, frozen=True):
     pod: str = ""
 
 
-class Misbehaved(msgspec.Struct, frozen=True):
+class PluginMisbehaved(msgspec.Struct, frozen=True):
     """A plugin raised, or gave a wrong answer, where no pod depends on it: what it was asked for is left out."""
 
     plugin: str
@@ -105,4 +105,4 @@ class GroupInPart(msgspec.Struct, frozen=True):
 
 
 OfGroup: TypeAlias = GroupTried | GroupWaits | GroupComplete | GroupTimedOut | GroupInPart
-Report: TypeAlias = Bound | Failed | Preempted | Waited | Misbehaved | OfGroup
+Report: TypeAlias = PodBound | AttemptFailed | PreemptionStarted | PermitWaited | PluginMisbehaved | OfGroup

@@ -48,20 +48,20 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine import happenings
-from stowplan.engine.admission import Admission
-from stowplan.engine.binding import Binding
-from stowplan.engine.deciding import Deciding
-from stowplan.engine.failing import Failing
-from stowplan.engine.happenings import ASSIGNED, Happening
-from stowplan.engine.insisting import Insisting
-from stowplan.engine.outbox import Outbox
-from stowplan.engine.placing import assumed
+from stowplan.engine.attempt.attempt import Attempts
+from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.binding.binding import Binding
+from stowplan.engine.binding.failure import FailureHandler
+from stowplan.engine.groups.monitor import GroupMonitor
+from stowplan.engine.preemption.eviction_retry import EvictionRetry
+from stowplan.engine.queue import cluster_events
+from stowplan.engine.queue.admission import Admission
+from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
+from stowplan.engine.reconcilers import Reconcilers
 from stowplan.engine.reports import Report
-from stowplan.engine.tending import Tending
-from stowplan.engine.vigil import Vigil
+from stowplan.framework.config.settings import Extender
+from stowplan.framework.pending_actions import PendingActions
 from stowplan.framework.profile import Profile
-from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
@@ -91,7 +91,7 @@ class Scheduler:
     ) -> None:
         self.profiles = dict(profiles)
         self.state = state or ClusterState()
-        self._outbox = Outbox(answer_within)
+        self._outbox = PendingActions(answer_within)
         self.admission = Admission(
             self.profiles,
             self.state,
@@ -99,10 +99,10 @@ class Scheduler:
             max_backoff=max_backoff,
             longest_wait=longest_wait,
         )
-        failing = Failing(self.admission, report)
-        insisting = Insisting(self.admission.groups, self.admission.known, self._outbox)
+        failing = FailureHandler(self.admission, report)
+        insisting = EvictionRetry(self.admission.groups, self.admission.known, self._outbox)
         self._binding = Binding(self.admission, failing, self._outbox, self._vanished, report, extenders)
-        self.deciding = Deciding(
+        self.deciding = Attempts(
             self.profiles,
             self.state,
             generator,
@@ -114,8 +114,8 @@ class Scheduler:
             report,
             extenders,
         )
-        self._tending = Tending(self.profiles, self.state, self._outbox, report)
-        self._vigil = Vigil(self.admission, insisting, self._outbox, report)
+        self._tending = Reconcilers(self.profiles, self.state, self._outbox, report)
+        self._vigil = GroupMonitor(self.admission, insisting, self._outbox, report)
         self.state.known, self.state.served = self.admission.known, self.profiles
         self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
@@ -134,7 +134,7 @@ class Scheduler:
         self.state.apply(change)
         self._binding.awaiting.changed(found)
         self._tending.changed(old, None if gone else found)
-        self.admission.happened(happenings.of(old, None if gone else found), now)
+        self.admission.happened(cluster_events.of(old, None if gone else found), now)
         return []
 
     def step(self, now: float) -> list[Action]:
@@ -231,7 +231,7 @@ class Scheduler:
             if pod.uid not in self.placings:
                 self._keep_promise(old, pod)
                 self.admission.submit(pod, now)
-        self.admission.happened(happenings.of(old, None if out else pod), now)
+        self.admission.happened(cluster_events.of(old, None if out else pod), now)
         self._promise_changed(old, None if out else pod, now)
 
     def _keep_promise(self, old: Pod | None, pod: Pod) -> None:
@@ -247,7 +247,7 @@ class Scheduler:
         if old is None or not old.nominated_node or old.node_name:
             return
         if new is None or (not new.node_name and new.nominated_node != old.nominated_node):
-            left = Happening(ASSIGNED, "Delete", assumed(old, old.nominated_node), None)
+            left = ClusterEvent(ASSIGNED, "Delete", assumed(old, old.nominated_node), None)
             own = self.queue.units.get(self.admission.unit_of.get(old.uid))
             profile = self.profiles.get(old.scheduler_name)
             grouped = profile is not None and profile.groups  # then it may have been kept against everybody

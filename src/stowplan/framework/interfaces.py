@@ -36,8 +36,8 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from stowplan.columns.arrays import Bytes, Ints, Rows
+from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster, Nodes
 from stowplan.framework.verdict import (
     Avoid,
     Candidate,
@@ -57,7 +57,7 @@ from stowplan.objects.pods import Pod
 
 
 @runtime_checkable
-class PreEnqueue(Protocol):
+class PreEnqueuePlugin(Protocol):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
         """May the pod be tried at all? A refused pod is held outside the queue."""
 
@@ -96,13 +96,13 @@ class Group(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class Grouping(Protocol):
+class GroupPlugin(Protocol):
     def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
         """The group that the pod belongs to, if any: by the pod's own fields, whether it has a node or not."""
 
 
 @runtime_checkable
-class Slots(Protocol):
+class SlotsPlugin(Protocol):
     """A plugin that holds room for pods which do not exist yet, wherever in a profile it runs."""
 
     def slots_of(self, pod: Pod, cluster: Cluster) -> int:
@@ -110,12 +110,12 @@ class Slots(Protocol):
 
 
 @runtime_checkable
-class QueueSort(Protocol):
+class QueueSortPlugin(Protocol):
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
         """Pods with smaller keys go first."""
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class QueueEntry(msgspec.Struct, frozen=True):
     """A pod, or a group by one of its members, that waits to be tried.
 
     `created` is when the group's own object was made, or its oldest member, or the pod. `in_part`: some of its members
@@ -131,23 +131,23 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class GroupSort(Protocol):
+class GroupSortPlugin(Protocol):
     """A queueSort plugin that knows of groups; it is asked by this method instead of `sort_key`."""
 
     ages_after: float  # seconds until a waiting group counts as aged; 0: never
 
-    def group_key(self, waiting: Waiting) -> Any:
+    def group_key(self, waiting: QueueEntry) -> Any:
         """Who has the smaller key goes first."""
 
 
 @runtime_checkable
-class PreFilter(Protocol):
+class PreFilterPlugin(Protocol):
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:
         """Before any node is looked at: refuse the pod, narrow the search, or have nothing to do (SKIP)."""
 
 
 @runtime_checkable
-class Filter(Protocol):
+class FilterPlugin(Protocol):
     def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:
         """Which of these nodes are refused, and why."""
 
@@ -180,13 +180,13 @@ class Evaluator(Protocol):
 
 
 @runtime_checkable
-class PostFilter(Protocol):
+class PostFilterPlugin(Protocol):
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
         """No node was feasible: can room be made?"""
 
 
 @runtime_checkable
-class NeedsFree(Protocol):
+class NeedsFreePlugin(Protocol):
     """A filter that refuses every node with less room than this. Preemption for a group looks at it first, by which it
     finds out cheaply that nobody's going could help.
     """
@@ -196,7 +196,7 @@ class NeedsFree(Protocol):
 
 
 @runtime_checkable
-class Avoids(Protocol):
+class AvoidPlugin(Protocol):
     """A filter that yields: it is asked when all filters and extenders have spoken, and cannot refuse the last node.
 
     It has no extension point of its own; a plugin that runs anywhere in a profile is asked.
@@ -207,7 +207,7 @@ class Avoids(Protocol):
 
 
 @runtime_checkable
-class Shows(Protocol):
+class ExtenderLabelsPlugin(Protocol):
     """A plugin that lets HTTP extenders see a pod otherwise than it is; the pod itself does not change.
 
     Like `avoid`, it has no extension point of its own.
@@ -218,13 +218,13 @@ class Shows(Protocol):
 
 
 @runtime_checkable
-class Score(Protocol):
+class ScorePlugin(Protocol):
     def score(self, pod: Pod, nodes: Nodes) -> Ints | Bytes | int | None:
         """0 to 100 for each of these feasible nodes (int64, or uint8); one number for all; None to have no say."""
 
 
 @runtime_checkable
-class Reserve(Protocol):
+class ReservePlugin(Protocol):
     def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
         """The pod was given this node: take what goes with it."""
 
@@ -233,19 +233,19 @@ class Reserve(Protocol):
 
 
 @runtime_checkable
-class Permit(Protocol):
+class PermitPlugin(Protocol):
     def permit(self, pod: Pod, node_name: str, cluster: Cluster) -> Refuse | float | None:
         """Let the pod go on (None), refuse it, or make it wait so many seconds at the most."""
 
 
 @runtime_checkable
-class PreBind(Protocol):
+class PreBindPlugin(Protocol):
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
         """Actions that must succeed before the pod is bound."""
 
 
 @runtime_checkable
-class PreBound(Protocol):
+class PreBoundPlugin(Protocol):
     """A pre-bind plugin whose actions only begin something that others must finish; the pod waits for them.
 
     It is asked once all actions of the pod's pre-binding have succeeded, and again in the step after a change: of one
@@ -259,25 +259,25 @@ class PreBound(Protocol):
 
 
 @runtime_checkable
-class Bind(Protocol):
+class BindPlugin(Protocol):
     def bind(self, pod: Pod, node_name: str) -> Any | None:
         """The action that binds the pod; None leaves it to the next plugin."""
 
 
 @runtime_checkable
-class PostBind(Protocol):
+class PostBindPlugin(Protocol):
     def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
         """Actions once the pod is bound."""
 
 
 @runtime_checkable
-class Siblings(Protocol):
+class SiblingsPlugin(Protocol):
     def siblings(self, pod: Pod, cluster: Cluster) -> Iterable[str]:
         """Uids of waiting pods to try now: asked once the pod has its node, and again once it is bound."""
 
 
 @runtime_checkable
-class Tend(Protocol):
+class ReconcilePlugin(Protocol):
     """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
 
     def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
@@ -296,7 +296,7 @@ class Gauge(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class Gauges(Protocol):
+class GaugesPlugin(Protocol):
     def gauges(self, cluster: Cluster) -> Iterable[Gauge]:
         """Figures of its own, for people who watch; asked now and then, between decisions."""
 
@@ -310,7 +310,7 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class Recount(Protocol):
+class RecountPlugin(Protocol):
     """A plugin whose counts may be compared with the API's own objects, for whoever wants to see that they agree."""
 
     recount_every: float  # seconds; 0: never
@@ -340,7 +340,7 @@ class Wake(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class Wakes(Protocol):
+class RequeuePlugin(Protocol):
     def wakes_on(self) -> Iterable[Wake]:
         """What wakes a pod that this plugin rejected. A plugin without this is woken by everything."""
 

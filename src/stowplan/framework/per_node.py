@@ -21,8 +21,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
-from stowplan.columns.one_node import OneNode
-from stowplan.columns.views import Nodes
+from stowplan.columns.nodes.one_node import OneNode
+from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.verdict import Reject
 from stowplan.objects.pods import Pod
 

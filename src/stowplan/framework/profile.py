@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.framework.config import Configuration, ProfileSpec
+from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.interfaces import METHODS
 from stowplan.framework.registry import Registry
 from stowplan.framework.scoring import MAX_SCORE
@@ -29,7 +29,7 @@ ASKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class EnabledPlugin:
     """A plugin at a point. `weight` means something at score only."""
 
     name: str
@@ -40,14 +40,14 @@ class Bound:
 @dataclass(frozen=True, eq=False)
 class Profile:
     scheduler_name: str
-    points: Mapping[str, tuple[Bound, ...]]
+    points: Mapping[str, tuple[EnabledPlugin, ...]]
     percentage_of_nodes_to_score: int | None = None
 
-    def at(self, point: str) -> tuple[Bound, ...]:
+    def at(self, point: str) -> tuple[EnabledPlugin, ...]:
         return self._asked.get(point, ())
 
     @cached_property
-    def _asked(self) -> Mapping[str, tuple[Bound, ...]]:
+    def _asked(self) -> Mapping[str, tuple[EnabledPlugin, ...]]:
         """Without plugins that a configuration may list somewhere, and that have nothing to do there."""
         return {
             point: tuple(bound for bound in bounds if point not in ASKED or hasattr(bound.plugin, METHODS[point]))
@@ -55,17 +55,17 @@ class Profile:
         }
 
     @cached_property
-    def all(self) -> tuple[Bound, ...]:
+    def all(self) -> tuple[EnabledPlugin, ...]:
         """Every plugin that runs anywhere, each once."""
         return tuple({bound.name: bound for bounds in self.points.values() for bound in bounds}.values())
 
     @cached_property
-    def groups(self) -> tuple[Bound, ...]:
+    def groups(self) -> tuple[EnabledPlugin, ...]:
         """The plugins that put pods into groups."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "group_of"))
 
     @cached_property
-    def holding(self) -> tuple[Bound, ...]:
+    def holding(self) -> tuple[EnabledPlugin, ...]:
         """The plugins that hold room for pods which do not exist yet."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "slots_of"))
 
@@ -81,17 +81,17 @@ class Profile:
         return np.int32 if most <= np.iinfo(np.int32).max else np.int64
 
     @cached_property
-    def reserving(self) -> tuple[Bound, ...]:
+    def reserving(self) -> tuple[EnabledPlugin, ...]:
         """The reserve plugins that take something, and do not only give back."""
         return tuple(bound for bound in self.at("reserve") if hasattr(bound.plugin, "reserve"))
 
     @cached_property
-    def pre_binding(self) -> tuple[Bound, ...]:
+    def pre_binding(self) -> tuple[EnabledPlugin, ...]:
         """The pre-bind plugins that want something done, and do not only wait."""
         return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bind"))
 
     @cached_property
-    def awaiting(self) -> tuple[Bound, ...]:
+    def awaiting(self) -> tuple[EnabledPlugin, ...]:
         """The pre-bind plugins that may make a pod wait for what their actions began."""
         return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bound"))
 
@@ -106,22 +106,22 @@ class Profile:
         return frozenset(bound.name for bound in self.all if getattr(bound.plugin, "skip_is_final", False))
 
     @cached_property
-    def activators(self) -> tuple[Bound, ...]:
+    def activators(self) -> tuple[EnabledPlugin, ...]:
         """The plugins that name pods to be tried with another one."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "siblings"))
 
     @cached_property
-    def avoiding(self) -> tuple[Bound, ...]:
+    def avoiding(self) -> tuple[EnabledPlugin, ...]:
         """The plugins that name nodes to be taken only if no other will do."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "avoid"))
 
     @cached_property
-    def showing(self) -> tuple[Bound, ...]:
+    def showing(self) -> tuple[EnabledPlugin, ...]:
         """The plugins that say what extenders are to see of a pod."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "for_extenders"))
 
     @cached_property
-    def tending(self) -> tuple[Bound, ...]:
+    def tending(self) -> tuple[EnabledPlugin, ...]:
         """The plugins that keep something in the API in step."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "tend"))
 
@@ -135,7 +135,9 @@ def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> P
     names = dict.fromkeys(enabled.name for bounds in spec.points.values() for enabled in bounds)
     made = {name: registry.make(name, spec.plugin_args.get(name, {}), path=path) for name in names}
     points = {
-        point: tuple(Bound(enabled.name, made[enabled.name], enabled.weight) for enabled in spec.points.get(point, ()))
+        point: tuple(
+            EnabledPlugin(enabled.name, made[enabled.name], enabled.weight) for enabled in spec.points.get(point, ())
+        )
         for point in METHODS
     }
     return Profile(spec.scheduler_name, points, spec.percentage_of_nodes_to_score)

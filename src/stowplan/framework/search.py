@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.columns.arrays import Rows
-from stowplan.columns.views import Nodes
-from stowplan.framework.book import Verdicts
+from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import FEASIBLE, UNSEEN
+from stowplan.framework.verdict_codes import Verdicts
 
 SMALLEST = 100  # fewer nodes than this are always all looked at
 REGIONS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 ZONES = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 
 
-class Search:
+class NodeSearch:
     """Where the last search ended. One for all profiles of a scheduler."""
 
     def __init__(self) -> None:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.kube.answers import RefusedError, Response, UnreachableError, read_status
 from stowplan.kube.connection import Stream
-from stowplan.kube.resources import Resource
+from stowplan.kube.resources import ApiResource
+from stowplan.kube.responses import RefusedError, Response, UnreachableError, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
 
 MERGE = "application/merge-patch+json"
@@ -30,7 +30,7 @@ class ListMeta(msgspec.Struct, rename="camel"):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct):
+class ObjectPage(msgspec.Struct):
     """Some of a list's documents."""
 
     items: list[msgspec.Raw] | None = None
@@ -60,13 +60,13 @@ class _Group(msgspec.Struct, rename="camel"):
     versions: list[_Version] = []
 
 
-_page = msgspec.json.Decoder(Page)
+_page = msgspec.json.Decoder(ObjectPage)
 _event = msgspec.json.Decoder(WatchEvent)
 _resource_list = msgspec.json.Decoder(_ResourceList)
 _group = msgspec.json.Decoder(_Group)
 
 
-class Watch:
+class WatchStream:
     """Events as they come: each turn gives all that have arrived."""
 
     def __init__(self, stream: Stream, silence: float) -> None:
@@ -88,8 +88,14 @@ class Client:
     # -- many
 
     async def list_pages(
-        self, resource: Resource, *, namespace: str = "", limit: int = 500, labels: str = "", fields: str | None = None
-    ) -> AsyncIterator[Page]:
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str = "",
+        limit: int = 500,
+        labels: str = "",
+        fields: str | None = None,
+    ) -> AsyncIterator[ObjectPage]:
         """The whole list, `limit` objects at a time (0: all at once), all pages as of one moment."""
         params = _selection(resource, labels, fields)
         if limit:
@@ -104,7 +110,7 @@ class Client:
     @asynccontextmanager
     async def watch(
         self,
-        resource: Resource,
+        resource: ApiResource,
         resource_version: str,
         *,
         namespace: str = "",
@@ -113,23 +119,23 @@ class Client:
         bookmarks: bool = True,
         seconds: int = 300,
         silence: float = SILENCE,
-    ) -> AsyncIterator[Watch]:
+    ) -> AsyncIterator[WatchStream]:
         """What happens after that version, for `seconds` or until the connection breaks."""
         params = _selection(resource, labels, fields)
         params |= {"watch": "1", "resourceVersion": resource_version, "timeoutSeconds": str(seconds)}
         if bookmarks:
             params["allowWatchBookmarks"] = "true"
         async with self.transport.stream(resource.collection(namespace), params) as stream:
-            yield Watch(stream, silence)
+            yield WatchStream(stream, silence)
 
     # -- one
 
-    async def get(self, resource: Resource, key: str, *, until: float | None = None) -> Response:
+    async def get(self, resource: ApiResource, key: str, *, until: float | None = None) -> Response:
         return await self.transport.request("GET", resource.path(key), until=until)
 
     async def create(
         self,
-        resource: Resource,
+        resource: ApiResource,
         namespace: str,
         body: Any,
         *,
@@ -138,18 +144,18 @@ class Client:
         return await self.transport.request("POST", resource.collection(namespace), body=encode(body), until=until)
 
     async def post(
-        self, resource: Resource, key: str, subresource: str, body: Any, *, until: float | None = None
+        self, resource: ApiResource, key: str, subresource: str, body: Any, *, until: float | None = None
     ) -> Response:
         """To an object's subresource, such as a pod's binding."""
         return await self.transport.request("POST", resource.path(key, subresource), body=encode(body), until=until)
 
-    async def put(self, resource: Resource, key: str, body: Any, *, timeout: float = TIMEOUT) -> Response:
+    async def put(self, resource: ApiResource, key: str, body: Any, *, timeout: float = TIMEOUT) -> Response:
         """A whole document; never one that we trimmed."""
         return await self.transport.request("PUT", resource.path(key), body=encode(body), timeout=timeout)
 
     async def patch(
         self,
-        resource: Resource,
+        resource: ApiResource,
         key: str,
         body: Any,
         *,
@@ -161,7 +167,7 @@ class Client:
         return await self.transport.request("PATCH", path, body=encode(body), content_type=content_type, until=until)
 
     async def delete(
-        self, resource: Resource, key: str, *, uid: str = "", version: str = "", until: float | None = None
+        self, resource: ApiResource, key: str, *, uid: str = "", version: str = "", until: float | None = None
     ) -> Response:
         """Delete the object, if `uid` is given only that very one, with `version` only as it is there."""
         only = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value}
@@ -172,7 +178,7 @@ class Client:
 
     # -- what there is
 
-    async def served(self, resource: Resource) -> Resource | None:
+    async def served(self, resource: ApiResource) -> ApiResource | None:
         """The resource at the version that the server has of it; None if it has none that we read."""
         if resource.sure:
             return resource
@@ -210,7 +216,7 @@ def _events(lines: list[bytes]) -> list[WatchEvent]:
         raise UnreachableError(f"watch: an event cannot be read: {error}") from None
 
 
-def _selection(resource: Resource, labels: str, fields: str | None) -> dict[str, str]:
+def _selection(resource: ApiResource, labels: str, fields: str | None) -> dict[str, str]:
     chosen = {"labelSelector": labels, "fieldSelector": resource.fields if fields is None else fields}
     return {name: value for name, value in chosen.items() if value}
 

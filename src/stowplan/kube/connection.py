@@ -18,7 +18,7 @@ from typing import cast
 
 import httptools
 
-from stowplan.kube.answers import Response, UnreachableError
+from stowplan.kube.responses import Response, UnreachableError
 
 FRAMING = (b"content-length", b"transfer-encoding")
 BUFFERED = 4 << 20  # bytes of a stream that may wait to be read before the server is held back

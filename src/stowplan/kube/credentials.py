@@ -23,8 +23,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from stowplan.kube import exec_plugin, kubeconfig, proxy, tls
-from stowplan.kube.answers import UnreachableError
-from stowplan.kube.kubeconfig import Chosen, Cluster, User
+from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.responses import UnreachableError
 from stowplan.objects.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -177,13 +177,13 @@ def in_cluster(host: str, port: str, account: Path) -> Chosen:
     ca, namespace = account / "ca.crt", account / "namespace"
     if not ca.exists():
         raise ConfigError("no such file", file=str(ca), remedy="expected the cluster's CA beside the token")
-    cluster = Cluster(file=str(account), server=f"https://{address}:{port}", certificate_authority=str(ca))
+    cluster = KubeconfigCluster(file=str(account), server=f"https://{address}:{port}", certificate_authority=str(ca))
     user = User(file=str(account), token_file=str(account / "token"))
     own = namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "default"
     return Chosen("in-cluster", cluster, user, own)
 
 
-def _ssl(cluster: Cluster) -> ssl.SSLContext:
+def _ssl(cluster: KubeconfigCluster) -> ssl.SSLContext:
     return tls.context(
         ca_file=cluster.certificate_authority,
         ca_data=cluster.certificate_authority_data,

@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.answers import Response, WireError
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS
+from stowplan.kube.responses import Response, WireError
 from stowplan.objects.actions import ObjectRef, PodRef, Record
 
 OVER_AFTER = 360.0  # seconds of silence until a repeat is a new event

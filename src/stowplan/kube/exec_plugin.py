@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.answers import UnreachableError
 from stowplan.kube.kubeconfig import Chosen, Exec
+from stowplan.kube.responses import UnreachableError
 from stowplan.objects.errors import ConfigError
 
 GROUP = "client.authentication.k8s.io"

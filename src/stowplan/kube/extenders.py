@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from stowplan.framework.settings import Extender, ExtenderTLS
-from stowplan.kube.answers import UnreachableError
+from stowplan.framework.config.settings import Extender, ExtenderTLS
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, Cluster, User
+from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.actions import Ask, PodRef, Victims
 from stowplan.objects.changes import Result
@@ -132,7 +132,7 @@ def _access(extender: Extender, path: str) -> Access:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         problem = f'found "{extender.url_prefix}", expected an address such as http://extender.example:8888/scheduler'
         raise ConfigError(problem, path=f"{path}.urlPrefix")
-    cluster = Cluster(
+    cluster = KubeconfigCluster(
         file=path,
         server=f"{parts.scheme}://{parts.netloc}",
         certificate_authority=given.ca_file,

@@ -20,7 +20,7 @@ class _Entry(msgspec.Struct, frozen=True, rename="kebab"):
     file: str = ""  # where the entry stands; put there by `_read`
 
 
-class Cluster(_Entry, frozen=True, rename="kebab"):
+class KubeconfigCluster(_Entry, frozen=True, rename="kebab"):
     server: str = ""
     certificate_authority: str = ""
     certificate_authority_data: bytes = b""
@@ -74,7 +74,7 @@ class Chosen(msgspec.Struct, frozen=True):
     """One context with all that belongs to it."""
 
     context: str
-    cluster: Cluster
+    cluster: KubeconfigCluster
     user: User
     namespace: str
 
@@ -93,7 +93,7 @@ def choose(files: Sequence[Path], context: str | None = None) -> Chosen:
     if not name:
         raise ConfigError("found nothing", path="current-context", file=shown, remedy="name a context")
     found = _named(documents, "context", name, Context, shown)
-    cluster = _named(documents, "cluster", found.cluster, Cluster, shown)
+    cluster = _named(documents, "cluster", found.cluster, KubeconfigCluster, shown)
     user = _named(documents, "user", found.user, User, shown) if found.user else User(file=found.file)
     if not cluster.server.startswith(("https://", "http://")):
         problem = f'found "{cluster.server}", expected an address such as https://10.0.0.1:6443'

@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.answers import Response, UnreachableError, WireError
 from stowplan.kube.client import Client
 from stowplan.kube.resources import LEASES
+from stowplan.kube.responses import Response, UnreachableError, WireError
 
 JITTER = 1.2  # a wait is drawn between one and 1 + 1.2 retry periods while following
 

@@ -8,9 +8,9 @@ import ssl
 from collections import deque
 from urllib.parse import urlsplit
 
-from stowplan.kube.answers import UnreachableError
 from stowplan.kube.connection import Connection
 from stowplan.kube.credentials import Access
+from stowplan.kube.responses import UnreachableError
 
 CONNECT_WITHIN = 10.0
 # A peer that vanished without a word is noticed after half a minute, on quiet connections, too.

@@ -16,11 +16,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeAlias
 
-from stowplan.kube.answers import RefusedError, UnreachableError, WireError
 from stowplan.kube.client import Client, WatchEvent, failure_of
-from stowplan.kube.known import Known
-from stowplan.kube.pace import Backoff
-from stowplan.kube.resources import Resource
+from stowplan.kube.rate_limits import Backoff
+from stowplan.kube.reflector_cache import ReflectorCache
+from stowplan.kube.resources import ApiResource
+from stowplan.kube.responses import RefusedError, UnreachableError, WireError
 from stowplan.objects.changes import Change
 
 Sink: TypeAlias = Callable[[list[Change]], None]
@@ -37,7 +37,7 @@ class Reflector:
     def __init__(
         self,
         client: Client,
-        resource: Resource,
+        resource: ApiResource,
         sink: Sink,
         *,
         on_problem: Callable[[str], None] = lambda _: None,
@@ -47,7 +47,7 @@ class Reflector:
         backoff: Backoff | None = None,
     ) -> None:
         self.resource = resource
-        self.known = Known(resource, on_problem, keep_raw=keep_raw)
+        self.known = ReflectorCache(resource, on_problem, keep_raw=keep_raw)
         self.synced = asyncio.Event()
         self.served = True
         self._client, self._sink, self._on_problem = client, sink, on_problem
@@ -81,7 +81,7 @@ class Reflector:
         self.synced.set()
         await asyncio.sleep(self._look_again_after * self._generator.uniform(0.75, 1.25))
 
-    async def _list(self, resource: Resource) -> None:
+    async def _list(self, resource: ApiResource) -> None:
         try:
             await self._list_once(resource, self._page_size)
         except RefusedError as error:
@@ -91,7 +91,7 @@ class Reflector:
         self.served = True
         self.synced.set()
 
-    async def _list_once(self, resource: Resource, limit: int) -> None:
+    async def _list_once(self, resource: ApiResource, limit: int) -> None:
         seen: set[str] = set()
         version = ""
         async for page in self._client.list_pages(resource, limit=limit):
@@ -100,7 +100,7 @@ class Reflector:
         self._tell(self.known.vanished(seen))
         self.known.resource_version = version
 
-    async def _watch(self, resource: Resource) -> None:
+    async def _watch(self, resource: ApiResource) -> None:
         """Follow what happens, over as many connections as it takes, until the past we need is forgotten (410)."""
         while True:
             try:
@@ -115,7 +115,7 @@ class Reflector:
             except UnreachableError as error:
                 await self._pause(error)
 
-    async def _watch_once(self, resource: Resource) -> None:
+    async def _watch_once(self, resource: ApiResource) -> None:
         loop = asyncio.get_running_loop()
         begun, version = loop.time(), self.known.resource_version
         seconds = int(self._generator.uniform(*WATCH_FOR))

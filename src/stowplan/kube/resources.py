@@ -16,7 +16,7 @@ from stowplan.objects.meta import Object
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-class Resource(msgspec.Struct, frozen=True):
+class ApiResource(msgspec.Struct, frozen=True):
     kind: str
     plural: str
     group: str = ""
@@ -35,7 +35,7 @@ class Resource(msgspec.Struct, frozen=True):
     def object_type(self) -> type[Object]:
         return self.own_type or kinds.KINDS.get(self.kind, Object)
 
-    def at(self, version: str) -> Resource:
+    def at(self, version: str) -> ApiResource:
         """The same, served at this version."""
         return msgspec.structs.replace(self, versions=(version,), optional=False)
 
@@ -57,44 +57,44 @@ class Resource(msgspec.Struct, frozen=True):
 _storage, _scheduling, _resource = "storage.k8s.io", "scheduling.k8s.io", "resource.k8s.io"
 _fleet = "cluster.open-cluster-management.io"
 
-RESOURCES: dict[str, Resource] = {
+RESOURCES: dict[str, ApiResource] = {
     resource.kind: resource
     for resource in (
-        Resource("Pod", "pods", fields=UNFINISHED),
-        Resource("Node", "nodes", namespaced=False),
-        Resource("Namespace", "namespaces", namespaced=False),
-        Resource("Service", "services"),
-        Resource("ReplicationController", "replicationcontrollers"),
-        Resource("ReplicaSet", "replicasets", "apps"),
-        Resource("StatefulSet", "statefulsets", "apps"),
-        Resource("Deployment", "deployments", "apps"),
-        Resource("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
-        Resource("PriorityClass", "priorityclasses", _scheduling, namespaced=False),
-        Resource("PersistentVolume", "persistentvolumes", namespaced=False),
-        Resource("PersistentVolumeClaim", "persistentvolumeclaims"),
-        Resource("StorageClass", "storageclasses", _storage, namespaced=False),
-        Resource("CSINode", "csinodes", _storage, namespaced=False),
-        Resource("CSIDriver", "csidrivers", _storage, namespaced=False),
-        Resource("CSIStorageCapacity", "csistoragecapacities", _storage),
-        Resource("VolumeAttachment", "volumeattachments", _storage, namespaced=False),
-        Resource("DeviceClass", "deviceclasses", _resource, namespaced=False),
-        Resource("ResourceClaim", "resourceclaims", _resource),
-        Resource("ResourceSlice", "resourceslices", _resource, namespaced=False),
-        Resource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2"), optional=True),
-        Resource("SigsPodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), optional=True),
-        Resource("Workload", "workloads", _scheduling, ("v1beta1", "v1alpha2")),
-        Resource("WorkloadPolicy", "workloadpolicies", "kosmos.io", ("v1alpha1",), optional=True),
-        Resource(
+        ApiResource("Pod", "pods", fields=UNFINISHED),
+        ApiResource("Node", "nodes", namespaced=False),
+        ApiResource("Namespace", "namespaces", namespaced=False),
+        ApiResource("Service", "services"),
+        ApiResource("ReplicationController", "replicationcontrollers"),
+        ApiResource("ReplicaSet", "replicasets", "apps"),
+        ApiResource("StatefulSet", "statefulsets", "apps"),
+        ApiResource("Deployment", "deployments", "apps"),
+        ApiResource("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
+        ApiResource("PriorityClass", "priorityclasses", _scheduling, namespaced=False),
+        ApiResource("PersistentVolume", "persistentvolumes", namespaced=False),
+        ApiResource("PersistentVolumeClaim", "persistentvolumeclaims"),
+        ApiResource("StorageClass", "storageclasses", _storage, namespaced=False),
+        ApiResource("CSINode", "csinodes", _storage, namespaced=False),
+        ApiResource("CSIDriver", "csidrivers", _storage, namespaced=False),
+        ApiResource("CSIStorageCapacity", "csistoragecapacities", _storage),
+        ApiResource("VolumeAttachment", "volumeattachments", _storage, namespaced=False),
+        ApiResource("DeviceClass", "deviceclasses", _resource, namespaced=False),
+        ApiResource("ResourceClaim", "resourceclaims", _resource),
+        ApiResource("ResourceSlice", "resourceslices", _resource, namespaced=False),
+        ApiResource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2"), optional=True),
+        ApiResource("SigsPodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), optional=True),
+        ApiResource("Workload", "workloads", _scheduling, ("v1beta1", "v1alpha2")),
+        ApiResource("WorkloadPolicy", "workloadpolicies", "kosmos.io", ("v1alpha1",), optional=True),
+        ApiResource(
             "ResourceReservation", "resourcereservations", "scheduling.kubenexus.io", ("v1alpha1",), optional=True
         ),
-        Resource("ManagedCluster", "managedclusters", _fleet, namespaced=False, optional=True),
-        Resource("ManagedClusterSet", "managedclustersets", _fleet, ("v1beta2",), namespaced=False, optional=True),
-        Resource("ManagedClusterSetBinding", "managedclustersetbindings", _fleet, ("v1beta2",), optional=True),
-        Resource("AddOnPlacementScore", "addonplacementscores", _fleet, ("v1alpha1",), optional=True),
-        Resource("Placement", "placements", _fleet, ("v1beta1",), optional=True),
-        Resource("PlacementDecision", "placementdecisions", _fleet, ("v1beta1",), optional=True),
-        Resource("Lease", "leases", "coordination.k8s.io"),
-        Resource("Event", "events", "events.k8s.io"),
+        ApiResource("ManagedCluster", "managedclusters", _fleet, namespaced=False, optional=True),
+        ApiResource("ManagedClusterSet", "managedclustersets", _fleet, ("v1beta2",), namespaced=False, optional=True),
+        ApiResource("ManagedClusterSetBinding", "managedclustersetbindings", _fleet, ("v1beta2",), optional=True),
+        ApiResource("AddOnPlacementScore", "addonplacementscores", _fleet, ("v1alpha1",), optional=True),
+        ApiResource("Placement", "placements", _fleet, ("v1beta1",), optional=True),
+        ApiResource("PlacementDecision", "placementdecisions", _fleet, ("v1beta1",), optional=True),
+        ApiResource("Lease", "leases", "coordination.k8s.io"),
+        ApiResource("Event", "events", "events.k8s.io"),
     )
 }
 PODS, EVENTS, LEASES = RESOURCES["Pod"], RESOURCES["Event"], RESOURCES["Lease"]

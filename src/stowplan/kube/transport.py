@@ -16,11 +16,11 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from stowplan.kube.answers import Response, StoppedError, UnreachableError
 from stowplan.kube.connection import Stream
 from stowplan.kube.credentials import Access, Headers
-from stowplan.kube.pace import Backoff, TokenBucket
 from stowplan.kube.pool import Pool
+from stowplan.kube.rate_limits import Backoff, TokenBucket
+from stowplan.kube.responses import Response, StoppedError, UnreachableError
 
 JSON = "application/json"
 AGAIN = frozenset((429, 500, 502, 503, 504))

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from stowplan.kube.answers import RefusedError, Response, UnreachableError
 from stowplan.kube.client import JSON_PATCH, MERGE, STRATEGIC_MERGE, Client
-from stowplan.kube.resources import PODS, RESOURCES, Resource
+from stowplan.kube.resources import PODS, RESOURCES, ApiResource
+from stowplan.kube.responses import RefusedError, Response, UnreachableError
 from stowplan.kube.transport import AGAIN
 from stowplan.objects import actions, kinds
 from stowplan.objects.actions import Action, PodRef
@@ -53,7 +53,7 @@ class Writer:
         recorder: Recorder,
         extenders: Asker | None = None,
         pod: Callable[[str], Object | None] = lambda _: None,
-        resources: Mapping[str, Resource] = RESOURCES,
+        resources: Mapping[str, ApiResource] = RESOURCES,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -212,7 +212,7 @@ class Writer:
             PODS, _key(ref), body, subresource="status", content_type=STRATEGIC_MERGE, until=until
         )
 
-    async def _served(self, kind: str) -> Resource | None:
+    async def _served(self, kind: str) -> ApiResource | None:
         resource = self._resources.get(kind)
         if resource is None or resource.sure:
             return resource

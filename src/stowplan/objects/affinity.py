@@ -28,7 +28,7 @@ class PodQuery(msgspec.Struct, frozen=True):
         return (self.namespaces is None or namespace in self.namespaces) and matches(self.selector, labels)
 
 
-class Term(msgspec.Struct, frozen=True):
+class AffinityTerm(msgspec.Struct, frozen=True):
     topology_key: str
     namespaces: frozenset[str]
     namespace_selector: Selector | None
@@ -52,18 +52,18 @@ class Term(msgspec.Struct, frozen=True):
         return PodQuery(self.namespaces.union(chosen), self.selector)
 
 
-class Weighted(msgspec.Struct, frozen=True):
-    term: Term
+class WeightedTerm(msgspec.Struct, frozen=True):
+    term: AffinityTerm
     weight: int
 
 
-def compile_terms(namespace: str, terms: Iterable[PodAffinityTerm]) -> tuple[Term, ...]:
+def compile_terms(namespace: str, terms: Iterable[PodAffinityTerm]) -> tuple[AffinityTerm, ...]:
     return tuple(compile_term(namespace, term) for term in terms)
 
 
-def compile_term(namespace: str, term: PodAffinityTerm) -> Term:
+def compile_term(namespace: str, term: PodAffinityTerm) -> AffinityTerm:
     own = not term.namespaces and term.namespace_selector is None
-    return Term(
+    return AffinityTerm(
         term.topology_key,
         frozenset((namespace,) if own else term.namespaces),
         compile_selector(term.namespace_selector),

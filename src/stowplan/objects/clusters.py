@@ -15,17 +15,17 @@ import msgspec
 from stowplan.objects import meta, quantity, selectors
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.quantity import Quantity
-from stowplan.objects.selectors import LabelSelector, Requirement, Selector
+from stowplan.objects.selectors import LabelRequirement, LabelSelector, Selector
 
 SET_LABEL = "cluster.open-cluster-management.io/clusterset"
 NO_SELECT, PREFER_NO_SELECT, NO_SELECT_IF_NEW = "NoSelect", "PreferNoSelect", "NoSelectIfNew"
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _ClusterPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of an object."""
 
 
-class ClusterTaint(_Part, frozen=True):
+class ClusterTaint(_ClusterPart, frozen=True):
     key: str
     effect: str
     value: str = ""
@@ -37,33 +37,33 @@ class ClusterTaint(_Part, frozen=True):
         return float("-inf") if self.time_added is None else self.time_added.timestamp()
 
 
-class ClientConfig(_Part, frozen=True):
+class ClientConfig(_ClusterPart, frozen=True):
     url: str = ""
     ca_bundle: str = ""
 
 
-class ManagedClusterSpec(_Part, frozen=True):
+class ManagedClusterSpec(_ClusterPart, frozen=True):
     managed_cluster_client_configs: tuple[ClientConfig, ...] = ()
     hub_accepts_client: bool = False
     lease_duration_seconds: int = 0
     taints: tuple[ClusterTaint, ...] = ()
 
 
-class Condition(meta.Condition, frozen=True, omit_defaults=True):
+class ClusterCondition(meta.Condition, frozen=True, omit_defaults=True):
     """What it does not say is not written."""
 
 
-class ClusterClaim(_Part, frozen=True):
+class ClusterClaim(_ClusterPart, frozen=True):
     name: str
     value: str = ""
 
 
-class ClusterVersion(_Part, frozen=True):
+class ClusterVersion(_ClusterPart, frozen=True):
     kubernetes: str = ""
 
 
-class ManagedClusterStatus(_Part, frozen=True):
-    conditions: tuple[Condition, ...] = ()
+class ManagedClusterStatus(_ClusterPart, frozen=True):
+    conditions: tuple[ClusterCondition, ...] = ()
     capacity: dict[str, Quantity] = {}
     allocatable: dict[str, Quantity] = {}
     version: ClusterVersion = ClusterVersion()
@@ -114,7 +114,7 @@ def _stamp(written: dict[str, Any], metadata: ObjectMeta, names: tuple[str, ...]
             written[name] = _moment(moment)
 
 
-def _write_conditions(status: dict[str, Any], conditions: tuple[Condition, ...]) -> None:
+def _write_conditions(status: dict[str, Any], conditions: tuple[ClusterCondition, ...]) -> None:
     status.setdefault("conditions", None)
     for written, condition in zip(status["conditions"] or (), conditions, strict=True):
         for field in ("type", "status", "reason", "message"):
@@ -129,12 +129,12 @@ def _moment(moment: datetime | None) -> str | None:
 # -- sets of clusters
 
 
-class ClusterSelector(_Part, frozen=True):
+class ClusterSelector(_ClusterPart, frozen=True):
     selector_type: str = ""
     label_selector: LabelSelector | None = None
 
 
-class ManagedClusterSetSpec(_Part, frozen=True):
+class ManagedClusterSetSpec(_ClusterPart, frozen=True):
     cluster_selector: ClusterSelector = ClusterSelector()
 
 
@@ -158,10 +158,10 @@ class ManagedClusterSet(Object, frozen=True, rename="camel", omit_defaults=True,
             return None
         if self.spec.cluster_selector.selector_type == "LabelSelector":
             return selectors.compile_selector(self.spec.cluster_selector.label_selector)
-        return (Requirement(SET_LABEL, "In", (self.name,)),)
+        return (LabelRequirement(SET_LABEL, "In", (self.name,)),)
 
 
-class ManagedClusterSetBindingSpec(_Part, frozen=True):
+class ManagedClusterSetBindingSpec(_ClusterPart, frozen=True):
     cluster_set: str = ""
 
 
@@ -172,14 +172,14 @@ class ManagedClusterSetBinding(Object, frozen=True, rename="camel", omit_default
 # -- scores from elsewhere
 
 
-class Score(_Part, frozen=True):
+class ScoreItem(_ClusterPart, frozen=True):
     name: str
     value: int = 0
 
 
-class AddOnPlacementScoreStatus(_Part, frozen=True):
-    conditions: tuple[Condition, ...] = ()
-    scores: tuple[Score, ...] = ()
+class AddOnPlacementScoreStatus(_ClusterPart, frozen=True):
+    conditions: tuple[ClusterCondition, ...] = ()
+    scores: tuple[ScoreItem, ...] = ()
     valid_until: datetime | None = None
 
 

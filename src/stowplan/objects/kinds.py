@@ -14,13 +14,13 @@ import msgspec
 from stowplan.objects import (
     clusters,
     devices,
-    groups,
     nodes,
-    placement,
+    placements,
+    pod_groups,
     pods,
-    policies,
     reservations,
     storage,
+    workload_policies,
     workloads,
 )
 from stowplan.objects.errors import ConfigError
@@ -48,16 +48,16 @@ KINDS: dict[str, type[Object]] = {
         storage.CSIStorageCapacity,
         storage.VolumeAttachment,
         devices.DeviceClass,
-        policies.WorkloadPolicy,
+        workload_policies.WorkloadPolicy,
         reservations.ResourceReservation,
-        groups.PodGroup,
-        groups.SigsPodGroup,
+        pod_groups.PodGroup,
+        pod_groups.SigsPodGroup,
         clusters.ManagedCluster,
         clusters.ManagedClusterSet,
         clusters.ManagedClusterSetBinding,
         clusters.AddOnPlacementScore,
-        placement.Placement,
-        placement.PlacementDecision,
+        placements.Placement,
+        placements.PlacementDecision,
     )
 }
 

@@ -9,26 +9,26 @@ from stowplan.objects.quantity import Quantity
 from stowplan.objects.taints import Taint
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _NodePart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of a node."""
 
 
-class NodeSpec(_Part, frozen=True):
+class NodeSpec(_NodePart, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class ContainerImage(_Part, frozen=True):
+class ContainerImage(_NodePart, frozen=True):
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
-class NodeCondition(_Part, frozen=True):
+class NodeCondition(_NodePart, frozen=True):
     type: str = ""
     status: str = ""
 
 
-class NodeStatus(_Part, frozen=True):
+class NodeStatus(_NodePart, frozen=True):
     allocatable: dict[str, Quantity] = {}
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()

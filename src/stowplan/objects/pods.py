@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from stowplan.objects.shape import Shape
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _PodPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of a pod."""
 
 
-class ResourceRequirements(_Part, frozen=True):
+class ResourceRequirements(_PodPart, frozen=True):
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
 
 
-class ContainerPort(_Part, frozen=True):
+class ContainerPort(_PodPart, frozen=True):
     container_port: int = 0
     host_port: int = 0
     protocol: str = ""
     host_ip: str = msgspec.field(default="", name="hostIP")
 
 
-class RestartRule(_Part, frozen=True):
+class RestartRule(_PodPart, frozen=True):
     action: str = ""
 
 
-class Container(_Part, frozen=True):
+class Container(_PodPart, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -55,31 +55,31 @@ class Container(_Part, frozen=True):
         return self.restart_policy == "Always"
 
 
-class PreferredNodeTerm(_Part, frozen=True):
+class PreferredNodeTerm(_PodPart, frozen=True):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(_Part, frozen=True):
+class NodeAffinity(_PodPart, frozen=True):
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredNodeTerm, ...] = msgspec.field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
-class PodAffinityTerm(_Part, frozen=True):
+class PodAffinityTerm(_PodPart, frozen=True):
     topology_key: str = ""
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
 
 
-class WeightedPodAffinityTerm(_Part, frozen=True):
+class WeightedPodAffinityTerm(_PodPart, frozen=True):
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(_Part, frozen=True):
+class PodAffinity(_PodPart, frozen=True):
     """Affinity or anti-affinity to other pods."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
@@ -90,13 +90,13 @@ class PodAffinity(_Part, frozen=True):
     )
 
 
-class Affinity(_Part, frozen=True):
+class Affinity(_PodPart, frozen=True):
     node_affinity: NodeAffinity = NodeAffinity()
     pod_affinity: PodAffinity = PodAffinity()
     pod_anti_affinity: PodAffinity = PodAffinity()
 
 
-class TopologySpreadConstraint(_Part, frozen=True):
+class TopologySpreadConstraint(_PodPart, frozen=True):
     max_skew: int = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
@@ -107,12 +107,12 @@ class TopologySpreadConstraint(_Part, frozen=True):
     match_label_keys: tuple[str, ...] = ()
 
 
-class ClaimVolume(_Part, frozen=True):
+class ClaimVolume(_PodPart, frozen=True):
     claim_name: str = ""
     read_only: bool = False
 
 
-class DiskVolume(_Part, frozen=True):
+class DiskVolume(_PodPart, frozen=True):
     """A GCE persistent disk (pdName), an EBS volume (volumeID) or an Azure disk (diskURI, kind)."""
 
     pd_name: str = ""
@@ -124,25 +124,25 @@ class DiskVolume(_Part, frozen=True):
     partition: int = 0
 
 
-class ISCSIVolume(_Part, frozen=True):
+class ISCSIVolume(_PodPart, frozen=True):
     iqn: str = ""
     target_portal: str = ""
     lun: int = 0
     read_only: bool = False
 
 
-class RBDVolume(_Part, frozen=True):
+class RBDVolume(_PodPart, frozen=True):
     monitors: tuple[str, ...] = ()
     image: str = ""
     pool: str = "rbd"
     read_only: bool = False
 
 
-class ImageVolume(_Part, frozen=True):
+class ImageVolume(_PodPart, frozen=True):
     reference: str = ""
 
 
-class InlineVolume(_Part, frozen=True):
+class InlineVolume(_PodPart, frozen=True):
     """An inline volume of a kind of which only the presence, or the driver, matters."""
 
     driver: str = ""
@@ -151,19 +151,19 @@ class InlineVolume(_Part, frozen=True):
     share_name: str = ""
 
 
-class ClaimSpecOfTemplate(_Part, frozen=True):
+class ClaimSpecOfTemplate(_PodPart, frozen=True):
     storage_class_name: str | None = None
 
 
-class ClaimTemplate(_Part, frozen=True):
+class ClaimTemplate(_PodPart, frozen=True):
     spec: ClaimSpecOfTemplate = ClaimSpecOfTemplate()
 
 
-class EphemeralVolume(_Part, frozen=True):
+class EphemeralVolume(_PodPart, frozen=True):
     volume_claim_template: ClaimTemplate | None = None
 
 
-class Volume(_Part, frozen=True):
+class Volume(_PodPart, frozen=True):
     """A volume; its name is kept only where it names a claim (`ephemeral`)."""
 
     name: str = ""
@@ -182,21 +182,21 @@ class Volume(_Part, frozen=True):
     csi: InlineVolume | None = None
 
 
-class SchedulingGate(_Part, frozen=True):
+class SchedulingGate(_PodPart, frozen=True):
     name: str = ""
 
 
-class SchedulingGroup(_Part, frozen=True):
+class SchedulingGroup(_PodPart, frozen=True):
     pod_group_name: str | None = None
 
 
-class PodResourceClaim(_Part, frozen=True):
+class PodResourceClaim(_PodPart, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(_Part, frozen=True):
+class PodSpec(_PodPart, frozen=True):
     node_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -218,29 +218,29 @@ class PodSpec(_Part, frozen=True):
     host_users: bool | None = None
 
 
-class Condition(_Part, frozen=True):
+class PodCondition(_PodPart, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""
 
 
-class ContainerStatus(_Part, frozen=True):
+class ContainerStatus(_PodPart, frozen=True):
     name: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Quantity] = {}
 
 
-class PodClaimStatus(_Part, frozen=True):
+class PodClaimStatus(_PodPart, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(_Part, frozen=True):
+class PodStatus(_PodPart, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
     start_time: datetime | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
@@ -300,5 +300,5 @@ class Pod(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
         owners = self.metadata.owner_references
         return bool(owners) and any(owner.kind == "DaemonSet" for owner in owners)
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> PodCondition | None:
         return next((condition for condition in self.status.conditions if condition.type == kind), None)

@@ -30,11 +30,11 @@ LONGEST = 253
 _LABELS = frozenset((*APPLICATIONS, *ROLES, *NAMES, POD_GROUP))
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _ReservationPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of a reservation."""
 
 
-class Reserved(_Part, frozen=True):
+class Reserved(_ReservationPart, frozen=True):
     """Room on a node. The flat fields are the seed's spelling; `resources` wins where both name a resource."""
 
     node: str = ""
@@ -50,14 +50,14 @@ class Reserved(_Part, frozen=True):
         return {name: str(amount) for name, amount in given.items()}
 
 
-class ResourceReservationSpec(_Part, frozen=True):
+class ResourceReservationSpec(_ReservationPart, frozen=True):
     """`ttlSeconds`: one that nobody owns goes when no pod has used it for so long; 0: never."""
 
     reservations: dict[str, Reserved] = {}
     ttl_seconds: int = 0
 
 
-class ResourceReservationStatus(_Part, frozen=True):
+class ResourceReservationStatus(_ReservationPart, frozen=True):
     """`pods`: who has which place. `reserved` and `taken` are numbers of places."""
 
     pods: dict[str, str] = {}
@@ -66,7 +66,7 @@ class ResourceReservationStatus(_Part, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class Slot(msgspec.Struct, frozen=True):
+class ReservedSlot(msgspec.Struct, frozen=True):
     """A place on a node: what it takes, in the units of the columns, the room for one pod included."""
 
     node: str
@@ -83,10 +83,10 @@ class ResourceReservation(Object, frozen=True, rename="camel", omit_defaults=Tru
         return next((each.uid for each in self.metadata.owner_references if each.kind == "Pod"), "")
 
     @cached_property
-    def slots(self) -> dict[str, Slot]:
+    def slots(self) -> dict[str, ReservedSlot]:
         """The places that can be held, by name."""
         found = ((name, _slot(each)) for name, each in sorted(self.spec.reservations.items(), key=_order))
-        return {name: slot for name, slot in found if isinstance(slot, Slot)}
+        return {name: slot for name, slot in found if isinstance(slot, ReservedSlot)}
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ def _order(item: tuple[str, Reserved]) -> tuple[str, int, str]:
     return stem, int(item[0][len(stem) :] or 0), item[0]
 
 
-def _slot(reserved: Reserved) -> Slot | str:
+def _slot(reserved: Reserved) -> ReservedSlot | str:
     """What is reserved, or what is wrong with it."""
     if not reserved.node:
         return ".node is empty: it must name a node"
@@ -161,4 +161,4 @@ def _slot(reserved: Reserved) -> Slot | str:
             return f".resources.{resource}: {error}"
         if negative:
             return f".resources.{resource} is {text}: it must not be less than nothing"
-    return Slot(reserved.node, amounts(reserved.written))
+    return ReservedSlot(reserved.node, amounts(reserved.written))

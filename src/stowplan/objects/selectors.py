@@ -33,7 +33,7 @@ class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class Requirement(msgspec.Struct, frozen=True, order=True):
+class LabelRequirement(msgspec.Struct, frozen=True, order=True):
     """One condition on one label: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
 
     key: str
@@ -62,7 +62,7 @@ class Requirement(msgspec.Struct, frozen=True, order=True):
         return number > bound if self.operator == "Gt" else number < bound
 
 
-Selector: TypeAlias = tuple[Requirement, ...]
+Selector: TypeAlias = tuple[LabelRequirement, ...]
 EVERYTHING: Selector = ()
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -84,14 +84,14 @@ def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
     return selector is not None and all(requirement.matches(labels) for requirement in selector)
 
 
-def canonical(requirements: Iterable[Requirement]) -> Selector:
+def canonical(requirements: Iterable[LabelRequirement]) -> Selector:
     """The same conditions in one order, each once."""
     return tuple(sorted(set(requirements)))
 
 
 def from_labels(labels: Mapping[str, str]) -> Selector:
     """Every label equal, as a Service or a nodeSelector asks."""
-    return canonical(Requirement(key, "In", (value,)) for key, value in labels.items())
+    return canonical(LabelRequirement(key, "In", (value,)) for key, value in labels.items())
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector | None:
@@ -105,7 +105,7 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
     return canonical([*from_labels(selector.match_labels), *requirements])
 
 
-def compile_requirement(expression: LabelSelectorRequirement) -> Requirement | None:
+def compile_requirement(expression: LabelSelectorRequirement) -> LabelRequirement | None:
     """None where the API machinery would refuse the requirement."""
     operator, values = expression.operator, expression.values
     if operator in ("In", "NotIn"):
@@ -116,7 +116,7 @@ def compile_requirement(expression: LabelSelectorRequirement) -> Requirement | N
         fine = operator in ("Gt", "Lt") and len(values) == 1 and integer(values[0]) is not None
     if not fine or not is_label_key(expression.key) or not all(_LABEL_VALUE.fullmatch(text) for text in values):
         return None
-    return Requirement(expression.key, operator, tuple(sorted(set(values))))
+    return LabelRequirement(expression.key, operator, tuple(sorted(set(values))))
 
 
 def problem(selector: LabelSelector) -> str:
@@ -141,14 +141,14 @@ class NodeTerm(msgspec.Struct, frozen=True):
     """A node-selector term that parsed: labels AND the node's name, either part possibly empty."""
 
     labels: Selector
-    named: tuple[Requirement, ...]
+    named: tuple[LabelRequirement, ...]
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         fields = {"metadata.name": name}
         return matches(self.labels, labels) and all(field_matches(field, fields) for field in self.named)
 
 
-def field_matches(field: Requirement, fields: Mapping[str, str]) -> bool:
+def field_matches(field: LabelRequirement, fields: Mapping[str, str]) -> bool:
     """Field selectors read a missing field as the empty string."""
     return (fields.get(field.key, "") == field.values[0]) == (field.operator == "In")
 
@@ -164,10 +164,10 @@ def compile_term(term: NodeSelectorTerm) -> NodeTerm | None:
     return NodeTerm(canonical(part for part in labels if part), tuple(part for part in fields if part))
 
 
-def compile_field(expression: LabelSelectorRequirement) -> Requirement | None:
+def compile_field(expression: LabelSelectorRequirement) -> LabelRequirement | None:
     if expression.operator not in ("In", "NotIn") or len(expression.values) != 1:
         return None
-    return Requirement(expression.key, expression.operator, expression.values)
+    return LabelRequirement(expression.key, expression.operator, expression.values)
 
 
 def compile_node_selector(selector: NodeSelector) -> tuple[NodeTerm, ...]:

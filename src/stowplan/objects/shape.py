@@ -12,7 +12,7 @@ from functools import cached_property
 import msgspec
 
 from stowplan.objects import affinity, requests
-from stowplan.objects.affinity import Term, Weighted
+from stowplan.objects.affinity import AffinityTerm, WeightedTerm
 from stowplan.objects.pods import Container, Pod, Volume
 from stowplan.objects.selectors import NodeTerm, Selector, compile_node_selector, compile_term, from_labels
 from stowplan.objects.taints import Toleration
@@ -100,20 +100,20 @@ class Shape:
         return tuple((term, weight) for term, weight in compiled if term is not None and weight)
 
     @cached_property
-    def required_affinity(self) -> tuple[Term, ...]:
+    def required_affinity(self) -> tuple[AffinityTerm, ...]:
         return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_affinity.required)
 
     @cached_property
-    def required_anti_affinity(self) -> tuple[Term, ...]:
+    def required_anti_affinity(self) -> tuple[AffinityTerm, ...]:
         return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_anti_affinity.required)
 
     @cached_property
-    def preferred_affinity(self) -> tuple[Weighted, ...]:
+    def preferred_affinity(self) -> tuple[WeightedTerm, ...]:
         """Preferred terms of both kinds; anti-affinity has a negative weight."""
         spec, namespace = self.pod.spec.affinity, self.pod.namespace
         signed = ((1, spec.pod_affinity.preferred), (-1, spec.pod_anti_affinity.preferred))
         return tuple(
-            Weighted(affinity.compile_term(namespace, term.pod_affinity_term), sign * term.weight)
+            WeightedTerm(affinity.compile_term(namespace, term.pod_affinity_term), sign * term.weight)
             for sign, terms in signed
             for term in terms
         )

@@ -16,15 +16,15 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _StoragePart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of a storage object."""
 
 
-class StorageRequest(_Part, frozen=True):
+class StorageRequest(_StoragePart, frozen=True):
     requests: dict[str, Quantity] = {}
 
 
-class ClaimSpec(_Part, frozen=True):
+class ClaimSpec(_StoragePart, frozen=True):
     volume_name: str = ""
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class ClaimSpec(_Part, frozen=True):
     volume_attributes_class_name: str | None = None
 
 
-class ClaimStatus(_Part, frozen=True):
+class ClaimStatus(_StoragePart, frozen=True):
     phase: str = ""
 
 
@@ -60,22 +60,22 @@ class PersistentVolumeClaim(Object, frozen=True, rename="camel", omit_defaults=T
         return f"PVC {self.key} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
 
 
-class ObjectReference(_Part, frozen=True):
+class ObjectReference(_StoragePart, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
 
 
-class CSISource(_Part, frozen=True):
+class CSISource(_StoragePart, frozen=True):
     driver: str = ""
     volume_handle: str = ""
 
 
-class VolumeNodeAffinity(_Part, frozen=True):
+class VolumeNodeAffinity(_StoragePart, frozen=True):
     required: NodeSelector | None = None
 
 
-class VolumeSpec(_Part, frozen=True):
+class VolumeSpec(_StoragePart, frozen=True):
     capacity: dict[str, Quantity] = {}
     storage_class_name: str = ""
     access_modes: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class VolumeSpec(_Part, frozen=True):
     portworx_volume: InlineVolume | None = None
 
 
-class VolumeStatus(_Part, frozen=True):
+class VolumeStatus(_StoragePart, frozen=True):
     phase: str = ""
 
 
@@ -123,12 +123,12 @@ def node_terms(required: NodeSelector | None) -> tuple[NodeTerm, ...] | None:
     return tuple(NodeTerm(term.labels, ()) for term in compile_node_selector(required))
 
 
-class TopologyRequirement(_Part, frozen=True):
+class TopologyRequirement(_StoragePart, frozen=True):
     key: str = ""
     values: tuple[str, ...] = ()
 
 
-class TopologyTerm(_Part, frozen=True):
+class TopologyTerm(_StoragePart, frozen=True):
     match_label_expressions: tuple[TopologyRequirement, ...] = ()
 
 
@@ -143,17 +143,17 @@ class StorageClass(Object, frozen=True, rename="camel", omit_defaults=True):
         return self.volume_binding_mode == "WaitForFirstConsumer"
 
 
-class DriverLimit(_Part, frozen=True):
+class DriverLimit(_StoragePart, frozen=True):
     count: int | None = None
 
 
-class CSINodeDriver(_Part, frozen=True):
+class CSINodeDriver(_StoragePart, frozen=True):
     name: str = ""
     node_id: str = msgspec.field(default="", name="nodeID")
     allocatable: DriverLimit | None = None
 
 
-class CSINodeSpec(_Part, frozen=True):
+class CSINodeSpec(_StoragePart, frozen=True):
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
@@ -161,7 +161,7 @@ class CSINode(Object, frozen=True, rename="camel", omit_defaults=True):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIDriverSpec(_Part, frozen=True):
+class CSIDriverSpec(_StoragePart, frozen=True):
     storage_capacity: bool | None = None
 
 
@@ -181,12 +181,12 @@ class CSIStorageCapacity(Object, frozen=True, rename="camel", omit_defaults=True
         return self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
 
 
-class AttachmentSource(_Part, frozen=True):
+class AttachmentSource(_StoragePart, frozen=True):
     persistent_volume_name: str | None = None
     inline_volume_spec: VolumeSpec | None = None
 
 
-class AttachmentSpec(_Part, frozen=True):
+class AttachmentSpec(_StoragePart, frozen=True):
     attacher: str = ""
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()

@@ -10,7 +10,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.selectors import LabelSelector
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _WorkloadPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A piece of a workload object."""
 
 
@@ -18,7 +18,7 @@ class Namespace(Object, frozen=True, rename="camel", omit_defaults=True):
     pass
 
 
-class MapSelectorSpec(_Part, frozen=True):
+class MapSelectorSpec(_WorkloadPart, frozen=True):
     selector: dict[str, str] = {}
 
 
@@ -30,11 +30,11 @@ class ReplicationController(Object, frozen=True, rename="camel", omit_defaults=T
     spec: MapSelectorSpec = MapSelectorSpec()
 
 
-class SelectorSpec(_Part, frozen=True):
+class SelectorSpec(_WorkloadPart, frozen=True):
     selector: LabelSelector | None = None
 
 
-class ReplicasSpec(_Part, frozen=True):
+class ReplicasSpec(_WorkloadPart, frozen=True):
     selector: LabelSelector | None = None
     replicas: int | None = None  # 1, where nobody says
 
@@ -51,7 +51,7 @@ class Deployment(Object, frozen=True, rename="camel", omit_defaults=True):
     spec: ReplicasSpec = ReplicasSpec()
 
 
-class DisruptionBudgetStatus(_Part, frozen=True):
+class DisruptionBudgetStatus(_WorkloadPart, frozen=True):
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, datetime | None] = {}
 

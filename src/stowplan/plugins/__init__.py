@@ -5,32 +5,32 @@ Adding a plugin touches its file, one row here, and its test.
 
 from __future__ import annotations
 
-from stowplan.plugins.nodes.coscheduling import Coscheduling
-from stowplan.plugins.nodes.default_binder import DefaultBinder
-from stowplan.plugins.nodes.default_preemption import DefaultPreemption
-from stowplan.plugins.nodes.dynamic_resources import DynamicResources
+from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
+from stowplan.plugins.nodes.default.default_binder import DefaultBinder
+from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
+from stowplan.plugins.nodes.default.dynamic_resources import DynamicResources
+from stowplan.plugins.nodes.default.image_locality import ImageLocality
+from stowplan.plugins.nodes.default.inter_pod_affinity import InterPodAffinity
+from stowplan.plugins.nodes.default.node_affinity import NodeAffinityPlugin
+from stowplan.plugins.nodes.default.node_declared_features import NodeDeclaredFeatures
+from stowplan.plugins.nodes.default.node_name import NodeName
+from stowplan.plugins.nodes.default.node_ports import NodePorts
+from stowplan.plugins.nodes.default.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from stowplan.plugins.nodes.default.node_resources_fit import NodeResourcesFit
+from stowplan.plugins.nodes.default.node_unschedulable import NodeUnschedulable
+from stowplan.plugins.nodes.default.node_volume_limits import NodeVolumeLimits
+from stowplan.plugins.nodes.default.pod_topology_spread import PodTopologySpread
+from stowplan.plugins.nodes.default.priority_sort import PrioritySort
+from stowplan.plugins.nodes.default.scheduling_gates import SchedulingGates
+from stowplan.plugins.nodes.default.taint_toleration import TaintToleration
+from stowplan.plugins.nodes.default.volume_binding import VolumeBinding
+from stowplan.plugins.nodes.default.volume_restrictions import VolumeRestrictions
+from stowplan.plugins.nodes.default.volume_zone import VolumeZone
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
-from stowplan.plugins.nodes.image_locality import ImageLocality
-from stowplan.plugins.nodes.inter_pod_affinity import InterPodAffinity
-from stowplan.plugins.nodes.node_affinity import NodeAffinity
-from stowplan.plugins.nodes.node_declared_features import NodeDeclaredFeatures
-from stowplan.plugins.nodes.node_name import NodeName
-from stowplan.plugins.nodes.node_ports import NodePorts
-from stowplan.plugins.nodes.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from stowplan.plugins.nodes.node_resources_fit import NodeResourcesFit
-from stowplan.plugins.nodes.node_unschedulable import NodeUnschedulable
-from stowplan.plugins.nodes.node_volume_limits import NodeVolumeLimits
-from stowplan.plugins.nodes.pod_topology_spread import PodTopologySpread
 from stowplan.plugins.nodes.pre_extender import PreExtender
-from stowplan.plugins.nodes.priority_sort import PrioritySort
-from stowplan.plugins.nodes.resource_reservation import ResourceReservation
-from stowplan.plugins.nodes.scheduling_gates import SchedulingGates
-from stowplan.plugins.nodes.sp_priority import SPPriority
-from stowplan.plugins.nodes.taint_toleration import TaintToleration
-from stowplan.plugins.nodes.volume_binding import VolumeBinding
-from stowplan.plugins.nodes.volume_restrictions import VolumeRestrictions
-from stowplan.plugins.nodes.volume_zone import VolumeZone
-from stowplan.plugins.nodes.workload_policy import WorkloadPolicy
+from stowplan.plugins.nodes.resource_reservation.plugin import ResourceReservationPlugin
+from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
+from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
 
 BUILT_IN: dict[str, type] = {
     "SchedulingGates": SchedulingGates,
@@ -38,7 +38,7 @@ BUILT_IN: dict[str, type] = {
     "NodeUnschedulable": NodeUnschedulable,
     "NodeName": NodeName,
     "TaintToleration": TaintToleration,
-    "NodeAffinity": NodeAffinity,
+    "NodeAffinity": NodeAffinityPlugin,
     "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
     "VolumeRestrictions": VolumeRestrictions,
@@ -57,7 +57,7 @@ BUILT_IN: dict[str, type] = {
     "PreExtender": PreExtender,
     "FlavourClusterWide": FlavourClusterWide,
     "SPPriority": SPPriority,
-    "WorkloadPolicy": WorkloadPolicy,
-    "ResourceReservation": ResourceReservation,
-    "LeafNodeWorkloadPolicy": WorkloadPolicy,  # as Kosmos calls it
+    "WorkloadPolicy": WorkloadPolicyPlugin,
+    "ResourceReservation": ResourceReservationPlugin,
+    "LeafNodeWorkloadPolicy": WorkloadPolicyPlugin,  # as Kosmos calls it
 }

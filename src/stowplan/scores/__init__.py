@@ -6,8 +6,8 @@ AddOnPlacementScore of the cluster's namespace on a hub; Placements choose by it
 All but the last step is arithmetic: the time and the random number are arguments. docs/scores.md shows a producer.
 """
 
-from stowplan.scores.normalise import BEST, WORST, AsIs, Bounds, Normaliser, OverFleet
-from stowplan.scores.publishing import Validity, status_due, status_failed
+from stowplan.scores.normalization import BEST, WORST, AsIs, Bounds, Normaliser, OverFleet
+from stowplan.scores.publication import Validity, status_due, status_failed
 from stowplan.scores.shaping import Shaping
 from stowplan.scores.smoothing import Smoother, settled
 from stowplan.scores.writer import Outcome, ScoreWriter

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from stowplan.objects.changes import Change, Put
-from stowplan.objects.placement import ADD_ON, Placement
+from stowplan.objects.placements import ADD_ON, Placement
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class Demand(msgspec.Struct, frozen=True):
 EVERYTHING = Demand(everything=True)
 
 
-class Wishes:
+class ScoreDemand:
     """What Placements want of the objects of one name, kept up to date change by change."""
 
     def __init__(self, resource_name: str) -> None:

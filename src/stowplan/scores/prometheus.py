@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from stowplan.kube.answers import RefusedError, Response
-from stowplan.scores.web import AnswerError, Site, placed
+from stowplan.kube.responses import RefusedError, Response
+from stowplan.scores.http_source import AnswerError, HttpSource, placed
 
 PATH = "/api/v1/query"
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class _Data(msgspec.Struct, rename="camel"):
     result: msgspec.Raw
 
 
-class _Answer(msgspec.Struct, rename="camel"):
+class _QueryReply(msgspec.Struct, rename="camel"):
     status: str
     data: _Data | None = None
     error: str = ""
@@ -43,13 +43,13 @@ class Found(msgspec.Struct):
     notes: list[str] = []
 
 
-async def ask(site: Site, query: str, label: str) -> Found:
+async def ask(site: HttpSource, query: str, label: str) -> Found:
     """What the query gives now; `RefusedError` or `AnswerError` if that is of no use."""
     return read(await site.get(PATH, {"query": query}), label, f"{site.url}{PATH}")
 
 
 def read(answer: Response, label: str, what: str) -> Found:
-    document = _decoded(answer.body, _Answer, answer, what)
+    document = _decoded(answer.body, _QueryReply, answer, what)
     if document.status != "success" or document.data is None:
         raise RefusedError(what, answer.status, f"{document.error_type}: {document.error}")
     if document.data.result_type != "vector":

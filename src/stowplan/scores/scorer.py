@@ -15,17 +15,17 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.answers import Response
+from stowplan.kube.responses import Response
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.scores.demand import Demand
-from stowplan.scores.web import AnswerError, Site, placed
+from stowplan.scores.http_source import AnswerError, HttpSource, placed
 
 
-class _Answer(msgspec.Struct):
+class _ScorerReply(msgspec.Struct):
     scores: dict[str, dict[str, float]]
 
 
-async def ask(site: Site, clusters: Iterable[ManagedCluster], wanted: Demand) -> dict[str, dict[str, float]]:
+async def ask(site: HttpSource, clusters: Iterable[ManagedCluster], wanted: Demand) -> dict[str, dict[str, float]]:
     """Values by cluster and score."""
     return read(await site.post(question(clusters, wanted)), site.url)
 
@@ -49,7 +49,7 @@ def _described(cluster: ManagedCluster) -> dict[str, Any]:
 def read(answer: Response, what: str) -> dict[str, dict[str, float]]:
     answer.checked(f"POST {what}")
     try:
-        return msgspec.json.decode(answer.body, type=_Answer).scores
+        return msgspec.json.decode(answer.body, type=_ScorerReply).scores
     except msgspec.ValidationError as error:
         expected = 'expected {"scores": {"<cluster>": {"<score>": <number>}}}'
         raise AnswerError(f"{what}: {placed(error)}; {expected}") from None

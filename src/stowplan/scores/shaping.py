@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from stowplan.scores.normalise import Normaliser
+from stowplan.scores.normalization import Normaliser
 from stowplan.scores.smoothing import Smoother, settled
 
 

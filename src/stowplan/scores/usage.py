@@ -16,7 +16,7 @@ from stowplan.objects import quantity, requests
 from stowplan.objects.changes import Change, Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.scores.normalise import Bounds
+from stowplan.scores.normalization import Bounds
 
 OWN_TAINTS = ("node.kubernetes.io/", "node-role.kubernetes.io/")  # prefixes
 KEEPS_OFF = ("NoSchedule", "NoExecute")

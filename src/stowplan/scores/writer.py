@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, TypeAlias
 
-from stowplan.kube.answers import RefusedError, Response
 from stowplan.kube.client import Client
-from stowplan.kube.resources import RESOURCES, Resource
+from stowplan.kube.resources import RESOURCES, ApiResource
+from stowplan.kube.responses import RefusedError, Response
 from stowplan.objects import kinds
-from stowplan.objects.clusters import AddOnPlacementScore, Condition
+from stowplan.objects.clusters import AddOnPlacementScore, ClusterCondition
 from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
 from stowplan.objects.errors import ConfigError
-from stowplan.scores.publishing import Validity, status_due, status_failed
+from stowplan.scores.publication import Validity, status_due, status_failed
 
 SCORES = RESOURCES["AddOnPlacementScore"]
 TRIES = 5
@@ -51,7 +51,7 @@ class ScoreWriter:
         self._client, self._name, self._known, self._now = client, resource_name, known, now
         self._validity = Validity() if validity is None else validity
         self._generator = generator or random.Random()
-        self._resource: Resource | None = None
+        self._resource: ApiResource | None = None
 
     async def read(self, cluster: str) -> AddOnPlacementScore | None:
         """What the hub has; `RefusedError` if we may not look."""
@@ -108,7 +108,7 @@ class ScoreWriter:
         key = f"{cluster}/{self._name}"
         return await self._client.patch(resource, key, body, subresource="status", until=self._deadline())
 
-    async def _served(self) -> Resource:
+    async def _served(self) -> ApiResource:
         if self._resource is None:
             self._resource = await self._client.served(SCORES)
         if self._resource is None:
@@ -129,7 +129,7 @@ def as_document(status: Status) -> dict[str, Any]:
     }
 
 
-def _condition(condition: Condition) -> dict[str, Any]:
+def _condition(condition: ClusterCondition) -> dict[str, Any]:
     """With the empty message that may be; the generation that it was made for, where somebody gave one."""
     found = {"type": condition.type, "status": condition.status, "reason": condition.reason}
     since = {"lastTransitionTime": stamp(condition.last_transition_time)} if condition.last_transition_time else {}

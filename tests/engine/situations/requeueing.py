@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stowplan.engine.unit import Stage
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from tests.builders import REQUIRED, a_profile
-from tests.engine.situations.hands import where
+from tests.engine.situations.recorders import where
 from tests.world import World
 
 NOT_READY = "node.kubernetes.io/not-ready:NoSchedule"
@@ -32,7 +32,7 @@ def rejected(plugins: str, there: Iterable[Object], pods: Iterable[Pod]) -> Worl
     world.submit(*there)
     world.submit(*pods)
     world.run()
-    assert {pod.name: where(world, pod.name) for pod in pods} == {pod.name: Stage.UNSCHEDULABLE for pod in pods}
+    assert {pod.name: where(world, pod.name) for pod in pods} == {pod.name: QueueStage.UNSCHEDULABLE for pod in pods}
     return world
 
 
@@ -44,8 +44,8 @@ def queued_again(world: World, pods: Iterable[Pod], happens: Iterable[Object | G
         else:
             world.submit(each)
     stages = {pod.name: where(world, pod.name) for pod in pods}
-    assert set(stages.values()) <= {Stage.ACTIVE, Stage.UNSCHEDULABLE}
-    return {name for name, stage in stages.items() if stage is Stage.ACTIVE}
+    assert set(stages.values()) <= {QueueStage.ACTIVE, QueueStage.UNSCHEDULABLE}
+    return {name for name, stage in stages.items() if stage is QueueStage.ACTIVE}
 
 
 # -- wishes of pods

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from stowplan.apps import wiring
-from stowplan.engine.unit import Stage
-from stowplan.framework.settings import Extender, ManagedResource
+from stowplan.apps import profile_loader
+from stowplan.engine.queue.unit import QueueStage
+from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.objects.actions import Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.situations.hands import HIGH, LOW, MEDIUM, Held, of, reason, rejectors, where
+from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Held, of, reason, rejectors, where
 from tests.world import World
 
 MANAGED = "foo.com/bar"
@@ -57,7 +57,7 @@ def test_three_extenders_decide_where_a_pod_goes_and_one_binds_it() -> None:
         {"urlPrefix": "http://two", "weight": 4, "bindVerb": "bind", "managedResources": managed, **both},
         {"urlPrefix": "http://three", "weight": 10, "nodeCacheCapable": True, **both},
     ]
-    configuration, profiles = wiring.configured({**HEAD, "extenders": listed})
+    configuration, profiles = profile_loader.configured({**HEAD, "extenders": listed})
     services = [
         Service(["machine1", "machine2", "machine3"], likes="machine2"),
         Service(["machine2", "machine3", "machine5"], likes="machine3"),
@@ -121,7 +121,7 @@ def test_filter(status: int, body: Any, settings: dict[str, Any], outcome: str) 
         assert where(world, "web") in outcome.split()
         return
     error = not outcome.startswith("0/2")
-    assert where(world, "web") is (Stage.BACKOFF if error else Stage.UNSCHEDULABLE)
+    assert where(world, "web") is (QueueStage.BACKOFF if error else QueueStage.UNSCHEDULABLE)
     assert reason(world, "web") == ("SchedulerError" if error else "Unschedulable")
     assert outcome in world.said("web", "FailedScheduling")[0]
     assert rejectors(world, "web") == (set() if error else {"Extender"})
@@ -136,7 +136,7 @@ def test_a_filter_that_does_not_answer(ignorable: bool, bound: bool) -> None:
     Held(world, Ask)
     world.submit(a_pod("web"))
     world.advance(4.9)
-    assert where(world, "web") is Stage.IN_FLIGHT and len(asked(world)) == 1
+    assert where(world, "web") is QueueStage.IN_FLIGHT and len(asked(world)) == 1
     world.advance(0.2)
     assert bool(world.bindings) is bound
     assert reason(world, "web") == ("" if bound else "SchedulerError")
@@ -164,7 +164,7 @@ def test_nobody_is_evicted_for_what_a_filter_refused(key: str, told: str) -> Non
     assert world.bindings == {"low": "a"}
     world.submit(a_pod("high", priority=HIGH))
     world.run()
-    assert where(world, "high") is Stage.UNSCHEDULABLE and not of(world, Evict)
+    assert where(world, "high") is QueueStage.UNSCHEDULABLE and not of(world, Evict)
     assert world.said("high", "FailedScheduling")[0].startswith("0/1 nodes are available: 1 no. ")
     assert world.said("high", "FailedScheduling")[0].endswith(told)
 
@@ -174,7 +174,7 @@ def test_a_pod_that_a_filter_refused_is_woken_by_anything() -> None:
     world = one(lambda ask: {"NodeNames": [] if refusing else list(ask.nodes)}, filter_verb="filter")
     world.submit(a_pod("web"))
     world.run()
-    assert where(world, "web") is Stage.UNSCHEDULABLE
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE
     refusing.clear()
     world.submit(a_node("a", labels={"any": "thing"}))
     world.run()
@@ -283,7 +283,7 @@ def test_bind(status: int, ignorable: bool, by_plugin: int, told: str) -> None:
     world.advance(0.0 if status else 5.0)
     assert asked(world, "bind")[0].nodes == ("a",) and len(of(world, Bind)) == by_plugin
     assert reason(world, "web") == told
-    assert where(world, "web") == (Stage.BACKOFF if told else "a")
+    assert where(world, "web") == (QueueStage.BACKOFF if told else "a")
 
 
 # -- preemption
@@ -341,7 +341,7 @@ def test_preempt(status: int, body: Any, ignorable: bool, evicted: list[str]) ->
     offered = asked(world, "preempt")[0].victims
     assert {node: len(each.pods) for node, each in offered.items()} == {"a": 2, "b": 2}
     assert held.names() == evicted
-    assert where(world, "high") is Stage.UNSCHEDULABLE and reason(world, "high") == "Unschedulable"
+    assert where(world, "high") is QueueStage.UNSCHEDULABLE and reason(world, "high") == "Unschedulable"
     assert rejectors(world, "high") == {"NodeResourcesFit"}
     node = "" if not evicted else "b" if evicted[0].startswith("mid") else "a"
     assert world.pod("high").nominated_node == node

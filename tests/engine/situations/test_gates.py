@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from stowplan.columns.views import Cluster
-from stowplan.engine.unit import Stage
+from stowplan.columns.nodes.views import Cluster
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.pods import Pod
-from stowplan.plugins.nodes.scheduling_gates import SchedulingGates
+from stowplan.plugins.nodes.default.scheduling_gates import SchedulingGates
 from tests.builders import HOSTNAME, REQUIRED, a_node, a_pod
-from tests.engine.policies import profiles
-from tests.engine.situations.hands import Asked, changed, only, where
+from tests.engine.situations.recorders import Asked, changed, only, where
+from tests.engine.small_plugins import profiles
 from tests.world import World
 
 BESIDE = {"podAffinity": {REQUIRED: [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"foo": "bar"}}}]}}
@@ -53,9 +53,9 @@ def test_gates_in_the_spec(gates: dict[str, list[str]], bound: set[str], gone: s
     assert set(world.bindings) == bound
     world.delete(*(world.pod(name) for name in gone))
     held = set(gates) - bound
-    assert {where(world, name) for name in held} <= {Stage.GATED}
+    assert {where(world, name) for name in held} <= {QueueStage.GATED}
     world.submit(*(a_pod(name) for name in opened))
-    assert {name for name in held if where(world, name) is Stage.ACTIVE} == opened
+    assert {name for name in held if where(world, name) is QueueStage.ACTIVE} == opened
     world.run()
     assert set(world.bindings) == bound - gone | opened
 
@@ -74,7 +74,7 @@ def test_a_plugin_at_the_gate(pod: Pod, answer: Refuse | None, admitted: bool) -
     world.run()
     assert plugin.count("pre_enqueue") >= 1
     assert plugin.count("pre_filter") == int(admitted)
-    assert where(world, "p") == ("a" if admitted else Stage.GATED)
+    assert where(world, "p") == ("a" if admitted else QueueStage.GATED)
     assert bool(world.actions) is admitted, "nothing is said about a pod that is held back"
 
 
@@ -114,13 +114,13 @@ def test_the_gate_is_asked_again_when_its_plugin_registered_for_it(
     world = World(nodes=[a_node("a", labels={HOSTNAME: "a"})], profiles=only(preEnqueue=[keeper]))
     world.submit(gated("p", "foo", affinity=BESIDE))
     world.run()
-    assert where(world, "p") is Stage.GATED and keeper.asked == ["p"]
+    assert where(world, "p") is QueueStage.GATED and keeper.asked == ["p"]
     world.submit(a_pod("other", labels={"foo": "bar"}))
     world.run()
     assert world.bindings == {"other": "a"}
     world.submit(changed(world.pod("other"), annotations={"foo": "bar"}))
     world.run()
-    assert where(world, "p") is Stage.GATED and keeper.asked == asked
+    assert where(world, "p") is QueueStage.GATED and keeper.asked == asked
     world.submit(a_pod("p", affinity=BESIDE))
     world.run()
-    assert where(world, "p") == ("a" if opens else Stage.GATED)
+    assert where(world, "p") == ("a" if opens else QueueStage.GATED)

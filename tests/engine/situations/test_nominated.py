@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from stowplan.columns.views import Nodes
-from stowplan.engine.placing import Step
-from stowplan.engine.unit import Stage
+from stowplan.columns.nodes.views import Nodes
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Evict, Nominate, Patch
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.policies import profiles
-from tests.engine.situations.hands import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
+from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
+from tests.engine.small_plugins import profiles
 from tests.world import World
 
 
@@ -45,7 +45,7 @@ def preempting(cpu: int, low: Iterable[int], medium: int, *nodes: Node, **at: An
     assert set(world.bindings.values()) == {"node"}
     world.submit(a_pod("medium", cpu=medium, priority=MEDIUM))
     world.run()
-    assert where(world, "medium") is Stage.UNSCHEDULABLE and nominated(world, "medium") == "node"
+    assert where(world, "medium") is QueueStage.UNSCHEDULABLE and nominated(world, "medium") == "node"
     return world
 
 
@@ -57,7 +57,7 @@ def test_cleared_when_a_more_important_pod_preempts_on_that_node() -> None:
     cleared(world)
     world.advance(60)
     assert where(world, "high") == "node" and nominated(world, "medium") == ""
-    assert where(world, "medium") is Stage.UNSCHEDULABLE
+    assert where(world, "medium") is QueueStage.UNSCHEDULABLE
 
 
 def test_cleared_and_tried_again_at_once_for_there_may_be_another_place() -> None:
@@ -65,7 +65,7 @@ def test_cleared_and_tried_again_at_once_for_there_may_be_another_place() -> Non
     world = preempting(4, [2, 2], 2)
     world.submit(a_pod("other", cpu=4, priority=LOW + 50, node="node2"), a_node("node2", cpu=4))
     world.run()
-    assert where(world, "medium") is Stage.UNSCHEDULABLE and nominated(world, "medium") == "node"
+    assert where(world, "medium") is QueueStage.UNSCHEDULABLE and nominated(world, "medium") == "node"
     world.submit(a_pod("high", cpu=4, priority=HIGH))
     world.run()
     assert nominated(world, "high") == "node" and world.pod("other").terminating
@@ -79,7 +79,7 @@ def test_cleared_when_a_more_important_pod_takes_the_room_without_preempting() -
     assert where(world, "high") == "node" and nominated(world, "medium") == "node", "not tried again yet"
     cleared(world)
     world.run()
-    assert where(world, "medium") is Stage.UNSCHEDULABLE and nominated(world, "medium") == ""
+    assert where(world, "medium") is QueueStage.UNSCHEDULABLE and nominated(world, "medium") == ""
 
 
 def test_cleared_when_no_node_is_left() -> None:
@@ -88,7 +88,7 @@ def test_cleared_when_no_node_is_left() -> None:
     cleared(world)
     world.run()
     assert nominated(world, "medium") == ""
-    assert where(world, "medium") is Stage.BACKOFF and reason(world, "medium") == "Unschedulable"
+    assert where(world, "medium") is QueueStage.BACKOFF and reason(world, "medium") == "Unschedulable"
     assert world.said("medium", "FailedScheduling")[-1] == "no nodes available to schedule pods"
 
 
@@ -97,7 +97,7 @@ def test_cleared_when_eviction_cannot_help_on_the_nodes_that_are_left() -> None:
     world.delete(a_node("node"))
     cleared(world)
     world.run()
-    assert nominated(world, "medium") == "" and where(world, "medium") is Stage.UNSCHEDULABLE
+    assert nominated(world, "medium") == "" and where(world, "medium") is QueueStage.UNSCHEDULABLE
 
 
 def test_cleared_when_the_pod_fails_at_pre_bind() -> None:
@@ -109,7 +109,7 @@ def test_cleared_when_the_pod_fails_at_pre_bind() -> None:
     world = preempting(1, [1], 1, preBind=[Asked(pre_bind=pre_bind)])
     cleared(world)
     world.run()
-    assert nominated(world, "medium") == "" and where(world, "medium") is Stage.BACKOFF
+    assert nominated(world, "medium") == "" and where(world, "medium") is QueueStage.BACKOFF
 
 
 def test_cleared_by_the_binding() -> None:
@@ -125,7 +125,7 @@ def test_set_when_room_is_made() -> None:
     held = Held(world, Evict)
     world.submit(a_pod("preemptor", cpu=2, priority=100))
     world.run()
-    assert where(world, "preemptor") is Stage.UNSCHEDULABLE and nominated(world, "preemptor") == "node"
+    assert where(world, "preemptor") is QueueStage.UNSCHEDULABLE and nominated(world, "preemptor") == "node"
     held.let_go()
     world.run()
     assert world.bindings == {"preemptor": "node"}
@@ -139,7 +139,7 @@ def test_changed_when_room_is_made_elsewhere() -> None:
     world.submit(a_pod("preemptor", cpu=4, priority=100, nominated="node"))
     world.run()
     assert held.names() == ["victim-3"], "one victim is better than two"
-    assert where(world, "preemptor") is Stage.UNSCHEDULABLE and nominated(world, "preemptor") == "node2"
+    assert where(world, "preemptor") is QueueStage.UNSCHEDULABLE and nominated(world, "preemptor") == "node2"
     held.let_go()
     world.run()
     assert where(world, "preemptor") == "node2"
@@ -153,7 +153,7 @@ def test_a_promise_that_cannot_be_kept_is_broken_at_once() -> None:
     world.submit(a_pod("too-big", cpu=5, priority=1, nominated="node"))
     world.submit(a_pod("fits", cpu=3, priority=1))
     world.run()
-    assert where(world, "too-big") is Stage.UNSCHEDULABLE and nominated(world, "too-big") == ""
+    assert where(world, "too-big") is QueueStage.UNSCHEDULABLE and nominated(world, "too-big") == ""
     assert world.bindings == {"fits": "node"}
 
 
@@ -163,7 +163,7 @@ def test_a_promise_is_nothing_to_a_more_important_pod() -> None:
     world.submit(a_pod("high", cpu=4, priority=100))
     world.run()
     assert world.bindings == {"high": "node"}
-    assert where(world, "low") is Stage.UNSCHEDULABLE and nominated(world, "low") == ""
+    assert where(world, "low") is QueueStage.UNSCHEDULABLE and nominated(world, "low") == ""
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def promised() -> World:
     assert nominated(world, "mid") == "node" and world.pod("low").terminating
     world.submit(a_pod("small", memory=20, priority=LOW))
     world.run()
-    assert where(world, "small") is Stage.UNSCHEDULABLE
+    assert where(world, "small") is QueueStage.UNSCHEDULABLE
     return world
 
 
 def test_woken_when_the_promised_pod_goes() -> None:
     world = promised()
     world.delete(world.pod("mid"))
-    assert where(world, "small") is Stage.BACKOFF
+    assert where(world, "small") is QueueStage.BACKOFF
     world.run()
     assert where(world, "small") == "node"
 
@@ -218,7 +218,7 @@ def test_woken_when_the_promised_pod_goes() -> None:
 def test_woken_when_the_promise_is_taken_back() -> None:
     world = promised()
     world.submit(a_pod("mid", memory=25, priority=MEDIUM))
-    assert where(world, "small") is Stage.BACKOFF
+    assert where(world, "small") is QueueStage.BACKOFF
     world.run()
     assert where(world, "small") == "node"
 
@@ -227,10 +227,10 @@ def test_woken_when_a_more_important_pod_makes_the_promise_void() -> None:
     world = promised()
     world.submit(a_pod("high", memory=10, priority=HIGH))
     world.run()
-    assert where(world, "high") == "node" and where(world, "small") is Stage.UNSCHEDULABLE
+    assert where(world, "high") == "node" and where(world, "small") is QueueStage.UNSCHEDULABLE
     cleared(world)
     world.advance(60)
-    assert where(world, "mid") is Stage.UNSCHEDULABLE and nominated(world, "mid") == ""
+    assert where(world, "mid") is QueueStage.UNSCHEDULABLE and nominated(world, "mid") == ""
     assert where(world, "small") == "node"
 
 
@@ -238,9 +238,9 @@ def test_a_promise_taken_back_is_nothing_to_a_more_important_pod() -> None:
     world = promised()
     world.submit(a_pod("huge", memory=30, priority=HIGH, preemptionPolicy="Never"))
     world.run()
-    assert where(world, "huge") is Stage.UNSCHEDULABLE
+    assert where(world, "huge") is QueueStage.UNSCHEDULABLE
     world.delete(world.pod("mid"))
-    assert where(world, "huge") is Stage.UNSCHEDULABLE and where(world, "small") is Stage.BACKOFF
+    assert where(world, "huge") is QueueStage.UNSCHEDULABLE and where(world, "small") is QueueStage.BACKOFF
 
 
 # -- announced before a binding that takes a while
@@ -251,15 +251,17 @@ def test_a_promise_taken_back_is_nothing_to_a_more_important_pod() -> None:
     [
         pytest.param(
             {"preBind": Asked(pre_bind=[Patch(kind="ConfigMap", key="default/x", body={})])},
-            Step.PRE_BINDING,
+            BindStep.PRE_BINDING,
             id="a pre-bind has something to do",
         ),
-        pytest.param({"permit": Asked(permit=600.0)}, Step.WAITING, id="a permit makes the pod wait"),
+        pytest.param({"permit": Asked(permit=600.0)}, BindStep.WAITING, id="a permit makes the pod wait"),
         pytest.param({"permit": Asked(permit=None)}, None, id="a permit lets it go on"),
         pytest.param({}, None, id="nobody has anything to do"),
     ],
 )
-def test_where_a_pod_is_about_to_go_is_announced_if_it_takes_a_while(at: dict[str, Asked], step: Step | None) -> None:
+def test_where_a_pod_is_about_to_go_is_announced_if_it_takes_a_while(
+    at: dict[str, Asked], step: BindStep | None
+) -> None:
     seen: list[str] = []
     after = Asked("After", post_bind=lambda pod, *_: seen.append(world.pod(pod.name).nominated_node))
     named = profiles(postBind=[after], **{point: [plugin] for point, plugin in at.items()})
@@ -297,10 +299,10 @@ def test_an_update_of_a_node_is_as_many_happenings_as_things_that_changed() -> N
     world = World(nodes=[a_node("a", taints=["closed:NoSchedule"])], profiles=only(filter=[FirstTaint()]))
     world.submit(a_pod("web"))
     world.run()
-    assert where(world, "web") is Stage.UNSCHEDULABLE
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE
     world.submit(a_node("a", labels={"foo": "bar"}, taints=["closed:NoSchedule"]))
-    assert where(world, "web") is Stage.UNSCHEDULABLE, "it did not register for labels"
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE, "it did not register for labels"
     world.submit(a_node("a", labels={"foo": "baz"}))
-    assert where(world, "web") is Stage.BACKOFF
+    assert where(world, "web") is QueueStage.BACKOFF
     world.run()
     assert world.bindings == {"web": "a"}

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.columns.views import Nodes
-from stowplan.engine.unit import Stage
+from stowplan.columns.nodes.views import Nodes
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.pods import Pod
 from tests.builders import a_pod, scores
-from tests.engine.policies import profiles
-from tests.engine.situations.hands import Asked, only, reason, rejectors, where
+from tests.engine.situations.recorders import Asked, only, reason, rejectors, where
+from tests.engine.small_plugins import profiles
 from tests.world import World
 
 WHEN_A_POD_GOES = [Wake("Pod", ("Delete",))]
@@ -37,13 +37,13 @@ def names(number: int) -> list[str]:
     ("answer", "stage", "told"),
     [
         pytest.param(None, "", "", id="it has no objection"),
-        pytest.param(KeyError("oops"), Stage.BACKOFF, "SchedulerError", id="it raises"),
-        pytest.param(Refuse(("no",)), Stage.UNSCHEDULABLE, "Unschedulable", id="it refuses the pod"),
+        pytest.param(KeyError("oops"), QueueStage.BACKOFF, "SchedulerError", id="it raises"),
+        pytest.param(Refuse(("no",)), QueueStage.UNSCHEDULABLE, "Unschedulable", id="it refuses the pod"),
         pytest.param(Only(frozenset({"node-0", "node-1"})), "", "", id="it names the nodes there are"),
         pytest.param(Only(frozenset({"node-0", "ghost"})), "node-0", "", id="it names a node that does not exist, too"),
     ],
 )
-def test_pre_filter(answer: Any, stage: Stage | str, told: str) -> None:
+def test_pre_filter(answer: Any, stage: QueueStage | str, told: str) -> None:
     plugin = Asked(pre_filter=answer, wakes=[])
     world = World(nodes=names(2), profiles=profiles(preFilter=[plugin]))
     world.submit(a_pod("web"))
@@ -81,7 +81,7 @@ def test_queue_sort(plugin: Any, order: list[str]) -> None:
     for number in (1, 2, 3):
         world.submit(a_pod(f"pod-{number}", priority=number))
         world.now += 1
-    assert {where(world, name) for name in order} == {Stage.ACTIVE}
+    assert {where(world, name) for name in order} == {QueueStage.ACTIVE}
     world.run()
     assert [each.removeprefix("uid-of-default-") for each in world.bound] == order
 
@@ -103,7 +103,7 @@ def test_filter(answer: Any, told: str) -> None:
     world.run()
     assert plugin.count("filter") == 1
     assert reason(world, "web") == told
-    assert where(world, "web") == (Stage.BACKOFF if told else "a")
+    assert where(world, "web") == (QueueStage.BACKOFF if told else "a")
 
 
 # -- post-filter
@@ -153,7 +153,7 @@ def test_post_filters_are_asked_until_one_has_an_answer(
     )
     world.submit(a_pod("web"))
     world.run()
-    assert where(world, "web") is Stage.UNSCHEDULABLE and rejectors(world, "web") == {"Asked"}
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE and rejectors(world, "web") == {"Asked"}
     assert log == asked and scorer.count("score") == 0
     assert world.explain("web").full_message == f"0/1 nodes are available: 1 no. {told}"
 
@@ -189,7 +189,7 @@ def test_a_post_filter_that_raises_ends_the_attempt_as_an_error() -> None:
     world = World(nodes=["a"], profiles=only(filter=[filters], postFilter=[Asked("one", post_filter=KeyError("oops"))]))
     world.submit(a_pod("web"))
     world.run()
-    assert where(world, "web") is Stage.BACKOFF and reason(world, "web") == "SchedulerError"
+    assert where(world, "web") is QueueStage.BACKOFF and reason(world, "web") == "SchedulerError"
     assert 'plugin "one" failed at post_filter' in world.said("web", "FailedScheduling")[0]
 
 
@@ -213,7 +213,7 @@ def test_score(answer: Any, told: str) -> None:
     world.submit(a_pod("web"))
     world.run()
     assert plugin.count("score") == 1 and reason(world, "web") == told
-    assert where(world, "web") == (Stage.BACKOFF if told else "node-7")
+    assert where(world, "web") == (QueueStage.BACKOFF if told else "node-7")
 
 
 class Normalised:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.engine.placing import Step
-from stowplan.engine.unit import Stage
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Refuse, Reject
@@ -17,8 +17,8 @@ from stowplan.objects.actions import Bind, Patch, PodRef
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.policies import profiles
-from tests.engine.situations.hands import Asked, Held, attempts, of, only, reason, uid, where
+from tests.engine.situations.recorders import Asked, Held, attempts, of, only, reason, uid, where
+from tests.engine.small_plugins import profiles
 from tests.world import World
 
 OOPS = KeyError("oops")
@@ -44,7 +44,7 @@ def test_reserve(answer: Any, told: str) -> None:
     world.run()
     assert plugin.count("reserve") == 1 and reason(world, "web") == told
     assert bool(world.bindings) is not bool(told)
-    assert where(world, "web") is Stage.BACKOFF if told else where(world, "web") in ("a", "b")
+    assert where(world, "web") is QueueStage.BACKOFF if told else where(world, "web") in ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_permit(answer: Any, told: str) -> None:
     world = a_world(permit=[plugin], reserve=[plugin])
     world.run()
     waits = isinstance(answer, float)
-    assert (where(world, "web") is Step.WAITING) is waits
+    assert (where(world, "web") is BindStep.WAITING) is waits
     assert plugin.count("unreserve") == int(bool(told) and not waits)
     world.advance(0.5 if told == "SchedulerError" else 3.5)
     assert plugin.count("permit") == 1 and plugin.count("unreserve") == int(bool(told))
     assert reason(world, "web") == told and bool(world.bindings) is not bool(told)
     assert bool(world.scheduler.state.pods) is not bool(told)
-    stages: dict[str, list[Any]] = {"SchedulerError": [Stage.BACKOFF], "Unschedulable": [Stage.UNSCHEDULABLE]}
+    stages: dict[str, list[Any]] = {"SchedulerError": [QueueStage.BACKOFF], "Unschedulable": [QueueStage.UNSCHEDULABLE]}
     assert where(world, "web") in stages.get(told, ["a", "b"])
 
 
@@ -99,9 +99,9 @@ def test_several_permits_are_all_needed() -> None:
     world = a_world(permit=plugins)
     world.run()
     placing = world.scheduler.placings[uid("web")]
-    assert placing.step is Step.WAITING and set(placing.permits) == {"one", "two"}
+    assert placing.step is BindStep.WAITING and set(placing.permits) == {"one", "two"}
     world.allow(uid("web"), "one")
-    assert placing.step is Step.WAITING and set(placing.permits) == {"two"}
+    assert placing.step is BindStep.WAITING and set(placing.permits) == {"two"}
     world.allow(uid("web"), "two")
     assert list(world.bindings) == ["web"]
     assert [plugin.count("permit") for plugin in plugins] == [1, 1]
@@ -113,7 +113,7 @@ def test_a_rejected_pod_waits_for_no_permit_any_more() -> None:
     world.run()
     assert world.scheduler.next_deadline() == 3.0
     world.reject(uid("web"), "one", "go away")
-    assert where(world, "web") is Stage.UNSCHEDULABLE and not world.scheduler.placings
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE and not world.scheduler.placings
     assert world.scheduler.next_deadline() == 300.0, "nothing but the flush of old pods is due"
     world.allow(uid("web"), "two")
     world.advance(10)
@@ -131,7 +131,7 @@ def test_a_pod_rejected_while_it_waits_is_not_woken_by_its_own_leaving(wakes: li
     world = a_world(permit=[Asked(permit=60.0, wakes=wakes)])
     world.run()
     world.reject(uid("web"), "Asked", "go away")
-    assert where(world, "web") is Stage.UNSCHEDULABLE
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE
 
 
 @pytest.mark.parametrize("allowed", [pytest.param(True, id="allows it"), pytest.param(False, id="rejects it")])
@@ -147,7 +147,7 @@ def test_a_pod_waits_for_another_one_that(allowed: bool) -> None:
     world = World(nodes=["a", "b"], profiles=profiles(permit=[plugin]))
     world.submit(a_pod("pod-a"))
     world.run()
-    assert where(world, "pod-a") is Step.WAITING
+    assert where(world, "pod-a") is BindStep.WAITING
     world.submit(a_pod("pod-b"))
     world.run()
     if allowed:
@@ -155,7 +155,7 @@ def test_a_pod_waits_for_another_one_that(allowed: bool) -> None:
         assert set(world.bindings) == {"pod-a", "pod-b"}
     else:
         world.reject(uid("pod-a"), "Asked", "reject pod-a")
-        assert {where(world, name) for name in ("pod-a", "pod-b")} == {Stage.UNSCHEDULABLE}
+        assert {where(world, name) for name in ("pod-a", "pod-b")} == {QueueStage.UNSCHEDULABLE}
         assert {reason(world, name) for name in ("pod-a", "pod-b")} == {"Unschedulable"}
     assert plugin.log == ["permit pod-a", "permit pod-b"]
 
@@ -192,7 +192,7 @@ def test_pre_bind(answer: Any, told: str, bound_after: float | None) -> None:
     assert plugin.count("unreserve") == int(bool(told))
     assert plugin.count("post_bind") == int(bound_after == 0.0), "asked only once the pod is bound"
     if bound_after != 0.0:
-        assert where(world, "web") is Stage.BACKOFF and not world.scheduler.state.pods
+        assert where(world, "web") is QueueStage.BACKOFF and not world.scheduler.state.pods
         world.advance(bound_after or 10.0)
     assert bool(world.bindings) is (bound_after is not None)
     assert plugin.count("post_bind") == int(bound_after is not None)
@@ -209,10 +209,10 @@ def test_what_a_failed_pre_bind_gives_back_wakes_others() -> None:
     world = World(nodes=["a", "b"], profiles=named)
     world.submit(a_pod("stuck", schedulerName="2nd-scheduler"))
     world.run()
-    assert where(world, "stuck") is Stage.UNSCHEDULABLE and attempts(world, "stuck") == 1
+    assert where(world, "stuck") is QueueStage.UNSCHEDULABLE and attempts(world, "stuck") == 1
     world.submit(a_pod("web"))
     world.run()
-    assert where(world, "web") is Stage.BACKOFF
+    assert where(world, "web") is QueueStage.BACKOFF
     assert attempts(world, "stuck") == 2 and picky.count("filter", "stuck") == 2
 
 
@@ -221,7 +221,7 @@ def test_a_pod_that_failed_at_pre_bind_must_pass_its_gate_again() -> None:
     gate = Asked("Gate", pre_enqueue=lambda *_: NO if plugin.count("pre_bind") else None, wakes=[])
     world = a_world(preEnqueue=[gate], preBind=[plugin], reserve=[plugin])
     world.run()
-    assert where(world, "web") is Stage.GATED
+    assert where(world, "web") is QueueStage.GATED
     world.advance(30)
     assert plugin.count("pre_bind") == plugin.count("unreserve") == 1
 
@@ -254,7 +254,7 @@ def test_bind(first: Any, second: Any, default: bool, asked: list[str], told: st
     world.submit(a_pod("web"))
     world.run()
     assert log == ["post reserve", *asked] and reason(world, "web") == told
-    assert where(world, "web") == (Stage.BACKOFF if told else "a")
+    assert where(world, "web") == (QueueStage.BACKOFF if told else "a")
     assert len(of(world, Bind)) == int(not told)
 
 
@@ -291,11 +291,11 @@ def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int
         assert where(world, "running") == "a"
     world.submit(a_pod("waiting", cpu="200m", priority=100))
     world.run()
-    assert where(world, "waiting") is Step.WAITING
+    assert where(world, "waiting") is BindStep.WAITING
     world.submit(a_pod("preemptor", cpu="400m", priority=priority))
     if deleted:
         world.run()
-        assert where(world, "preemptor") is Stage.UNSCHEDULABLE
+        assert where(world, "preemptor") is QueueStage.UNSCHEDULABLE
         world.delete(world.pod("waiting"))
     world.advance(5)
     assert world.bindings == {"preemptor": "a"} and not world.scheduler.placings
@@ -303,7 +303,7 @@ def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int
     assert ("waiting" in [pod.name for pod in world.pods()]) is not deleted, "nobody but the test deletes it"
     assert "running" not in [pod.name for pod in world.pods()]
     if not deleted:
-        assert where(world, "waiting") is Stage.UNSCHEDULABLE
+        assert where(world, "waiting") is QueueStage.UNSCHEDULABLE
 
 
 # -- pods that are tried with another one
@@ -328,7 +328,7 @@ def test_a_driver_that_gets_its_node_brings_its_executors_along() -> None:
     world = World(nodes=["a"], profiles=profiles(preFilter=[Job()]), initial_backoff=1000, max_backoff=1000)
     world.submit(*(a_pod(name, labels={"executor": ""}) for name in ("executor-1", "executor-2")))
     world.run()
-    assert {where(world, name) for name in ("executor-1", "executor-2")} == {Stage.UNSCHEDULABLE}
+    assert {where(world, name) for name in ("executor-1", "executor-2")} == {QueueStage.UNSCHEDULABLE}
     held = Held(world, Bind)
     world.submit(a_pod("driver", labels={"driver": ""}))
     world.run()

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.columns.views import Nodes
-from stowplan.engine.placing import Step
-from stowplan.engine.unit import Stage
+from stowplan.columns.nodes.views import Nodes
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Bind, PodRef
@@ -21,9 +21,9 @@ from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
-from tests.engine.policies import profiles
-from tests.engine.situations.hands import Asked, attempts, of, only, rejectors, uid, where
+from tests.engine.situations.recorders import Asked, attempts, of, only, rejectors, uid, where
 from tests.engine.situations.requeueing import away, called, in_group, queued_again, rejected, spread
+from tests.engine.small_plugins import profiles
 from tests.world import World
 
 ANTI = {"anti1": "anti1"}
@@ -47,14 +47,14 @@ def test_a_plugin_is_woken_by_a_kind_of_its_own() -> None:
     world = World(nodes=["a"], profiles=profiles(filter=[NeedsFoo()]), initial_backoff=0, max_backoff=0)
     world.submit(a_pod("web"))
     world.run()
-    assert where(world, "web") is Stage.UNSCHEDULABLE and rejectors(world, "web") == {"NeedsFoo"}
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE and rejectors(world, "web") == {"NeedsFoo"}
     foo = Foo(metadata=ObjectMeta(name="foo1", namespace="default"))
     for tried in (1, 2):
         assert attempts(world, "web") == tried
         world.submit(foo) if tried == 1 else world.delete(foo)
-        assert where(world, "web") is Stage.ACTIVE
+        assert where(world, "web") is QueueStage.ACTIVE
         world.run()
-    assert where(world, "web") is Stage.UNSCHEDULABLE and attempts(world, "web") == 3
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE and attempts(world, "web") == 3
 
 
 def test_a_pod_that_could_not_be_bound_comes_back_without_anything_happening() -> None:
@@ -69,7 +69,7 @@ def test_a_pod_that_could_not_be_bound_comes_back_without_anything_happening() -
     world = World(nodes=["a"], profiles=only(bind=[Asked(bind=bind)]))
     world.submit(a_pod("web"))
     world.run()
-    assert tries == ["a"] and where(world, "web") is Stage.BACKOFF
+    assert tries == ["a"] and where(world, "web") is QueueStage.BACKOFF
     world.advance(1)
     assert tries == ["a", "a"] and world.bindings == {"web": "a"} and len(of(world, Bind)) == 1
 
@@ -99,24 +99,24 @@ def test_what_happened_while_a_pod_waited_counts_when_it_is_rejected() -> None:
     world.submit(a_node("a", labels={"updated": ""}))
     world.submit(a_pod("pod-2"))
     world.run()
-    assert {where(world, "pod-1"), where(world, "pod-2")} == {Step.WAITING} and plugin.asked == []
+    assert {where(world, "pod-1"), where(world, "pod-2")} == {BindStep.WAITING} and plugin.asked == []
     world.reject(uid("pod-1"), "Slow", "go away")
-    assert where(world, "pod-1") is Stage.ACTIVE, "the node changed since it was tried"
+    assert where(world, "pod-1") is QueueStage.ACTIVE, "the node changed since it was tried"
     world.allow(uid("pod-2"), "Slow")
     world.run()
-    assert world.bindings == {"pod-2": "a"} and where(world, "pod-1") is Step.WAITING
+    assert world.bindings == {"pod-2": "a"} and where(world, "pod-1") is BindStep.WAITING
     assert plugin.asked == ["pod-1"]
     world.reject(uid("pod-1"), "Slow", "go away")
-    assert where(world, "pod-1") is Stage.UNSCHEDULABLE, "nothing happened this time"
+    assert where(world, "pod-1") is QueueStage.UNSCHEDULABLE, "nothing happened this time"
 
 
 def test_a_pod_that_backs_off_is_tried_at_once_if_there_is_nothing_else_to_do() -> None:
     world = World(nodes=["a"], initial_backoff=1000, max_backoff=1000)
     world.submit(a_pod("web", **in_group("b")))
     world.run()
-    assert where(world, "web") is Stage.UNSCHEDULABLE
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE
     world.submit(a_node("b", labels={"group": "b"}))
-    assert where(world, "web") is Stage.BACKOFF
+    assert where(world, "web") is QueueStage.BACKOFF
     world.run()
     assert world.bindings == {"web": "b"} and world.now == 0.0
 

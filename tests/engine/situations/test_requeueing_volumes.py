@@ -11,7 +11,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from tests.builders import a_node, a_pod
 from tests.engine.situations.requeueing import queued_again, rejected
-from tests.plugins.nodes.volumes import attachment, claim, csi, limits, mount, named, volume
+from tests.plugins.nodes.default.volumes import attachment, claim, csi, limits, mount, named, volume
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"

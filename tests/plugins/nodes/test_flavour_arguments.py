@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowplan.columns.views import Cluster
-from stowplan.framework.checks import check_plugin
-from stowplan.framework.interfaces import Gauges, Recount, points_of
+from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.interfaces import GaugesPlugin, RecountPlugin, points_of
+from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.changes import Gone
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.flavour_cluster_wide import STRATEGIES, FlavourClusterWide
-from tests.asking import scored
 from tests.builders import a_node, a_pod, a_state
+from tests.plugin_questions import scored
 from tests.plugins.nodes.flavours import CONTROL_PLANE, GOLD, MASTER, WORKER, golds, made, scored_among, workers
 
 
@@ -99,7 +99,7 @@ def test_arguments_that_will_not_do(args: dict[str, Any], problem: str) -> None:
 def test_it_can_stand_where_the_seed_has_it() -> None:
     assert points_of(FlavourClusterWide) == {"score", "postBind"}
     assert made().post_bind(a_pod(labels=GOLD), "a", Cluster(a_state(nodes=["a"]))) == ()
-    assert isinstance(made(), Gauges) and isinstance(made(), Recount)
+    assert isinstance(made(), GaugesPlugin) and isinstance(made(), RecountPlugin)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
 from stowplan.framework.interfaces import Drift
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes import flavour_cluster_wide

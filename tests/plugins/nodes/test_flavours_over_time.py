@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Bind
 from stowplan.objects.changes import Result
@@ -43,7 +43,7 @@ def of_seed(file: str) -> str:
 
 
 def profiles(text: str) -> dict[str, Profile]:
-    return wiring.configured(text)[1]
+    return profile_loader.configured(text)[1]
 
 
 def workers(number: int) -> list[Node]:
@@ -128,7 +128,9 @@ def test_a_binding_that_failed_is_not_counted() -> None:
 
 def alone(**args: Any) -> dict[str, Profile]:
     """The policy without any other score."""
-    others = [bound.plugin for bound in wiring.defaults()[1]["default-scheduler"].all if not scores(bound.plugin)]
+    others = [
+        bound.plugin for bound in profile_loader.defaults()[1]["default-scheduler"].all if not scores(bound.plugin)
+    ]
     made = a_profile_of(*others, FlavourClusterWide(**args))
     return {NAME: Profile(NAME, made.points)}
 
@@ -201,7 +203,7 @@ def test_a_worker_that_takes_no_pods(strategy: str, expected: dict[str, int] | N
 
 def test_the_seeds_configurations_are_read_as_they_stand() -> None:
     for file, label in (("config.yaml", "flavour"), ("config-custom-label.yaml", "tier")):
-        configuration, found = wiring.configured(of_seed(file))
+        configuration, found = profile_loader.configured(of_seed(file))
         assert configuration.notes == ()
         assert configuration.percentage_of_nodes_to_score == 100
         assert not configuration.enable_profiling and not configuration.enable_contention_profiling

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from stowplan.apps import wiring
+from stowplan.apps import profile_loader
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.views import Cluster
-from stowplan.framework.checks import check_plugin
+from stowplan.framework.config.settings import Extender
+from stowplan.framework.plugin_checks import check_plugin
 from stowplan.framework.profile import Profile
-from stowplan.framework.settings import Extender
 from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Put, Result
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.pre_extender import PreExtender
 from tests.builders import a_node, a_pod
-from tests.plugins.nodes.gangs import MIN, NAME, a_kubernetes_group, a_pod_group
+from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_kubernetes_group, a_pod_group
 from tests.world import World
 
 OLD_NAME, OLD_MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
@@ -87,7 +87,7 @@ def profiles(**args: Any) -> dict[str, Profile]:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": "default-scheduler", **profile}],
     }
-    return wiring.configured(document)[1]
+    return profile_loader.configured(document)[1]
 
 
 def a_world(**args: Any) -> tuple[World, list[Ask]]:
@@ -137,7 +137,8 @@ def test_victims_are_shown_alike() -> None:
 def test_without_the_plugin_pods_are_shown_as_they_are() -> None:
     world, asked = a_world()
     world.adopt(
-        {"default-scheduler": wiring.defaults()[1]["default-scheduler"]}, extenders=world.scheduler.deciding.extenders
+        {"default-scheduler": profile_loader.defaults()[1]["default-scheduler"]},
+        extenders=world.scheduler.deciding.extenders,
     )
     world.submit(a_pod("web", labels={"spark-app-selector": "s"}))
     world.run()

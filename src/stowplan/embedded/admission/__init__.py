@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from stowplan.embedded.admission import others, pods, services, storage, workloads
-from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.context import AdmissionContext
 
 Document: TypeAlias = dict[str, Any]
 
@@ -34,7 +34,7 @@ DEFAULTS: dict[str, Callable[[Document], None]] = {
     "customresourcedefinitions.apiextensions.k8s.io": others.definition,
 }
 
-ADMIT: dict[str, Callable[[Document, Surroundings], None]] = {
+ADMIT: dict[str, Callable[[Document, AdmissionContext], None]] = {
     "pods": pods.admit,
     "services": services.admit,
     "namespaces": others.admit_namespace,

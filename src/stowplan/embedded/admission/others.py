@@ -6,7 +6,7 @@ import base64
 from typing import Any, TypeAlias
 
 from stowplan.embedded import crds
-from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.context import AdmissionContext
 from stowplan.embedded.structural import has_rules
 
 Document: TypeAlias = dict[str, Any]
@@ -19,13 +19,13 @@ def namespace(document: Document) -> None:
         document["metadata"].setdefault("labels", {})[_LABEL] = name
 
 
-def admit_namespace(document: Document, _around: Surroundings) -> None:
+def admit_namespace(document: Document, _around: AdmissionContext) -> None:
     document["metadata"].setdefault("labels", {})[_LABEL] = document["metadata"]["name"]
     document["spec"] = {"finalizers": ["kubernetes"]}
     document["status"] = {"phase": "Active"}
 
 
-def admit_node(document: Document, _around: Surroundings) -> None:
+def admit_node(document: Document, _around: AdmissionContext) -> None:
     """What a kubelet can use is all there is, unless it says otherwise."""
     status = document.setdefault("status", {})
     if "capacity" in status:
@@ -52,7 +52,7 @@ def definition(document: Document) -> None:
     spec.setdefault("conversion", {}).setdefault("strategy", "None")
 
 
-def admit_definition(document: Document, around: Surroundings) -> None:
+def admit_definition(document: Document, around: AdmissionContext) -> None:
     document["status"] = crds.established(document, around.now)
     if has_rules(document["spec"]["versions"]):
         around.asked.warnings.append("x-kubernetes-validations are not evaluated by the embedded cluster")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.admission.surroundings import Surroundings
-from stowplan.embedded.failures import ApiError
-from stowplan.embedded.moments import stamp
+from stowplan.embedded.admission.context import AdmissionContext
+from stowplan.embedded.errors import ApiError
+from stowplan.embedded.timestamps import stamp
 from stowplan.objects import quantity
 
 Document: TypeAlias = dict[str, Any]
@@ -88,7 +88,7 @@ def _volume(volume: Document) -> None:
         template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-def admit(pod: Document, around: Surroundings) -> None:
+def admit(pod: Document, around: AdmissionContext) -> None:
     spec = pod["spec"]
     _set_priority(pod, around)
     spec.setdefault("serviceAccountName", "default")
@@ -101,7 +101,7 @@ def admit(pod: Document, around: Surroundings) -> None:
         pod["status"]["conditions"] = [condition | {"lastTransitionTime": stamp(around.now)}]
 
 
-def _set_priority(pod: Document, around: Surroundings) -> None:
+def _set_priority(pod: Document, around: AdmissionContext) -> None:
     spec = pod["spec"]
     name = spec.get("priorityClassName", "")
     found = around.store.get(_PRIORITY_CLASSES, name) if name else _default_class(around)
@@ -114,7 +114,7 @@ def _set_priority(pod: Document, around: Surroundings) -> None:
     spec.setdefault("preemptionPolicy", (found or {}).get("preemptionPolicy", "PreemptLowerPriority"))
 
 
-def _default_class(around: Surroundings) -> Document | None:
+def _default_class(around: AdmissionContext) -> Document | None:
     """The lowest, should there be several."""
     classes = [each.document for each in around.store.all(_PRIORITY_CLASSES) if each.document.get("globalDefault")]
     return min(classes, key=lambda each: each.get("value", 0), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.context import AdmissionContext
 
 Document: TypeAlias = dict[str, Any]
 
@@ -31,7 +31,7 @@ def defaults(service: Document) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
-def admit(service: Document, around: Surroundings) -> None:
+def admit(service: Document, around: AdmissionContext) -> None:
     """An address out of 10.96.0.0/16 that no other service has."""
     spec = service["spec"]
     service["status"] = {"loadBalancer": {}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.context import AdmissionContext
 
 Document: TypeAlias = dict[str, Any]
 
@@ -38,12 +38,12 @@ def csi_driver(document: Document) -> None:
         spec.setdefault(name, value)
 
 
-def admit_volume(document: Document, _around: Surroundings) -> None:
+def admit_volume(document: Document, _around: AdmissionContext) -> None:
     document["status"] = {"phase": "Pending"}
     _protect(document, PROTECTION["persistentvolumes"])
 
 
-def admit_claim(document: Document, around: Surroundings) -> None:
+def admit_claim(document: Document, around: AdmissionContext) -> None:
     document["status"] = {"phase": "Pending"}
     _protect(document, PROTECTION["persistentvolumeclaims"])
     if "storageClassName" not in document["spec"] and (name := default_class(around)):
@@ -57,7 +57,7 @@ def _protect(document: Document, finalizer: str) -> None:
         finalizers.append(finalizer)
 
 
-def default_class(around: Surroundings) -> str:
+def default_class(around: AdmissionContext) -> str:
     for stored in around.store.all("storageclasses.storage.k8s.io"):
         metadata = stored.document["metadata"]
         if metadata.get("annotations", {}).get(_DEFAULT_CLASS) == "true":

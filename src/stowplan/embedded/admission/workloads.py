@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from stowplan.embedded.admission import pods, storage
-from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.context import AdmissionContext
 
 Document: TypeAlias = dict[str, Any]
 
@@ -91,7 +91,7 @@ def job(document: Document) -> None:
     spec.setdefault("manualSelector", False)
 
 
-def admit_job(document: Document, _around: Surroundings) -> None:
+def admit_job(document: Document, _around: AdmissionContext) -> None:
     """Its pods are told from all others by its uid."""
     spec, metadata = document["spec"], document["metadata"]
     if spec.get("manualSelector"):

@@ -9,7 +9,7 @@ import msgspec
 Document: TypeAlias = dict[str, Any]
 
 
-class Note(msgspec.Struct, frozen=True):
+class EventNote(msgspec.Struct, frozen=True):
     """An event: about what, and in which words; "{name}" stands for the object that an action was about."""
 
     about: Document
@@ -19,19 +19,19 @@ class Note(msgspec.Struct, frozen=True):
     type: str = "Normal"
 
 
-class Create(msgspec.Struct, frozen=True):
+class CreateObject(msgspec.Struct, frozen=True):
     collection: str
     namespace: str
     document: Document
-    note: Note | None = None
+    note: EventNote | None = None
 
 
-class Update(msgspec.Struct, frozen=True):
+class UpdateObject(msgspec.Struct, frozen=True):
     """The whole object, based on the version that it names."""
 
     collection: str
     document: Document
-    note: Note | None = None
+    note: EventNote | None = None
 
 
 class SetStatus(msgspec.Struct, frozen=True):
@@ -43,13 +43,13 @@ class SetStatus(msgspec.Struct, frozen=True):
     status: Document
 
 
-class Delete(msgspec.Struct, frozen=True):
+class DeleteObject(msgspec.Struct, frozen=True):
     collection: str
     key: str
     uid: str
     grace: int | None = None
     policy: str = "Background"
-    note: Note | None = None
+    note: EventNote | None = None
 
 
 class Finalize(msgspec.Struct, frozen=True):
@@ -58,11 +58,11 @@ class Finalize(msgspec.Struct, frozen=True):
     name: str
 
 
-class Again(msgspec.Struct, frozen=True):
+class CheckAgain(msgspec.Struct, frozen=True):
     """Look at the same key once more, after so many seconds."""
 
     after: float
 
 
-Action: TypeAlias = Create | Update | SetStatus | Delete | Finalize | Note | Again
+Action: TypeAlias = CreateObject | UpdateObject | SetStatus | DeleteObject | Finalize | EventNote | CheckAgain
 """What a controller may say while it looks at a key."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.controllers import seeing
-from stowplan.embedded.controllers.actions import Action, Again, Create, Delete, Note, SetStatus
-from stowplan.embedded.moments import seconds, stamp
-from stowplan.embedded.store import Happened, Store
+from stowplan.embedded.controllers import queries
+from stowplan.embedded.controllers.actions import Action, CheckAgain, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.store import DocumentStore, StoreChange
+from stowplan.embedded.timestamps import seconds, stamp
 
 Document: TypeAlias = dict[str, Any]
 
@@ -19,24 +19,24 @@ _BACKOFF, _LONGEST_BACKOFF = 10.0, 600.0
 _AT_ONCE = 500
 
 
-class Jobs:
-    def __init__(self, store: Store) -> None:
+class JobController:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: Happened) -> Iterable[str]:
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
         if happened.collection == JOBS:
             return (happened.key,)
-        key = seeing.owner_key(happened.document, "Job") if happened.collection == "pods" else None
+        key = queries.owner_key(happened.document, "Job") if happened.collection == "pods" else None
         return (key,) if key else ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         job = self._store.get(JOBS, key)
-        if job is None or seeing.leaving(job):
+        if job is None or queries.leaving(job):
             return
         if _ended(job):
             yield from self._clean_up(key, job, now)
             return
-        pods = seeing.owned(self._store, job, "pods")
+        pods = queries.owned(self._store, job, "pods")
         verdict = _verdict(job, pods, now)
         if verdict is None and not job["spec"].get("suspend"):
             yield from self._start(job, pods, now)
@@ -50,11 +50,11 @@ class Jobs:
             return
         end = max(seconds(each.get("lastTransitionTime", "")) for each in job["status"]["conditions"])
         left = end + lasts - now
-        yield Again(left) if left > 0 else Delete(JOBS, key, job["metadata"]["uid"])
+        yield CheckAgain(left) if left > 0 else DeleteObject(JOBS, key, job["metadata"]["uid"])
 
     def _start(self, job: Document, pods: list[Document], now: float) -> Iterator[Action]:
         spec = job["spec"]
-        active = [pod for pod in pods if seeing.active(pod)]
+        active = [pod for pod in pods if queries.active(pod)]
         succeeded = _succeeded(job, pods)
         room = spec["parallelism"] - len(active)
         if "completions" in spec:
@@ -62,38 +62,38 @@ class Jobs:
         elif succeeded:
             room = 0
         if room > 0 and (wait := _backoff(pods, now)) > 0:
-            yield Again(wait)
+            yield CheckAgain(wait)
             return
         indices = _free_indices(job, pods) if spec["completionMode"] == "Indexed" else None
         for number in range(min(room, _AT_ONCE)):
-            note = Note(job, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
+            note = EventNote(job, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
             pod = _pod(job, indices[number] if indices is not None else None)
-            yield Create("pods", job["metadata"]["namespace"], pod, note)
+            yield CreateObject("pods", job["metadata"]["namespace"], pod, note)
         if room > _AT_ONCE:
-            yield Again(0.0)
+            yield CheckAgain(0.0)
         if (deadline := spec.get("activeDeadlineSeconds")) is not None:
             begun = seconds(job.get("status", {}).get("startTime", "")) or now
-            yield Again(max(begun + deadline - now, 0.01))
+            yield CheckAgain(max(begun + deadline - now, 0.01))
 
     def _stop(self, job: Document, pods: list[Document]) -> Iterator[Action]:
         for pod in pods:
-            if seeing.active(pod):
-                note = Note(job, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
-                yield Delete("pods", seeing.key_of(pod), pod["metadata"]["uid"], note=note)
+            if queries.active(pod):
+                note = EventNote(job, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
+                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
 
     def _report(self, key: str, verdict: tuple[str, str, str] | None, now: float) -> Iterator[Action]:
         job = self._store.get(JOBS, key)
         if job is None:
             return
-        pods = seeing.owned(self._store, job, "pods")
+        pods = queries.owned(self._store, job, "pods")
         before = job.get("status", {})
         status: Document = {"startTime": before.get("startTime", stamp(now)), "uncountedTerminatedPods": {}}
-        active = [pod for pod in pods if seeing.active(pod)]
+        active = [pod for pod in pods if queries.active(pod)]
         counts = {"active": len(active), "succeeded": _succeeded(job, pods), "failed": _failed(job, pods)}
         status |= {name: count for name, count in counts.items() if count}
-        status["ready"] = sum(seeing.ready(pod) for pod in active)
+        status["ready"] = sum(queries.ready(pod) for pod in active)
         status["terminating"] = sum(
-            seeing.leaving(pod) for pod in pods if seeing.phase(pod) not in ("Succeeded", "Failed")
+            queries.leaving(pod) for pod in pods if queries.phase(pod) not in ("Succeeded", "Failed")
         )
         if job["spec"]["completionMode"] == "Indexed" and (done := _done_indices(pods)):
             status["completedIndexes"] = _ranges(sorted(done))
@@ -108,10 +108,10 @@ class Jobs:
             yield _farewell(job, verdict)
 
 
-def _farewell(job: Document, verdict: tuple[str, str, str]) -> Note:
+def _farewell(job: Document, verdict: tuple[str, str, str]) -> EventNote:
     if verdict[0] == "Complete":
-        return Note(job, "Completed", "Job completed", _COMPONENT)
-    return Note(job, verdict[1], verdict[2], _COMPONENT, "Warning")
+        return EventNote(job, "Completed", "Job completed", _COMPONENT)
+    return EventNote(job, verdict[1], verdict[2], _COMPONENT, "Warning")
 
 
 def _ended(job: Document) -> bool:
@@ -123,12 +123,12 @@ def _succeeded(job: Document, pods: list[Document]) -> int:
     """Those that were counted stay counted, though somebody may have deleted them."""
     if job["spec"]["completionMode"] == "Indexed":
         return len(_done_indices(pods))
-    count = sum(seeing.phase(pod) == "Succeeded" for pod in pods)
+    count = sum(queries.phase(pod) == "Succeeded" for pod in pods)
     return max(count, int(job.get("status", {}).get("succeeded", 0)))
 
 
 def _failed(job: Document, pods: list[Document]) -> int:
-    count = sum(seeing.phase(pod) == "Failed" for pod in pods)
+    count = sum(queries.phase(pod) == "Failed" for pod in pods)
     return max(count, int(job.get("status", {}).get("failed", 0)))
 
 
@@ -140,7 +140,7 @@ def _verdict(job: Document, pods: list[Document], now: float) -> tuple[str, str,
     begun = seconds(job.get("status", {}).get("startTime", ""))
     if begun and now - begun >= spec.get("activeDeadlineSeconds", float("inf")):
         return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
-    done, active = _succeeded(job, pods), any(seeing.active(pod) for pod in pods)
+    done, active = _succeeded(job, pods), any(queries.active(pod) for pod in pods)
     complete = done >= spec["completions"] if "completions" in spec else done > 0 and not active
     return ("Complete", "CompletionsReached", "Reached expected number of succeeded pods") if complete else None
 
@@ -152,17 +152,19 @@ def _conditions(
         kind, reason, message = verdict
         first = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
         for each in (first, kind):
-            conditions = seeing.with_condition(conditions, each, "True", now, reason, message, lastProbeTime=stamp(now))
+            conditions = queries.with_condition(
+                conditions, each, "True", now, reason, message, lastProbeTime=stamp(now)
+            )
     elif job["spec"].get("suspend"):
-        return seeing.with_condition(conditions, "Suspended", "True", now, "JobSuspended", "Job suspended")
+        return queries.with_condition(conditions, "Suspended", "True", now, "JobSuspended", "Job suspended")
     elif any(each["type"] == "Suspended" and each["status"] == "True" for each in conditions):
-        return seeing.with_condition(conditions, "Suspended", "False", now, "JobResumed", "Job resumed")
+        return queries.with_condition(conditions, "Suspended", "False", now, "JobResumed", "Job resumed")
     return conditions
 
 
 def _backoff(pods: list[Document], now: float) -> float:
     """Seconds until the next try after failures."""
-    failed = [pod for pod in pods if seeing.phase(pod) == "Failed"]
+    failed = [pod for pod in pods if queries.phase(pod) == "Failed"]
     if not failed:
         return 0.0
     ends = [
@@ -180,11 +182,11 @@ def _index_of(pod: Document) -> int:
 
 
 def _done_indices(pods: list[Document]) -> set[int]:
-    return {_index_of(pod) for pod in pods if seeing.phase(pod) == "Succeeded"}
+    return {_index_of(pod) for pod in pods if queries.phase(pod) == "Succeeded"}
 
 
 def _free_indices(job: Document, pods: list[Document]) -> list[int]:
-    taken = {_index_of(pod) for pod in pods if seeing.active(pod)} | _done_indices(pods)
+    taken = {_index_of(pod) for pod in pods if queries.active(pod)} | _done_indices(pods)
     return [index for index in range(job["spec"]["completions"]) if index not in taken]
 
 
@@ -200,7 +202,7 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def _pod(job: Document, index: int | None) -> Document:
-    pod = seeing.pod_from(job["spec"]["template"], job)
+    pod = queries.pod_from(job["spec"]["template"], job)
     if index is None:
         return pod
     metadata = pod["metadata"]

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.controllers import seeing
-from stowplan.embedded.controllers.actions import Action, Again, Delete, SetStatus
-from stowplan.embedded.moments import stamp
-from stowplan.embedded.store import Happened, Store
+from stowplan.embedded.controllers import queries
+from stowplan.embedded.controllers.actions import Action, CheckAgain, DeleteObject, SetStatus
+from stowplan.embedded.store import DocumentStore, StoreChange
+from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]
 
@@ -25,18 +25,18 @@ _STAGES = ("bound", "running", "leaving", "orphaned")
 _ADDRESSES = 1 << 22  # 10.0.0.0 to 10.63.255.255, in a circle
 
 
-class Kubelets:
+class PretendKubelets:
     """`start_seconds` and `stop_seconds` are how long it takes a pod to run and to leave."""
 
     def __init__(
-        self, store: Store, *, start_seconds: float = 0.0, stop_seconds: float = 0.0, job_seconds: float = 1.0
+        self, store: DocumentStore, *, start_seconds: float = 0.0, stop_seconds: float = 0.0, job_seconds: float = 1.0
     ) -> None:
         self._store = store
         self._start, self._stop, self._job = start_seconds, stop_seconds, job_seconds
         self._since: dict[str, float] = {}  # when a stage of a pod began, by stage and uid
         self._given = 0
 
-    def concerns(self, happened: Happened) -> Iterable[str]:
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
         if happened.collection == "pods":
             if happened.now is None:
                 for stage in _STAGES:
@@ -45,28 +45,28 @@ class Kubelets:
                 return (happened.key,)
         elif happened.collection == "nodes" and (happened.before is None or happened.now is None):
             bound = self._store.collection("pods").find("spec.nodeName", happened.key) or ()
-            return [seeing.key_of(stored.document) for stored in bound]
+            return [queries.key_of(stored.document) for stored in bound]
         return ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         pod = self._store.get("pods", key)
         if pod is None or not pod["spec"].get("nodeName"):
             return
-        if seeing.leaving(pod):
+        if queries.leaving(pod):
             grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
             wait = self._wait(pod, "leaving", min(self._stop, grace), now)
-            yield Again(wait) if wait > 0 else Delete("pods", key, pod["metadata"]["uid"], grace=0)
+            yield CheckAgain(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
             return
         node = self._store.get("nodes", pod["spec"]["nodeName"])
         if node is None:
             wait = self._wait(pod, "orphaned", _ORPHANED, now)
-            yield Again(wait) if wait > 0 else Delete("pods", key, pod["metadata"]["uid"], grace=0)
+            yield CheckAgain(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
             return
         self._since.pop(f"orphaned {pod['metadata']['uid']}", None)
-        if seeing.phase(pod) in ("Pending", ""):
+        if queries.phase(pod) in ("Pending", ""):
             wait = self._wait(pod, "bound", self._start, now)
-            yield Again(wait) if wait > 0 else self._set(pod, self._running(pod, node, now))
-        elif seeing.phase(pod) == "Running":
+            yield CheckAgain(wait) if wait > 0 else self._set(pod, self._running(pod, node, now))
+        elif queries.phase(pod) == "Running":
             yield from self._end(pod, now)
 
     def _end(self, pod: Document, now: float) -> Iterator[Action]:
@@ -75,7 +75,7 @@ class Kubelets:
             return
         wait = self._wait(pod, "running", lasts, now)
         if wait > 0:
-            yield Again(wait)
+            yield CheckAgain(wait)
         else:
             yield self._set(pod, _ended(pod, now))
 
@@ -96,11 +96,11 @@ class Kubelets:
                 return max(float(text), 0.0)
             except ValueError:
                 return None
-        owner = seeing.controller_of(pod)
+        owner = queries.controller_of(pod)
         return self._job if owner is not None and owner["kind"] == "Job" else None
 
     def _set(self, pod: Document, status: Document) -> Action:
-        return SetStatus("pods", seeing.key_of(pod), pod["metadata"]["uid"], status)
+        return SetStatus("pods", queries.key_of(pod), pod["metadata"]["uid"], status)
 
     def _running(self, pod: Document, node: Document, now: float) -> Document:
         status = dict(pod.get("status", {}))
@@ -114,7 +114,7 @@ class Kubelets:
         conditions = [each for each in status.get("conditions", ()) if each["type"] != "PodScheduled"]
         gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", ())]
         for kind in ("Initialized", "ContainersReady", "Ready", *gates):
-            conditions = seeing.with_condition(conditions, kind, "True", now)
+            conditions = queries.with_condition(conditions, kind, "True", now)
         conditions += scheduled  # where kubelets put it
         running = {"running": {"startedAt": stamp(now)}}
         statuses = [_container(each, running, ready=True) for each in pod["spec"]["containers"]]
@@ -153,7 +153,7 @@ def _ended(pod: Document, now: float) -> Document:
     conditions = status.get("conditions", [])
     for kind in ("ContainersReady", "Ready"):
         reason = "PodFailed" if code else "PodCompleted"
-        conditions = seeing.with_condition(conditions, kind, "False", now, reason)
+        conditions = queries.with_condition(conditions, kind, "False", now, reason)
     statuses = [_container(each, {"terminated": state}, ready=False) for each in pod["spec"]["containers"]]
     phase = "Failed" if code else "Succeeded"
     return {**status, "phase": phase, "conditions": conditions, "containerStatuses": statuses}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.controllers.actions import Action, Create, Delete, Finalize, SetStatus
-from stowplan.embedded.controllers.seeing import leaving, with_condition
-from stowplan.embedded.store import Happened, Store
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, Finalize, SetStatus
+from stowplan.embedded.controllers.queries import leaving, with_condition
+from stowplan.embedded.store import DocumentStore, StoreChange
 
 Document: TypeAlias = dict[str, Any]
 
@@ -18,11 +18,11 @@ _TOLD = (
 )  # fmt: skip
 
 
-class Namespaces:
-    def __init__(self, store: Store) -> None:
+class NamespaceController:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: Happened) -> Iterable[str]:
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
         if happened.collection == "namespaces":
             return (happened.key,) if happened.now is not None else ()
         namespace = happened.document["metadata"].get("namespace")
@@ -40,13 +40,13 @@ class Namespaces:
             return
         if not leaving(namespace):
             if self._store.get("serviceaccounts", f"{key}/default") is None:
-                yield Create("serviceaccounts", key, {"metadata": {"name": "default"}})
+                yield CreateObject("serviceaccounts", key, {"metadata": {"name": "default"}})
             return
         left = self._content(key)
         for collection, document in left:
             if not leaving(document):
                 name = f"{key}/{document['metadata']['name']}"
-                yield Delete(collection, name, document["metadata"]["uid"], grace=None)
+                yield DeleteObject(collection, name, document["metadata"]["uid"], grace=None)
         yield from self._finish(key, now)
 
     def _content(self, namespace: str) -> list[tuple[str, Document]]:

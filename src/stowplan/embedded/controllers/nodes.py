@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from stowplan.embedded import schema
-from stowplan.embedded.controllers.actions import Action, Create, Delete, Note, SetStatus, Update
-from stowplan.embedded.controllers.seeing import condition
-from stowplan.embedded.moments import fine_stamp, stamp
-from stowplan.embedded.store import Happened, Store
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus, UpdateObject
+from stowplan.embedded.controllers.queries import condition
+from stowplan.embedded.store import DocumentStore, StoreChange
+from stowplan.embedded.timestamps import fine_stamp, stamp
 
 Document: TypeAlias = dict[str, Any]
 
@@ -27,14 +27,14 @@ _CONDITIONS = (
 )
 
 
-class Nodes:
+class NodeController:
     """A node that says nothing of its state becomes ready; one that does (as from a dump) is left as it is."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
         self._given = 0
 
-    def concerns(self, happened: Happened) -> Iterable[str]:
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
         return (happened.key,) if happened.collection == "nodes" else ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
@@ -42,14 +42,14 @@ class Nodes:
         if node is None:
             lease = self._store.get(_LEASES, f"{_LEASE_NAMESPACE}/{key}")
             if lease is not None:
-                yield Delete(_LEASES, f"{_LEASE_NAMESPACE}/{key}", lease["metadata"]["uid"])
+                yield DeleteObject(_LEASES, f"{_LEASE_NAMESPACE}/{key}", lease["metadata"]["uid"])
             return
         yield from self._taints(node)
         yield from self._labels(key)
         if condition(node, "Ready") is None:
             yield SetStatus("nodes", key, node["metadata"]["uid"], self._registered(node, now))
             message = f"Node {key} event: Registered Node {key} in Controller"
-            yield Note(node, "RegisteredNode", message, "node-controller")
+            yield EventNote(node, "RegisteredNode", message, "node-controller")
             yield from self._lease(node, now)
 
     def _taints(self, node: Document) -> Iterator[Action]:
@@ -61,7 +61,7 @@ class Nodes:
             wanted += [taint for taint in taints if taint["key"] == _UNSCHEDULABLE["key"]] or [_UNSCHEDULABLE]
         if len(wanted) != len(taints) or any(taint not in taints for taint in wanted):
             spec = {name: value for name, value in node["spec"].items() if name != "taints"}
-            yield Update("nodes", {**node, "spec": {**spec, "taints": wanted} if wanted else spec})
+            yield UpdateObject("nodes", {**node, "spec": {**spec, "taints": wanted} if wanted else spec})
 
     def _labels(self, key: str) -> Iterator[Action]:
         node = self._store.get("nodes", key)
@@ -71,7 +71,9 @@ class Nodes:
         labels = {"kubernetes.io/hostname": key, **_LABELS, **metadata.get("labels", {})}
         annotations = {_TTL: "0", **metadata.get("annotations", {})}
         if metadata.get("labels") != labels or metadata.get("annotations") != annotations:
-            yield Update("nodes", {**node, "metadata": {**metadata, "labels": labels, "annotations": annotations}})
+            yield UpdateObject(
+                "nodes", {**node, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+            )
 
     def _registered(self, node: Document, now: float) -> Document:
         status = dict(node.get("status", {}))
@@ -97,7 +99,7 @@ class Nodes:
             return
         if self._store.get(_LEASES, f"{_LEASE_NAMESPACE}/{metadata['name']}") is None:
             spec = {"holderIdentity": metadata["name"], "leaseDurationSeconds": 40, "renewTime": fine_stamp(now)}
-            yield Create(_LEASES, _LEASE_NAMESPACE, {"metadata": {"name": metadata["name"]}, "spec": spec})
+            yield CreateObject(_LEASES, _LEASE_NAMESPACE, {"metadata": {"name": metadata["name"]}, "spec": spec})
 
 
 def _ready(node: Document) -> bool:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.controllers import seeing
-from stowplan.embedded.controllers.actions import Action, Create, Delete, Note, SetStatus, Update
-from stowplan.embedded.rules.workloads import selector
-from stowplan.embedded.store import Happened, Store
+from stowplan.embedded.controllers import queries
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus, UpdateObject
+from stowplan.embedded.store import DocumentStore, StoreChange
+from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import quantity, selectors
 
 Document: TypeAlias = dict[str, Any]
@@ -28,11 +28,11 @@ _PROTECTION = "kubernetes.io/pvc-protection"
 _COMPONENT = "persistentvolume-controller"
 
 
-class Claims:
-    def __init__(self, store: Store) -> None:
+class ClaimController:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: Happened) -> Iterable[str]:
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
         if happened.collection == CLAIMS:
             return (happened.key,) if happened.now is not None else ()
         if happened.collection == VOLUMES:
@@ -46,13 +46,13 @@ class Claims:
 
     def _unbound(self) -> list[str]:
         found = self._store.all(CLAIMS)
-        return [seeing.key_of(each.document) for each in found if not each.document["spec"].get("volumeName")]
+        return [queries.key_of(each.document) for each in found if not each.document["spec"].get("volumeName")]
 
     def reconcile(self, key: str, _now: float) -> Iterator[Action]:
         claim = self._store.get(CLAIMS, key)
         if claim is None:
             return
-        if seeing.leaving(claim):
+        if queries.leaving(claim):
             yield from self._release(claim)
             return
         volume = self._chosen(claim)
@@ -66,9 +66,9 @@ class Claims:
         """It may go once no pod uses it."""
         namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
         pods = (stored.document for stored in self._store.all("pods", namespace))
-        if not any(name in _used(pod) and seeing.phase(pod) not in ("Succeeded", "Failed") for pod in pods):
+        if not any(name in _used(pod) and queries.phase(pod) not in ("Succeeded", "Failed") for pod in pods):
             left = [each for each in claim["metadata"].get("finalizers", ()) if each != _PROTECTION]
-            yield Update(CLAIMS, {**claim, "metadata": {**claim["metadata"], "finalizers": left}})
+            yield UpdateObject(CLAIMS, {**claim, "metadata": {**claim["metadata"], "finalizers": left}})
 
     def _chosen(self, claim: Document) -> Document | None:
         """The volume that names the claim or is named by it, or the smallest that fits."""
@@ -99,12 +99,12 @@ class Claims:
             return
         if self._waits(claim):
             message = "waiting for first consumer to be created before binding"
-            yield Note(claim, "WaitForFirstConsumer", message, _COMPONENT)
+            yield EventNote(claim, "WaitForFirstConsumer", message, _COMPONENT)
         elif storage_class["provisioner"] != _NOBODY and not claim["spec"].get("selector"):
             volume = self._made(claim, storage_class)
             message = f"Successfully provisioned volume {volume['metadata']['name']}"
-            note = Note(claim, "ProvisioningSucceeded", message, storage_class["provisioner"])
-            yield Create(VOLUMES, "", volume, note)
+            note = EventNote(claim, "ProvisioningSucceeded", message, storage_class["provisioner"])
+            yield CreateObject(VOLUMES, "", volume, note)
 
     def _made(self, claim: Document, storage_class: Document) -> Document:
         metadata, provisioner = claim["metadata"], storage_class["provisioner"]
@@ -129,26 +129,26 @@ class Claims:
         if reference.get("uid") != claim["metadata"]["uid"]:
             metadata = _annotated(volume, {_BY_US: "yes"}) if not reference else volume["metadata"]
             spec = {**volume["spec"], "claimRef": _reference(claim)}
-            yield Update(VOLUMES, {**volume, "metadata": metadata, "spec": spec})
+            yield UpdateObject(VOLUMES, {**volume, "metadata": metadata, "spec": spec})
         annotations = claim["metadata"].get("annotations", {})
         if claim["spec"].get("volumeName") != volume["metadata"]["name"] or _COMPLETED not in annotations:
             more = {_COMPLETED: "yes"} | ({} if claim["spec"].get("volumeName") else {_BY_US: "yes"})
             spec = {**claim["spec"], "volumeName": volume["metadata"]["name"]}
-            yield Update(CLAIMS, {**claim, "metadata": _annotated(claim, more), "spec": spec})
+            yield UpdateObject(CLAIMS, {**claim, "metadata": _annotated(claim, more), "spec": spec})
         status = {
             "phase": "Bound", "accessModes": volume["spec"]["accessModes"], "capacity": volume["spec"]["capacity"],
         }  # fmt: skip
         if claim.get("status") != status:
-            yield SetStatus(CLAIMS, seeing.key_of(claim), claim["metadata"]["uid"], status)
+            yield SetStatus(CLAIMS, queries.key_of(claim), claim["metadata"]["uid"], status)
 
 
-class Volumes:
+class VolumeController:
     """Their phase, and their end once what they were bound to is gone."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: Happened) -> Iterable[str]:
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
         if happened.collection == VOLUMES:
             return (happened.key,) if happened.now is not None else ()
         if happened.collection == CLAIMS and (name := happened.document["spec"].get("volumeName")):
@@ -162,15 +162,15 @@ class Volumes:
         reference = volume["spec"].get("claimRef")
         claim = self._store.get(CLAIMS, f"{reference['namespace']}/{reference['name']}") if reference else None
         bound = claim is not None and reference.get("uid") in (None, claim["metadata"]["uid"])
-        if seeing.leaving(volume) and not bound:
-            yield Update(VOLUMES, {**volume, "metadata": {**volume["metadata"], "finalizers": []}})
+        if queries.leaving(volume) and not bound:
+            yield UpdateObject(VOLUMES, {**volume, "metadata": {**volume["metadata"], "finalizers": []}})
             return
         released = bool(reference) and not bound and bool(reference.get("uid"))
         phase = "Bound" if bound else "Released" if released else "Available"
         if volume.get("status", {}).get("phase") != phase:
             yield SetStatus(VOLUMES, key, volume["metadata"]["uid"], {"phase": phase})
         if released and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-            yield Delete(VOLUMES, key, volume["metadata"]["uid"])
+            yield DeleteObject(VOLUMES, key, volume["metadata"]["uid"])
 
 
 def _used(pod: Document) -> list[str]:
@@ -202,7 +202,7 @@ def _names(volume: Document, claim: Document) -> bool:
 
 def _fits(volume: Document, claim: Document) -> bool:
     offered, wanted = volume["spec"], claim["spec"]
-    if offered.get("claimRef") or seeing.leaving(volume):
+    if offered.get("claimRef") or queries.leaving(volume):
         return False
     if offered.get("storageClassName", "") != wanted.get("storageClassName", ""):
         return False

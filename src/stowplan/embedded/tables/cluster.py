@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import moments
+from stowplan.embedded import timestamps
 from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet, columns, selector_text
 
 Document: TypeAlias = dict[str, Any]
@@ -13,7 +13,7 @@ _ROLE = "node-role.kubernetes.io/"
 
 
 def age(document: Document, now: float) -> str:
-    return moments.age(document["metadata"].get("creationTimestamp"), now)
+    return timestamps.age(document["metadata"].get("creationTimestamp"), now)
 
 
 def _name(document: Document) -> str:
@@ -79,9 +79,10 @@ def _event(event: Document, now: float) -> Row:
     host = source.get("host") or ("" if source.get("component") else event.get("reportingInstance", ""))
     count = series.get("count") or event.get("count") or 1
     return [
-        moments.age(last, now), event.get("type", ""), event.get("reason", ""),
+        timestamps.age(last, now), event.get("type", ""), event.get("reason", ""),
         f"{about.get('kind', '').lower()}/{about.get('name', '')}", about.get("fieldPath", ""),
-        f"{component}, {host}" if host else component, event.get("message", "").strip(), moments.age(first, now), count,
+        f"{component}, {host}" if host else component, event.get("message", "").strip(),
+        timestamps.age(first, now), count,
         _name(event),
     ]  # fmt: skip
 

@@ -9,8 +9,8 @@ import re
 from functools import cache
 from typing import Any, TypeAlias
 
-from stowplan.embedded.moments import age
 from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet
+from stowplan.embedded.timestamps import age
 
 Document: TypeAlias = dict[str, Any]
 

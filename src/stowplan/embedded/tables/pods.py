@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.moments import age, seconds, span
 from stowplan.embedded.tables.columns import Row, Sheet, columns
+from stowplan.embedded.timestamps import age, seconds, span
 
 Document: TypeAlias = dict[str, Any]
 

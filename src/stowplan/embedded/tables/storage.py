@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.moments import age
 from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet, columns
+from stowplan.embedded.timestamps import age
 
 Document: TypeAlias = dict[str, Any]
 

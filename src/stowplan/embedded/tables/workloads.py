@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.moments import age, seconds, span
 from stowplan.embedded.tables.columns import Row, Sheet, columns, containers, selector_text
+from stowplan.embedded.timestamps import age, seconds, span
 
 Document: TypeAlias = dict[str, Any]
 

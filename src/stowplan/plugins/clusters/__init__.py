@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from stowplan.framework.choice import ClusterPolicy, Prioritizer
+from stowplan.framework.placement.decision import ClusterPolicy, Prioritizer
 from stowplan.plugins.clusters.add_on import add_on
 from stowplan.plugins.clusters.balance import Balance
-from stowplan.plugins.clusters.predicate import Predicate
+from stowplan.plugins.clusters.predicate import PredicatePlugin
 from stowplan.plugins.clusters.resource_allocatable import ResourceAllocatable
 from stowplan.plugins.clusters.spread import Spread
 from stowplan.plugins.clusters.steady import Steady
-from stowplan.plugins.clusters.taint_toleration import TaintToleration
+from stowplan.plugins.clusters.taint_toleration import ClusterTaintToleration
 
 
 def policy(*, ocm: bool = False) -> ClusterPolicy:
     """Who decides about placements. `ocm`: as Open Cluster Management does, without what we add to it."""
-    taints = TaintToleration()
+    taints = ClusterTaintToleration()
     prioritizers: dict[str, Prioritizer] = {
         "Balance": Balance(),
         "Steady": Steady(),
@@ -22,7 +22,7 @@ def policy(*, ocm: bool = False) -> ClusterPolicy:
         "ResourceAllocatableMemory": ResourceAllocatable("memory", "ResourceAllocatableMemory"),
     }
     return ClusterPolicy(
-        filters=(Predicate(), taints),
+        filters=(PredicatePlugin(), taints),
         prioritizers=prioritizers if ocm else prioritizers | {"TaintToleration": taints},
         defaults={"Balance": 1, "Steady": 1},
         always={} if ocm else {"TaintToleration": 3},

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.cel import evaluation, syntax
+from stowplan.cel.syntax import SyntaxNode
+from stowplan.cel.values import CelError, CostError
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
-from stowplan.columns.fleet import Fleet
-from stowplan.framework.choice import Asked
-from stowplan.plugins.clusters import cel_run, cel_syntax
-from stowplan.plugins.clusters.cel_syntax import Node
-from stowplan.plugins.clusters.cel_values import CelError, CostError
+from stowplan.columns.fleet.clusters import Fleet
+from stowplan.framework.placement.decision import PlacementQuestion
 
 MOST_PER_EXPRESSION = 1_000_000
 MOST_PER_CLUSTER = 10_000_000
@@ -28,27 +28,27 @@ NEVER = float("inf")
 
 
 @lru_cache(maxsize=4096)
-def compiled(expressions: tuple[str, ...]) -> CelSelector:
-    return CelSelector(expressions)
+def compiled(expressions: tuple[str, ...]) -> CelExpressions:
+    return CelExpressions(expressions)
 
 
-class CelSelector:
+class CelExpressions:
     def __init__(self, expressions: tuple[str, ...]) -> None:
         self.expressions = expressions
-        trees = [cel_syntax.parse(expression) for expression in expressions]
+        trees = [syntax.parse(expression) for expression in expressions]
         self.resources = _resources(trees)
         self._apart = [not any(_names(tree, "managedCluster")) for tree in trees]
-        self._programs = [cel_run.build(tree) for tree in trees]
+        self._programs = [evaluation.build(tree) for tree in trees]
         self._hopeless: set[int] = set()  # expressions that cost too much whatever the cluster
 
     def __bool__(self) -> bool:
         return bool(self._programs)
 
-    def holds(self, asked: Asked, rows: Rows) -> Bools:
+    def holds(self, asked: PlacementQuestion, rows: Rows) -> Bools:
         """Are they true of these clusters?"""
         fleet = asked.fleet
         question = ("cel", self.expressions, asked.ocm)
-        answers = fleet.kept(question, fleet.capacity, lambda: Answers(fleet.capacity))
+        answers = fleet.kept(question, fleet.capacity, lambda: CelResults(fleet.capacity))
         stale = answers.stale(rows, self._stamps(fleet, rows), asked.now)
         left = MOST_PER_PASS
         for row in rows[stale].tolist():
@@ -66,20 +66,20 @@ class CelSelector:
             stamps += fleet.scores(resource).row_version[rows] << 32
         return stamps
 
-    def match(self, asked: Asked, row: int) -> tuple[bool, int, float]:
+    def match(self, asked: PlacementQuestion, row: int) -> tuple[bool, int, float]:
         """Are they true of this cluster; what it cost to find out; until when that stands."""
         cluster, reader = asked.fleet.clusters[row], _Scores(asked, row)
         scope = {"managedCluster": {} if cluster is None else cluster.document}
         left = MOST_PER_CLUSTER
         for index, program in enumerate(self._programs):
-            meter = cel_run.Meter(MOST_PER_EXPRESSION, reader.read)
+            meter = evaluation.Meter(MOST_PER_EXPRESSION, reader.read)
             fine = index not in self._hopeless and self._run(index, program, scope, meter)
             left -= meter.cost
             if not fine or left < 0:
                 return False, MOST_PER_CLUSTER - left, reader.until
         return True, MOST_PER_CLUSTER - left, reader.until
 
-    def _run(self, index: int, program: cel_run.Run, scope: dict[str, Any], meter: cel_run.Meter) -> bool:
+    def _run(self, index: int, program: evaluation.Run, scope: dict[str, Any], meter: evaluation.Meter) -> bool:
         try:
             return program(scope, meter) is True
         except CostError:
@@ -89,18 +89,18 @@ class CelSelector:
             pass
         return False
 
-    def why(self, asked: Asked, row: int) -> str:
+    def why(self, asked: PlacementQuestion, row: int) -> str:
         for expression, program in zip(self.expressions, self._programs, strict=True):
             problem = self._problem(asked, row, program)
             if problem:
                 return f"{expression} {problem}"
         return ""
 
-    def _problem(self, asked: Asked, row: int, program: cel_run.Run) -> str:
+    def _problem(self, asked: PlacementQuestion, row: int, program: evaluation.Run) -> str:
         cluster = asked.fleet.clusters[row]
         scope = {"managedCluster": {} if cluster is None else cluster.document}
         try:
-            found = program(scope, cel_run.Meter(MOST_PER_EXPRESSION, _Scores(asked, row).read))
+            found = program(scope, evaluation.Meter(MOST_PER_EXPRESSION, _Scores(asked, row).read))
         except (CelError, CostError, RecursionError) as error:
             return f"fails: {error}"
         return "" if found is True else "is false" if found is False else "is neither true nor false"
@@ -111,7 +111,7 @@ class _Scores:
     ours); `until` is when that will be so of the first of those that were read.
     """
 
-    def __init__(self, asked: Asked, row: int) -> None:
+    def __init__(self, asked: PlacementQuestion, row: int) -> None:
         self._asked, self._row = asked, row
         self.until = NEVER
 
@@ -135,7 +135,7 @@ class _Scores:
         return self._asked.fleet.row_of.get(name)
 
 
-class Answers:
+class CelResults:
     """What expressions answered, per row: resting on what, and good until when."""
 
     def __init__(self, capacity: int) -> None:
@@ -151,7 +151,7 @@ class Answers:
         self.fine[row], self._stamps[row], self._until[row] = fine, stamp, until
 
 
-def _resources(trees: list[Node]) -> frozenset[str] | None:
+def _resources(trees: list[SyntaxNode]) -> frozenset[str] | None:
     """The score objects that are read; None if that is only known when it runs."""
     names: set[str] = set()
     for call in (node for tree in trees for node in _nodes(tree) if node.kind == "call" and node.name == "scores"):
@@ -161,11 +161,11 @@ def _resources(trees: list[Node]) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _nodes(tree: Node) -> Iterator[Node]:
+def _nodes(tree: SyntaxNode) -> Iterator[SyntaxNode]:
     yield tree
     for each in tree.args:
         yield from _nodes(each)
 
 
-def _names(tree: Node, name: str) -> Iterator[bool]:
+def _names(tree: SyntaxNode, name: str) -> Iterator[bool]:
     return (True for node in _nodes(tree) if node.kind == "ident" and node.name == name)

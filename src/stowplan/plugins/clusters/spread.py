@@ -12,17 +12,17 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
-from stowplan.columns.fleet import CLAIMS, LABELS
-from stowplan.framework.choice import Asked
-from stowplan.objects.placement import SpreadConstraint
+from stowplan.columns.fleet.clusters import CLAIMS, LABELS
+from stowplan.framework.placement.decision import PlacementQuestion
+from stowplan.objects.placements import ClusterSpreadConstraint
 
 LEVELS = 64
 
 
-class Level:
+class SpreadLevel:
     """One constraint: the domain of each place, the domain that one is within, and how many have been chosen there."""
 
-    def __init__(self, constraint: SpreadConstraint, domains: Ints, within: Ints, missing: Bools) -> None:
+    def __init__(self, constraint: ClusterSpreadConstraint, domains: Ints, within: Ints, missing: Bools) -> None:
         self.constraint, self.domains, self.missing = constraint, domains, missing
         self.parent = np.zeros(int(domains.max(initial=-1)) + 1, np.int64)
         self.parent[domains] = within
@@ -52,7 +52,7 @@ class Level:
 
 
 class Spread:
-    def select(self, asked: Asked, rows: Rows, totals: Ints, number: int, weight: int) -> Rows:
+    def select(self, asked: PlacementQuestion, rows: Rows, totals: Ints, number: int, weight: int) -> Rows:
         levels = _levels(asked, rows)
         left, picked = np.ones(len(rows), np.bool_), list[int]()
         while len(picked) < number:
@@ -71,19 +71,19 @@ class Spread:
         return np.array(picked, np.int64)
 
 
-def _levels(asked: Asked, rows: Rows) -> list[Level]:
+def _levels(asked: PlacementQuestion, rows: Rows) -> list[SpreadLevel]:
     levels, within = [], np.zeros(len(rows), np.int64)
     for constraint in asked.placement.spec.spread_policy.spread_constraints:
         kind = CLAIMS if constraint.topology_key_type == "Claim" else LABELS
         codes = asked.fleet.column(kind, constraint.topology_key).codes[rows]
         _, domains = np.unique(np.stack([within, codes]), axis=1, return_inverse=True)
         domains = domains.reshape(-1)
-        levels.append(Level(constraint, domains, within, codes == 0))
+        levels.append(SpreadLevel(constraint, domains, within, codes == 0))
         within = domains
     return levels
 
 
-def _scores(levels: list[Level], fine: Bools) -> Ints:
+def _scores(levels: list[SpreadLevel], fine: Bools) -> Ints:
     """-100 to 100 over those that may be chosen; all alike where nothing tells them apart."""
     packed = np.zeros(len(fine), np.int64)
     for level in levels:

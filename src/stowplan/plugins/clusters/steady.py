@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.columns.arrays import Rows
-from stowplan.framework.choice import Asked, Scored
+from stowplan.framework.placement.decision import ClusterScores, PlacementQuestion
 
 
 class Steady:
     name = "Steady"
 
-    def score(self, asked: Asked, rows: Rows) -> Scored:
+    def score(self, asked: PlacementQuestion, rows: Rows) -> ClusterScores:
         chosen = np.zeros(asked.fleet.capacity, np.int64)
         chosen[asked.own] = 100
-        return Scored(chosen[rows])
+        return ClusterScores(chosen[rows])

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
-from stowplan.framework.choice import MISCONFIGURED, Asked, Scored, Status
+from stowplan.framework.placement.decision import MISCONFIGURED, ClusterScores, PlacementQuestion, PluginStatus
 from stowplan.objects.clusters import NO_SELECT_IF_NEW, PREFER_NO_SELECT, ClusterTaint
-from stowplan.objects.placement import ClusterToleration
+from stowplan.objects.placements import ClusterToleration
 
 NEVER = float("inf")
 Tolerations = tuple[ClusterToleration, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class TaintResults:
     """For each set of taints there is: does it let a cluster in that is new, or one that the placement has; until when
     (`lapses`); is there one that would rather not (`avoided`)? Good from `since` until `until`.
     """
@@ -34,10 +34,10 @@ class Answers:
     until: float
 
 
-class TaintToleration:
+class ClusterTaintToleration:
     name = "TaintToleration"
 
-    def filter(self, asked: Asked, rows: Rows) -> Bools | Status:
+    def filter(self, asked: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
         tolerations = asked.placement.spec.tolerations
         if not len(rows):
             return np.ones(0, np.bool_)
@@ -52,7 +52,7 @@ class TaintToleration:
             kept = np.where(held[rows], answers.held[codes], kept)
         return kept
 
-    def why(self, asked: Asked, row: int) -> str:
+    def why(self, asked: PlacementQuestion, row: int) -> str:
         taints = asked.fleet.taints.values[int(asked.fleet.taint_code[row])] or ()
         held = row in asked.own.tolist()
         for taint in taints:
@@ -62,7 +62,7 @@ class TaintToleration:
                 return f"it has the taint {taint.key}{value}:{taint.effect}, which is not tolerated"
         return ""
 
-    def lapses(self, asked: Asked, rows: Rows) -> float | None:
+    def lapses(self, asked: PlacementQuestion, rows: Rows) -> float | None:
         """When the first toleration lapses that clusters of these rows, which the placement has, depend on."""
         clusters = asked.fleet.clusters
         there = [row for row in rows.tolist() if clusters[row] is not None]
@@ -72,19 +72,19 @@ class TaintToleration:
         first = float(np.where(answers.held, answers.lapses, NEVER)[codes].min())
         return None if first == NEVER else first
 
-    def changes_at(self, asked: Asked) -> float | None:
+    def changes_at(self, asked: PlacementQuestion) -> float | None:
         """When the next toleration lapses of any cluster: it may not be chosen, and yet others be ranked beside it."""
         if not any(each.toleration_seconds is not None for each in asked.placement.spec.tolerations):
             return None
         until = _answers(asked).until
         return None if until == NEVER else until
 
-    def score(self, asked: Asked, rows: Rows) -> Scored:
+    def score(self, asked: PlacementQuestion, rows: Rows) -> ClusterScores:
         avoided: Ints = np.where(_answers(asked).avoided[asked.fleet.taint_code[rows]], -100, 0)
-        return Scored(avoided)
+        return ClusterScores(avoided)
 
 
-def _problem(tolerations: Tolerations) -> Status | None:
+def _problem(tolerations: Tolerations) -> PluginStatus | None:
     for index, each in enumerate(tolerations):
         path = f"spec.tolerations[{index}]"
         if not each.key and each.operator != "Exists":
@@ -93,11 +93,11 @@ def _problem(tolerations: Tolerations) -> Status | None:
             problem, remedy = "If the operator is Exists, the value should be empty.", "leave the value out"
         else:
             continue
-        return Status(MISCONFIGURED, "TaintToleration", problem, path, remedy)
+        return PluginStatus(MISCONFIGURED, "TaintToleration", problem, path, remedy)
     return None
 
 
-def _answers(asked: Asked) -> Answers:
+def _answers(asked: PlacementQuestion) -> TaintResults:
     """Each set of taints is looked at once, for all placements that tolerate the same."""
     fleet, tolerations = asked.fleet, asked.placement.spec.tolerations
     return fleet.kept(
@@ -108,14 +108,14 @@ def _answers(asked: Asked) -> Answers:
     )
 
 
-def _work_out(asked: Asked, tolerations: Tolerations) -> Answers:
+def _work_out(asked: PlacementQuestion, tolerations: Tolerations) -> TaintResults:
     sets = [taints or () for taints in asked.fleet.taints.values]
     new = [_set_tolerance(taints, tolerations, False, asked.now) for taints in sets]
     held = [_set_tolerance(taints, tolerations, True, asked.now) for taints in sets]
     avoided = [any(_avoids(taint, tolerations, asked.now) for taint in taints) for taints in sets]
     seconds = [each.toleration_seconds for each in tolerations if each.toleration_seconds is not None]
     ends = (taint.added + each for taints in sets for taint in taints for each in seconds)
-    return Answers(
+    return TaintResults(
         np.array([fine for fine, _ in new]),
         np.array([fine for fine, _ in held]),
         np.array([end for _, end in held]),

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Bytes, Ints
+from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
-from stowplan.columns.views import Cluster, Nodes
-from stowplan.framework.document import flag, shown
+from stowplan.framework.config.document import flag, shown
 from stowplan.framework.interfaces import Drift, Gauge
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects import selectors

@@ -1,0 +1,119 @@
+"""What `stowplan explain` shows to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from stowplan.apps.explain.snapshot import Explanation, GroupExplanation
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.state import ClusterState
+from stowplan.framework.verdict import Decision
+from stowplan.objects.pods import Pod
+
+NEAREST, MEMBERS = 5, 20
+
+
+def show_all(console: Console, answers: list[Explanation]) -> None:
+    if not answers:
+        console.print("No pod is pending.")
+        return
+    table = Table("namespace", "pod", "node", "why")
+    for answer in answers:
+        pod = answer.decision.pod
+        why = _ahead(answer.decision) if answer.node else answer.why_not
+        table.add_row(pod.namespace, pod.name, answer.node or "", why)
+    console.print(table)
+
+
+def show(console: Console, answer: Explanation, state: ClusterState, bound_to: str) -> None:
+    decision = answer.decision
+    if bound_to:
+        console.print(f"{decision.pod.key} is on {bound_to}; this is how it would be decided now.")
+    if decision.gated is not None:
+        console.print(f"{decision.pod.key} is held back: {answer.why_not}")
+        return
+    if answer.node is None:
+        console.print(answer.why_not)
+    else:
+        console.print(f"{decision.pod.key} goes to {answer.node} ({_ahead(decision)})")
+    if answer.together is not None:
+        console.print(_members(answer.together))
+    if decision.node is None:
+        for line in nearest(decision, state):
+            console.print(f"  {line}")
+    else:
+        console.print(_scores(decision))
+    if decision.trail.verdicts:
+        console.print(_rejections(decision))
+
+
+def _members(together: GroupExplanation) -> Table:
+    """Those that were tried."""
+    enough = "enough" if together.whole else "too few"
+    found = sum(node is not None for node in together.nodes.values())
+    caption = f"pod group {together.name}: {found} found a node, {enough} where {together.needed} must"
+    table = Table("pod", "finds, beside the others", caption=caption)
+    for key, node in list(together.nodes.items())[:MEMBERS]:
+        table.add_row(key, node or "nothing")
+    if len(together.nodes) > MEMBERS:
+        table.add_row("…", f"and {len(together.nodes) - MEMBERS} more; -o json has all")
+    return table
+
+
+def _ahead(decision: Decision) -> str:
+    totals = sorted(decision.trail.totals.tolist(), reverse=True)
+    ahead = totals[0] - totals[1] if len(totals) > 1 else None
+    how = "the only node left" if ahead is None else f"{ahead} ahead" if ahead else "drawn among the best"
+    return f"{how}; {len(totals)} of {len(decision.trail.names)} nodes feasible"
+
+
+def _scores(decision: Decision) -> Table:
+    weights = {name: weight for name, (weight, _) in decision.trail.scores.items()}
+    table = Table("node", "total", *(f"{name} ×{weight}" for name, weight in weights.items()))
+    rows = sorted(decision.trail.scored(), key=lambda row: (-row[2], row[0] != decision.node, row[0]))
+    for name, each, total in rows[:20]:
+        table.add_row(name, str(total), *(str(each[plugin]) for plugin in weights))
+    if len(rows) > 20:
+        table.caption = f"and {len(rows) - 20} more; -o json has all"
+    return table
+
+
+def _rejections(decision: Decision) -> Table:
+    table = Table("node", "rejected by", "because")
+    refused = [(name, verdict) for name, verdict in decision.trail.rejections() if verdict is not None]
+    for name, verdict in refused[:50]:
+        table.add_row(name, verdict.plugin, ", ".join(verdict.reasons))
+    if len(refused) > 50:
+        table.caption = f"and {len(refused) - 50} more; -o json has all"
+    return table
+
+
+def nearest(decision: Decision, state: ClusterState) -> Iterator[str]:
+    """The nodes that lack least of what the pod asks for, those that nothing but resources speaks against."""
+    nodes = Cluster(state).nodes
+    lacking: list[tuple[float, str]] = []
+    for at, (name, verdict) in enumerate(decision.trail.rejections()):
+        if verdict is not None and verdict.plugin == "NodeResourcesFit":
+            short = dict(_short(decision.pod, nodes, at))
+            share = max((amount / decision.pod.request[what] for what, amount in short.items()), default=0.0)
+            lacking.append((share, f"{name} lacks {', '.join(_amount(*each) for each in short.items()) or 'room'}"))
+    return (text for _, text in sorted(lacking)[:NEAREST])
+
+
+def _short(pod: Pod, nodes: Any, at: int) -> Iterator[tuple[str, int]]:
+    for resource, wanted in pod.request.items():
+        missing = int(wanted) - int(nodes.free[resource][at])
+        if wanted and missing > 0:
+            yield resource, missing
+
+
+def _amount(resource: str, missing: int) -> str:
+    if resource == "cpu":
+        return f"{missing}m cpu" if missing % 1000 else f"{missing // 1000} cpu"
+    if resource in ("memory", "ephemeral-storage"):
+        return f"{-(-missing // 2**20)}Mi {resource}"
+    return f"{missing} {resource}"

@@ -1,0 +1,147 @@
+"""Recorded decisions of the real kube-scheduler: our answer to the same situation, in the records' own form.
+
+The form is that of the golden files: one JSON object per line with `config`, `cluster`, `pod` and `expect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stowplan.apps import profile_loader
+from stowplan.columns.state import ClusterState
+from stowplan.framework.evaluation import Evaluation, schedule_one
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Decision, Verdict
+from stowplan.objects import kinds
+from stowplan.objects.changes import Put
+from stowplan.objects.errors import StowplanError
+from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.default import default_preemption, dynamic_resources
+
+Answer = dict[str, Any]
+
+# The lists of a recorded cluster, in the order in which they are to be taken, and the kind of each.
+LISTS = {
+    "namespaces": "Namespace",
+    "nodes": "Node",
+    "pods": "Pod",
+    "services": "Service",
+    "replicationControllers": "ReplicationController",
+    "replicaSets": "ReplicaSet",
+    "statefulSets": "StatefulSet",
+    "podDisruptionBudgets": "PodDisruptionBudget",
+    "persistentVolumes": "PersistentVolume",
+    "persistentVolumeClaims": "PersistentVolumeClaim",
+    "storageClasses": "StorageClass",
+    "csiNodes": "CSINode",
+    "csiDrivers": "CSIDriver",
+    "csiStorageCapacities": "CSIStorageCapacity",
+    "volumeAttachments": "VolumeAttachment",
+    "deviceClasses": "DeviceClass",
+}
+NOT_READ = {"resourceClaims", "resourceSlices", "resourceClaimTemplates"}  # nothing but claims needs them
+
+
+class UnsupportedError(StowplanError):
+    """A situation that needs what we do not have: an allocator for dynamic resource claims."""
+
+
+def answer(scenario: Mapping[str, Any]) -> Answer:
+    """Our complete answer, in the form of a record's `expect`."""
+    state = cluster(scenario["cluster"])
+    pod = kinds.convert(Pod, scenario["pod"])
+    profile = profile_of(pod, scenario.get("config"))
+    decision = schedule_one(pod, state, profile)
+    if decision.error:
+        raise StowplanError(decision.error)
+    for verdict in (decision.gated, decision.refused):
+        if verdict is not None and any(dynamic_resources.NOT_SUPPORTED in reason for reason in verdict.reasons):
+            raise UnsupportedError(verdict.reasons[0])
+    return {**_filtering(decision), **_scoring(decision), **_failing(decision, state, profile)}
+
+
+def cluster(lists: Mapping[str, Any]) -> ClusterState:
+    unknown = lists.keys() - LISTS.keys() - NOT_READ
+    if unknown:
+        raise StowplanError(f"the record's cluster has lists of unknown kinds: {', '.join(sorted(unknown))}")
+    state = ClusterState()
+    for name, kind in LISTS.items():
+        for item in lists.get(name) or ():
+            state.apply(Put(kinds.convert(kinds.KINDS[kind], item)))
+    return state
+
+
+def profile_of(pod: Pod, configuration: Mapping[str, Any] | None) -> Profile:
+    _, profiles = profile_loader.defaults() if configuration is None else profile_loader.configured(configuration)
+    if pod.scheduler_name not in profiles:
+        raise StowplanError(f"no profile is called {pod.scheduler_name!r}")
+    return profiles[pod.scheduler_name]
+
+
+def _filtering(decision: Decision) -> Answer:
+    answer: Answer = {} if decision.gated is None else {"preEnqueue": _verdict(decision.gated)}
+    no_nodes = not len(decision.trail.names)
+    answer["prefilter"] = None if decision.refused is None or no_nodes else _verdict(decision.refused)
+    if decision.narrowed is not None:
+        answer["prefilterNodes"] = sorted(decision.narrowed)
+    looked = decision.gated is None and decision.refused is None
+    answer["filter"] = {name: _verdict(each) for name, each in decision.trail.rejections()} if looked else {}
+    return answer
+
+
+def _verdict(verdict: Verdict | None) -> Answer | None:
+    if verdict is None:
+        return None
+    return {"plugin": verdict.plugin, "code": verdict.code, "reasons": list(verdict.reasons)}
+
+
+def _scoring(decision: Decision) -> Answer:
+    answer: Answer = {"scores": {name: {**s, "total": total} for name, s, total in decision.trail.scored()}}
+    best = sorted(decision.trail.best())
+    if best:
+        answer["best"] = best
+    return answer
+
+
+def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answer:
+    if decision.node is not None or decision.gated is not None:
+        return {}
+    answer: Answer = {"message": decision.message}
+    post_filters = {bound.name: bound.plugin for bound in profile.at("postFilter")}
+    if "DefaultPreemption" in post_filters and len(decision.trail.names):
+        answer["preemption"] = _preemption(decision, state, profile, post_filters["DefaultPreemption"])
+    return answer
+
+
+def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugin: Any) -> Answer:
+    """Records try every node, so this is the dry run without its limit."""
+    reason = plugin.ineligible(decision.pod, decision, state)
+    answer: Answer = {"eligible": not reason}
+    if reason:
+        answer["reason"] = reason
+    found = []
+    if not reason:
+        evaluation = Evaluation(decision.pod, state, profile)
+        evaluation.narrow()
+        found, _ = plugin.dry_run(decision.pod, decision, evaluation)
+    answer["candidates"] = {
+        each.node: {"victims": [pod.name for pod in each.victims], "pdbViolations": each.violations}
+        for each in sorted(found, key=lambda each: each.node)
+    }
+    answer["picked"] = sorted(each.node for each in default_preemption.best(found)) if found else []
+    if not found:
+        answer["message"] = ", ".join(decision.post_filter.reasons) if decision.post_filter is not None else ""
+    return answer
+
+
+def differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Every place where two answers are not the same: (path, expected, found)."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for key in sorted({*expected, *found}):
+            if key not in expected or key not in found:
+                yield f"{path}.{key}".lstrip("."), expected.get(key, "(absent)"), found.get(key, "(absent)")
+            else:
+                yield from differences(expected[key], found[key], f"{path}.{key}".lstrip("."))
+    elif expected != found:
+        yield path, expected, found

@@ -1,0 +1,222 @@
+"""Recorded decisions of Open Cluster Management's placement controller: our answer to the same situation, in the
+records' own form. The form is that of the golden files: one JSON object per line with `now`, `objects`, `placement`,
+`expect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from stowplan.apps.parity import node_records
+from stowplan.columns.fleet.cluster_sets import ClusterSets
+from stowplan.columns.fleet.clusters import Fleet
+from stowplan.framework.placement import decision_groups, evaluation
+from stowplan.framework.placement.decision import ERROR, PlacementChoice, PlacementQuestion, PluginStatus, Prioritized
+from stowplan.framework.placement.decision_groups import ChosenGroup
+from stowplan.objects import kinds
+from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
+from stowplan.objects.errors import StowplanError
+from stowplan.objects.meta import Object
+from stowplan.objects.placements import (
+    GROUP_INDEX_LABEL,
+    GROUP_NAME_LABEL,
+    PLACEMENT_LABEL,
+    Placement,
+    PlacementDecision,
+)
+from stowplan.placement import messages
+from stowplan.plugins import clusters
+
+Answer = dict[str, Any]
+LISTS: dict[str, type[Object]] = {
+    "managedClusters": ManagedCluster,
+    "managedClusterSets": ManagedClusterSet,
+    "managedClusterSetBindings": ManagedClusterSetBinding,
+    "addOnPlacementScores": AddOnPlacementScore,
+    "placements": Placement,
+    "placementDecisions": PlacementDecision,
+}
+
+
+def is_record(found: Any) -> bool:
+    """A record of a placement, whatever may be wrong inside."""
+    if not isinstance(found, dict) or {"id", "now", "objects", "placement"} - found.keys():
+        return False
+    if not isinstance(found["id"], str | int) or not isinstance(found.get("category", ""), str):
+        return False
+    shapes = (found["objects"], found["placement"], found.get("expect") or {})
+    lists = found["objects"].values() if isinstance(found["objects"], dict) else ()
+    return all(isinstance(shape, dict) for shape in shapes) and all(isinstance(each or [], list) for each in lists)
+
+
+def answer(scenario: Mapping[str, Any]) -> Answer:
+    """Our complete answer, in the form of a record's `expect`."""
+    placement = kinds.convert(Placement, scenario["placement"])
+    if placement.left_alone:
+        return {"skipped": True}
+    choice = decide(placement, scenario["objects"], _moment(scenario["now"]))
+    if choice.status.code == ERROR:
+        return {"error": choice.status.message}
+    groups, status = decision_groups.grouped(choice)
+    status = status if status.failed else choice.status
+    named = list(_numbered(placement, groups))
+    return {
+        "eligibleSets": list(choice.sets),
+        "candidates": choice.asked.fleet.named(choice.candidates),
+        "filtered": _filtered(choice),
+        "prioritizers": _prioritizers(choice),
+        "totals": choice.totals_by_name(),
+        "decisions": choice.names,
+        "unscheduled": choice.unscheduled,
+        "status": {"code": status.code, "plugin": status.plugin, "message": status.message},
+        "requeueAfterSeconds": _delay(choice),
+        "numberOfSelectedClusters": len(choice.picked),
+        "groups": [_group(index, group, names) for index, (group, names) in enumerate(named)],
+        "slices": list(_slices(placement, named)),
+        "conditions": _conditions(choice, status),
+    }
+
+
+def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> PlacementChoice:
+    """What becomes of the placement among these objects, in Open Cluster Management's own way."""
+    unknown = objects.keys() - LISTS.keys()
+    if unknown:
+        raise StowplanError(f"the record has lists of unknown kinds: {', '.join(sorted(unknown))}")
+    fleet = Fleet()
+    sets, own = ClusterSets(fleet, strict=False), list[str]()
+    for name, kind in LISTS.items():
+        for item in objects.get(name) or ():
+            own += _take(kinds.convert(kind, item), fleet, sets, placement)
+    asked = PlacementQuestion(placement, fleet, now, fleet.rows(own), ocm=True)
+    return evaluation.choose(asked, sets, clusters.policy(ocm=True))
+
+
+def _take(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) -> tuple[str, ...]:
+    """Put an object where it belongs; which clusters it says the placement has already."""
+    match found:
+        case ManagedCluster():
+            fleet.put(found)
+        case ManagedClusterSet() | ManagedClusterSetBinding():
+            sets.put(found)
+        case AddOnPlacementScore():
+            fleet.put_score(found)
+        case PlacementDecision():
+            fleet.decide(found.cluster_names, 1)
+            return found.cluster_names if found.placement == placement.key else ()
+    return ()
+
+
+def _moment(text: Any) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (TypeError, ValueError):
+        raise StowplanError(f"the record's now is {text!r}, which is no moment") from None
+
+
+def _filtered(choice: PlacementChoice) -> dict[str, list[str]]:
+    names = [stage.plugin.name for stage in choice.stages]
+    return {
+        ",".join(names[: place + 1]): choice.asked.fleet.named(stage.rows) for place, stage in enumerate(choice.stages)
+    }
+
+
+def _prioritizers(choice: PlacementChoice) -> list[Answer]:
+    ordered = sorted(choice.prioritized, key=lambda each: (each.name, each.weight))
+    return [{"name": each.name, "weight": each.weight, "scores": dict(_scores(choice, each))} for each in ordered]
+
+
+def _scores(choice: PlacementChoice, each: Prioritized) -> Iterator[tuple[str, int]]:
+    there = each.scored.there
+    for place, name in enumerate(choice.asked.fleet.named(choice.rows)):
+        if there is None or there[place]:
+            yield name, int(each.scored.values[place])
+
+
+def _delay(choice: PlacementChoice) -> float | int | None:
+    if choice.requeue_at is None:
+        return None
+    delay = choice.requeue_at - choice.asked.now
+    return int(delay) if delay == int(delay) else delay
+
+
+def _numbered(placement: Placement, groups: list[ChosenGroup]) -> Iterator[tuple[ChosenGroup, list[str]]]:
+    """Each group with the names of its objects, which are numbered through."""
+    number = 0
+    for group in groups:
+        size = len(group.slices())
+        yield group, [f"{placement.name}-decision-{number + place}" for place in range(1, size + 1)]
+        number += size
+
+
+def _group(index: int, group: ChosenGroup, names: list[str]) -> Answer:
+    clusters = list(group.clusters)
+    return {
+        "index": index,
+        "name": group.name,
+        "decisions": names,
+        "clusterCount": len(clusters),
+        "clusters": clusters,
+    }
+
+
+def _slices(placement: Placement, named: list[tuple[ChosenGroup, list[str]]]) -> Iterator[Answer]:
+    for index, (group, names) in enumerate(named):
+        labels = {PLACEMENT_LABEL: placement.name, GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group.name}
+        for name, held in zip(names, group.slices(), strict=True):
+            yield {"name": name, "labels": labels, "decisions": list(held)}
+
+
+def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
+    found = messages.conditions(choice, status, len(choice.picked))
+    return [
+        {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message} for each in found
+    ]
+
+
+# -- comparing
+
+
+def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Every place where two answers are not the same, but for what is another library's wording."""
+    if "error" in expected and "error" in found:
+        return
+    expected, found = dict(expected), dict(found)
+    _settle_status(expected, found)
+    yield from node_records.differences(expected, found)
+
+
+def _settle_status(expected: Answer, found: Answer) -> None:
+    """Of several right answers take ours, if it is one; of messages in foreign words, only where they come from."""
+    wanted, ours = expected.get("status"), found.get("status")
+    if not isinstance(wanted, dict) or not isinstance(ours, dict):
+        return
+    alternatives = wanted.get("alternatives") or [wanted]
+    plain = [{key: each.get(key) for key in ("code", "plugin", "message")} for each in alternatives]
+    chosen = next((each for each in plain if each == ours), None)
+    if chosen is None:
+        chosen = next((each for each in plain if _foreign(each) and _source(each) == _source(ours)), plain[0])
+        if _foreign(chosen) and _source(chosen) == _source(ours):
+            chosen = ours
+    expected["status"] = chosen
+    if chosen["code"] == "Misconfigured":
+        said = f"{chosen['plugin']}:{chosen['message']}"
+        expected["conditions"] = [
+            each | {"message": said} if each.get("reason") == "Misconfigured" else each
+            for each in expected.get("conditions") or ()
+        ]
+
+
+def _source(status: Answer) -> tuple[Any, Any]:
+    return status["code"], status["plugin"]
+
+
+def _foreign(status: Answer) -> bool:
+    """Compilers and selectors speak for themselves, and so do we."""
+    ours = ("is not a percentage", "prioritizer", "addOn should", "scoreCoordinate")
+    if status["code"] != "Misconfigured":
+        return False
+    return status["plugin"] == "Predicate" or (
+        status["plugin"] == "" and not any(part in str(status["message"]) for part in ours)
+    )

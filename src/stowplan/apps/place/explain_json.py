@@ -1,0 +1,50 @@
+"""A placement explained, for programs: the account of its choice, and what that comes to in the end.
+
+`selected` with totals, `passedOver` with what each lacks (the one that lacks least first), the `groups`, and the
+`conditions` that would be written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stowplan.framework.placement import decision_groups
+from stowplan.framework.placement.decision import PlacementChoice, PluginStatus
+from stowplan.placement import messages
+from stowplan.placement.explain import account
+
+Answer = dict[str, Any]
+
+
+def explained(choice: PlacementChoice) -> Answer:
+    groups, status = decision_groups.grouped(choice)
+    status = status if status.failed else choice.status
+    told = account(choice)
+    del told["notSelected"]
+    return told | {
+        "error": _error(status),
+        "candidates": len(choice.candidates),
+        "selected": [{"clusterName": name, "score": total} for name, total in choice.best().items()],
+        "groups": [{"name": each.name, "clusters": list(each.clusters)} for each in groups],
+        "passedOver": [{"clusterName": name, "needs": needs} for name, needs in missing(choice).items()],
+        "status": {"code": status.code, "plugin": status.plugin, "message": status.text},
+        "conditions": _conditions(choice, status),
+    }
+
+
+def missing(choice: PlacementChoice) -> dict[str, int]:
+    """What each lacks; where clusters are spread a score does not say who comes in."""
+    if choice.asked.placement.spec.spread_policy.spread_constraints and not choice.asked.ocm:
+        return {}
+    return dict(sorted(choice.missing().items(), key=lambda each: (each[1], each[0].encode())))
+
+
+def _error(status: PluginStatus) -> str:
+    return f"{status.plugin}: {status.text}".removeprefix(": ") if status.failed else ""
+
+
+def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
+    found = messages.conditions(choice, status, len(choice.picked))
+    return [
+        {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message} for each in found
+    ]

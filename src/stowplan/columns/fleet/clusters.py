@@ -1,0 +1,251 @@
+"""A fleet as columns: a cluster is a row with a stable number.
+
+A row belongs to a cluster's name from the first object that mentions it (the cluster, a score of it, a decision for it)
+until none does; then it is reused. What a row says about a cluster that is not there, or on its way out, is not shown.
+
+Columns of labels, claims and scores are made when somebody first asks for them, and kept in step from then on. Each
+kind of column has a version that grows with every change, so that answers made of them can be kept (`kept`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Codes, Floats, Ints, Rows
+from stowplan.columns.fleet.scores import ResourceScores
+from stowplan.columns.nodes.table import LabelColumn
+from stowplan.columns.rows import NamedRows, longer
+from stowplan.columns.vocabulary import Vocabulary
+from stowplan.objects import quantity
+from stowplan.objects.clusters import AddOnPlacementScore, ClusterTaint, ManagedCluster
+from stowplan.objects.selectors import LabelRequirement, Selector
+
+MOST_KEPT = 8192
+MOST_COLUMNS = 1024  # of labels, and of claims; beyond that the oldest goes, and is made again if need be
+LABELS, CLAIMS = "labels", "claims"
+_NO_CLUSTER = ManagedCluster()
+Answer = TypeVar("Answer")
+
+
+class Fleet(NamedRows):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clusters: list[ManagedCluster | None] = [None] * self.capacity
+        self.available: Bools = np.zeros(self.capacity, np.bool_)
+        self.decided: Ints = np.zeros(self.capacity, np.int64)  # how many decisions name the cluster
+        self.taint_code: Codes = np.zeros(self.capacity, np.int64)
+        self.taints: Vocabulary[tuple[ClusterTaint, ...]] = Vocabulary(())
+        self.allocatable: dict[str, Floats] = {}  # NaN where a cluster does not say, or says no capacity
+        self.version: Ints = np.zeros(self.capacity, np.int64)  # of the cluster's object
+        self.clock = 0
+        self.versions = dict.fromkeys(("members", "taints", "resources", LABELS, CLAIMS), 0)
+        self._columns: dict[str, dict[str, LabelColumn]] = {LABELS: {}, CLAIMS: {}}
+        self._scores: dict[str, ResourceScores] = {}
+        self._scored: dict[int, int] = {}  # how many score objects a row has
+        self._rank: tuple[int, Ints] | None = None
+        self._kept: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
+
+    # -- rows
+
+    def _given(self, name: str) -> int:
+        self.versions["members"] += 1
+        return super()._given(name)
+
+    def _release(self, row: int) -> None:
+        """Give the row back, if nothing mentions its name any more."""
+        if self.clusters[row] is None and not self.decided[row] and not self._scored.get(row):
+            self.free(row)
+            self.versions["members"] += 1
+            for scores in self._scores.values():
+                scores.forget(row)
+
+    def _grow(self) -> None:
+        self.clusters += [None] * (self.capacity - len(self.clusters))
+        for name in ("available", "decided", "taint_code", "version"):
+            setattr(self, name, longer(getattr(self, name), self.capacity))
+        for resource, column in self.allocatable.items():
+            self.allocatable[resource] = longer(column, self.capacity, np.nan)
+        for kind in self._columns.values():
+            for label in kind.values():
+                label.codes = longer(label.codes, self.capacity)
+        for scores in self._scores.values():
+            scores.grow(self.capacity)
+
+    def rank(self) -> Ints:
+        """The place of each row's name among all names, by bytes."""
+        if self._rank is None or self._rank[0] != self.versions["members"]:
+            order = sorted(range(self.size), key=lambda row: self.names[row].encode())
+            ranks = np.zeros(self.capacity, np.int64)
+            ranks[order] = np.arange(self.size)
+            self._rank = self.versions["members"], ranks
+        return self._rank[1]
+
+    def rows(self, names: Iterable[str]) -> Rows:
+        """The rows of those names that have one."""
+        found = [row for name in names if (row := self.row_of.get(name)) is not None]
+        return np.array(found, np.int64)
+
+    def named(self, rows: Rows) -> list[str]:
+        names = self.names
+        return [names[row] for row in rows.tolist()]
+
+    def cluster(self, name: str) -> ManagedCluster | None:
+        row = self.row_of.get(name)
+        return None if row is None else self.clusters[row]
+
+    # -- what is told
+
+    def put(self, cluster: ManagedCluster) -> None:
+        row = self.row(cluster.name)
+        old = self.clusters[row]
+        self.clusters[row] = cluster
+        if old is None or not old.alike(cluster):
+            self._fill(row, old or _NO_CLUSTER, cluster)
+
+    def remove(self, name: str) -> None:
+        row = self.row_of.get(name)
+        if row is None or (old := self.clusters[row]) is None:
+            return
+        self.clusters[row] = None
+        self._fill(row, old, _NO_CLUSTER)
+        self._release(row)
+
+    def _fill(self, row: int, old: ManagedCluster, new: ManagedCluster) -> None:
+        there = self.clusters[row] is not None and not new.terminating
+        self.versions["members"] += int(self.available[row] != there)
+        self.available[row] = there
+        self.clock += 1
+        self.version[row] = self.clock
+        self._fill_values(LABELS, row, old.labels, new.labels)
+        self._fill_values(CLAIMS, row, old.claims, new.claims)
+        if old.spec.taints != new.spec.taints:
+            self._fill_taints(row, new.spec.taints)
+        if (old.status.allocatable, old.status.capacity) != (new.status.allocatable, new.status.capacity):
+            self.versions["resources"] += 1
+            for resource, column in self.allocatable.items():
+                column[row] = _amount(new, resource)
+
+    def _fill_values(self, kind: str, row: int, old: dict[str, str], new: dict[str, str]) -> None:
+        if old == new:
+            return
+        self.versions[kind] += 1
+        for key, column in self._columns[kind].items():
+            if old.get(key) != new.get(key):
+                column.put(row, new.get(key))
+
+    def _fill_taints(self, row: int, taints: tuple[ClusterTaint, ...]) -> None:
+        before = int(self.taint_code[row])
+        self.versions["taints"] += 1
+        self.taint_code[row] = self.taints.hold(taints) if taints else 0
+        if before:
+            self.taints.release(before)
+
+    def put_score(self, score: AddOnPlacementScore) -> None:
+        row = self.row(score.cluster)
+        if self.scores(score.name).put(row, score) is None:
+            self._scored[row] = self._scored.get(row, 0) + 1
+
+    def remove_score(self, score: AddOnPlacementScore) -> None:
+        row = self.row_of.get(score.cluster)
+        if row is not None and self.scores(score.name).remove(row) is not None:
+            self._scored[row] -= 1
+            self._release(row)
+
+    def decide(self, names: Iterable[str], by: int) -> None:
+        """So many decisions more (or, below zero, less) name these clusters."""
+        for name in names:
+            row = self.row(name)
+            self.decided[row] += by
+            if not self.decided[row]:
+                self._release(row)
+
+    # -- columns
+
+    def column(self, kind: str, key: str) -> LabelColumn:
+        """The column of a label or a claim, made from the clusters when it is first asked for."""
+        columns = self._columns[kind]
+        column = columns.get(key)
+        if column is None:
+            if len(columns) >= MOST_COLUMNS:
+                del columns[next(iter(columns))]
+            column = columns[key] = LabelColumn(self.capacity)
+            for row, cluster in enumerate(self.clusters):
+                value = None if cluster is None else getattr(cluster, kind).get(key)
+                if value is not None:
+                    column.put(row, value)
+        return column
+
+    def amounts(self, resource: str) -> Floats:
+        """What each cluster has of a resource; NaN where it does not say."""
+        column = self.allocatable.get(resource)
+        if column is None:
+            column = self.allocatable[resource] = np.full(self.capacity, np.nan)
+            for row, cluster in enumerate(self.clusters):
+                if cluster is not None:
+                    column[row] = _amount(cluster, resource)
+        return column
+
+    def scores(self, resource: str) -> ResourceScores:
+        """The AddOnPlacementScores of this name."""
+        scores = self._scores.get(resource)
+        if scores is None:
+            scores = self._scores[resource] = ResourceScores(self.capacity)
+        return scores
+
+    @property
+    def scores_version(self) -> int:
+        """Grows with every change of any score."""
+        return sum(scores.version for scores in self._scores.values())
+
+    # -- questions
+
+    def kept(
+        self,
+        question: Hashable,
+        version: Hashable,
+        answer: Callable[[], Answer],
+        good: Callable[[Answer], bool] = lambda _: True,
+    ) -> Answer:
+        """The answer to a question, worked out anew if what it rests on has changed since, or it is no longer good; the
+        oldest go first.
+        """
+        held = self._kept.get(question)
+        if held is not None and held[0] == version and good(held[1]):
+            self._kept.move_to_end(question)
+            return held[1]  # type: ignore[no-any-return]
+        found = answer()
+        self._kept[question] = version, found
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def matching(self, kind: str, selector: Selector | None) -> Bools:
+        """Which rows' labels (or claims) a selector matches."""
+        version = (self.versions[kind], self.capacity)
+        return self.kept((kind, selector), version, lambda: self._matching(kind, selector))
+
+    def _matching(self, kind: str, selector: Selector | None) -> Bools:
+        found = np.full(self.capacity, selector is not None)
+        for requirement in selector or ():
+            column = self.column(kind, requirement.key)
+            found &= _fulfilled(column, requirement)[column.codes]
+        found.flags.writeable = False
+        return found
+
+
+def _fulfilled(column: LabelColumn, requirement: LabelRequirement) -> Bools:
+    """For each value that there is, whether it is right; code 0 is the missing one."""
+    key = requirement.key
+    fine = [requirement.matches({} if value is None else {key: value}) for value in column.values.values]
+    return np.array(fine, np.bool_)
+
+
+def _amount(cluster: ManagedCluster, resource: str) -> float:
+    status = cluster.status
+    if resource not in status.allocatable or resource not in status.capacity:
+        return float("nan")
+    return quantity.approximate(status.allocatable[resource])

@@ -1,0 +1,177 @@
+"""What a view's columns can be asked: names, resources, labels, and whatever many nodes share. All read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Codes, Ints
+from stowplan.columns.nodes.table import ABSENT, LabelColumn
+from stowplan.columns.vocabulary import Vocabulary
+from stowplan.objects.selectors import LabelRequirement
+
+if TYPE_CHECKING:
+    from stowplan.columns.nodes.views import Nodes
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class NameColumn:
+    """Node names, compared without looking at each."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+
+    def __eq__(self, name: object) -> Bools:  # type: ignore[override]
+        found = np.zeros(len(self._nodes), np.bool_)
+        position = self._nodes.position(name) if isinstance(name, str) else None
+        if position is not None:
+            found[position] = True
+        return found
+
+    def __ne__(self, name: object) -> Bools:  # type: ignore[override]
+        return ~(self == name)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Resources:
+    """A column per resource: `nodes.allocatable["cpu"]`. What nobody offers or takes is a column of zeros."""
+
+    def __init__(self, nodes: Nodes, columns: Mapping[str, Ints]) -> None:
+        self._nodes, self._columns = nodes, columns
+
+    def __getitem__(self, resource: str) -> Ints:
+        column = self._columns.get(resource)
+        if column is None:
+            return np.zeros(len(self._nodes), np.int64)
+        return self._nodes.pick(column)  # type: ignore[no-any-return]
+
+    def __contains__(self, resource: str) -> bool:
+        return resource in self._columns
+
+
+class Free:
+    """What each node has left: allocatable minus requested."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+
+    def __getitem__(self, resource: str) -> Ints:
+        return self._nodes.allocatable[resource] - self._nodes.requested[resource]
+
+
+class Interned(Generic[Value]):
+    """A column of values that many nodes share: ask about each distinct value once."""
+
+    def __init__(self, nodes: Nodes, codes: Codes, vocabulary: Vocabulary[Value]) -> None:
+        self._nodes, self._codes, self._vocabulary = nodes, codes, vocabulary
+
+    def all_empty(self) -> bool:
+        """Does no node in the cluster have any value at all?"""
+        return len(self._vocabulary.codes) == 1
+
+    def where(self, asked: Callable[[Value], bool]) -> Bools:
+        """Nodes whose value answers yes."""
+        return self._answers(asked, np.bool_)  # type: ignore[no-any-return]
+
+    def number(self, asked: Callable[[Value], int]) -> Ints:
+        """A number for each node, from its value."""
+        return self._answers(asked, np.int64)  # type: ignore[no-any-return]
+
+    def _answers(self, asked: Callable[[Value], Any], kind: type) -> Any:
+        table: Any = np.zeros(len(self._vocabulary), kind)
+        for value, code in self._vocabulary.codes.items():
+            table[code] = asked(value)
+        return table[self._nodes.pick(self._codes)]
+
+
+class Labels:
+    """The values of one label: `nodes.label("zone") == "a"`. A node without the label equals nothing."""
+
+    def __init__(self, nodes: Nodes, key: str, column: LabelColumn) -> None:
+        self.key = key
+        self._nodes, self._column = nodes, column
+
+    @property
+    def codes(self) -> Codes:
+        """A number per node: equal for equal values, 0 where the label is missing."""
+        return self._nodes.pick(self._column.codes)  # type: ignore[no-any-return]
+
+    @property
+    def all_codes(self) -> Codes:
+        """The same over all rows of the table, for `Tally.by_code`."""
+        codes = self._column.codes[:]
+        codes.flags.writeable = False
+        return codes
+
+    @property
+    def size(self) -> int:
+        """More than any code."""
+        return len(self._column.values)
+
+    @property
+    def present(self) -> Bools:
+        return np.asarray(self.codes != ABSENT)
+
+    @property
+    def anywhere(self) -> bool:
+        """Does any node of the cluster have the label, in this view or not?"""
+        return self._column.labelled > 0
+
+    @property
+    def everywhere(self) -> bool:
+        """Does every node of the cluster have it?"""
+        return self._column.labelled == len(self._nodes.cluster.nodes)
+
+    @property
+    def distinct(self) -> bool:
+        """Do no two nodes of the cluster have the same value?"""
+        return self._column.distinct
+
+    @property
+    def variety(self) -> int:
+        """How many values it has in the cluster."""
+        return len(self._column.values.codes) - 1
+
+    @property
+    def values(self) -> list[str | None]:
+        """Each node's value, None where the label is missing."""
+        return [self._column.values.values[code] for code in self.codes.tolist()]
+
+    def code(self, value: str) -> int | None:
+        """The number that stands for a value in `codes`; None if no node has it."""
+        return self._column.values.codes.get(value)
+
+    def __eq__(self, value: object) -> Bools:  # type: ignore[override]
+        code = self.code(value) if isinstance(value, str) else None
+        return np.zeros(len(self._nodes), np.bool_) if code is None else np.asarray(self.codes == code)
+
+    def __ne__(self, value: object) -> Bools:  # type: ignore[override]
+        return ~(self == value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def meets(self, requirement: LabelRequirement) -> Bools:
+        """Nodes whose value meets a condition on this label."""
+        return self._meeting(requirement)[self.codes]
+
+    def _meeting(self, requirement: LabelRequirement) -> Bools:
+        """For each code, whether its value meets the condition."""
+        known = self._column.values.codes
+        match requirement.operator:
+            case "In" | "NotIn":
+                named = np.zeros(self.size, np.bool_)
+                named[[known[value] for value in requirement.values if value in known]] = True
+                return named if requirement.operator == "In" else ~named
+            case "Exists" | "DoesNotExist":
+                present = np.ones(self.size, np.bool_)
+                present[ABSENT] = False
+                return present if requirement.operator == "Exists" else ~present
+            case _:
+                compared = np.zeros(self.size, np.bool_)
+                for value, code in known.items():
+                    compared[code] = value is not None and requirement.compares(value)
+                return compared

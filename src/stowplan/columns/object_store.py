@@ -1,0 +1,91 @@
+"""The other objects that plugins read (claims, services, budgets …), by kind and key."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from stowplan.columns.pods.selector_index import SelectorIndex
+from stowplan.objects import selectors
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import PodDisruptionBudget, Service
+
+AnyObject = TypeVar("AnyObject", bound=Object)
+
+
+class ObjectStore:
+    def __init__(self) -> None:
+        self.version = 0  # grows with every change
+        self._versions: dict[type[Object], int] = {}
+        self._kinds: dict[type[Object], dict[str, Object]] = {}
+        self._services: SelectorIndex[str] = SelectorIndex()
+        self._budgets: SelectorIndex[str] = SelectorIndex()
+        self._selectors: dict[str, selectors.Selector] = {}  # of budgets, by key
+
+    def put(self, found: Object) -> Object | None:
+        """Keep an object; the answer is the one it replaces."""
+        self._count(type(found))
+        kind = self._kinds.setdefault(type(found), {})
+        before = kind.get(found.key)
+        self._unfile(before)
+        kind[found.key] = found  # in the place of the one before, if any: the order of objects may decide a tie
+        self._file(found)
+        return before
+
+    def remove(self, found: Object) -> Object | None:
+        self._count(type(found))
+        before = self._kinds.get(type(found), {}).pop(found.key, None)
+        self._unfile(before)
+        return before
+
+    def _file(self, found: Object) -> None:
+        """Services and budgets are looked for by the labels they select."""
+        if isinstance(found, Service) and found.spec.selector:
+            self._services.add(selectors.from_labels(found.spec.selector), found.key)
+        elif isinstance(found, PodDisruptionBudget):
+            selector = selectors.compile_selector(found.spec.selector)
+            if selector:
+                self._selectors[found.key] = selector
+                self._budgets.add(selector, found.key)
+
+    def _unfile(self, before: Object | None) -> None:
+        if isinstance(before, Service) and before.spec.selector:
+            self._services.remove(selectors.from_labels(before.spec.selector), before.key)
+        elif isinstance(before, PodDisruptionBudget) and before.key in self._selectors:
+            self._budgets.remove(self._selectors.pop(before.key), before.key)
+
+    def version_of(self, kind: type[Object]) -> int:
+        """Grows with every change of an object of this kind."""
+        return self._versions.get(kind, 0)
+
+    def _count(self, kind: type[Object]) -> None:
+        self.version += 1
+        self._versions[kind] = self._versions.get(kind, 0) + 1
+
+    def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
+        return cast("AnyObject | None", self._kinds.get(kind, {}).get(key))
+
+    def every(self, kind: type[AnyObject]) -> dict[str, AnyObject]:
+        """All objects of a kind by key, in the order they came; not to be changed."""
+        return cast("dict[str, AnyObject]", self._kinds.get(kind, {}))
+
+    def services_of(self, pod: Pod) -> list[Service]:
+        """The services that select this pod."""
+        services = self.every(Service)
+        if not services:
+            return []
+        found = (services[key] for key in self._services.candidates(pod.labels))
+        return [
+            service
+            for service in found
+            if service.namespace == pod.namespace and service.spec.selector.items() <= pod.labels.items()
+        ]
+
+    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The disruption budgets that select this pod; one without conditions selects nothing."""
+        if not pod.labels:
+            return []
+        budgets = self.every(PodDisruptionBudget)
+        found = dict.fromkeys(self._budgets.candidates(pod.labels)) if budgets else {}
+        chosen = (budgets[key] for key in found if selectors.matches(self._selectors[key], pod.labels))
+        return [budget for budget in chosen if budget.namespace == pod.namespace]

@@ -1,0 +1,181 @@
+"""Pods that match S, per row: the question that spreading, affinity and three of the seeds all ask.
+
+    LabelSet    each distinct (namespace, labels) of the pods on nodes, found by key and value; pods of DaemonSets apart
+    Counter     one asked question and its tally; it knows the label sets it matches, and they know it
+
+A question asked for the first time costs a look at the label sets that could match; from then on every pod that comes
+or goes costs one addition for each question it matches. Questions nobody asked lately are dropped.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from stowplan.columns.pods.selector_index import SelectorIndex, anchor
+from stowplan.columns.tally import Tally
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.pods import Pod
+from stowplan.objects.selectors import Selector
+
+KEPT_COUNTERS = 16384
+
+Settled: TypeAlias = bool | Literal["always"]
+
+
+class LabelSet:
+    """One (namespace, labels) and the pods that have it: uid → (row, terminating)."""
+
+    __slots__ = ("counters", "daemons", "labels", "members", "namespace")
+
+    def __init__(self, namespace: str, labels: Mapping[str, str], daemons: bool) -> None:
+        """`daemons`: its pods are a DaemonSet's."""
+        self.namespace, self.daemons = namespace, daemons
+        self.labels = dict(labels)
+        self.members: dict[str, tuple[int, bool]] = {}
+        self.counters: dict[MatchCounter, None] = {}
+
+
+class MatchCounter:
+    """Pods that match all of `queries`, per row.
+
+    `settled` is how PodTopologySpread counts: pods on their way out do not count, and a selector without conditions
+    counts nothing. In what-ifs kube-scheduler counts such pods after all; "always" leaves them out there, too.
+    """
+
+    __slots__ = ("queries", "sets", "settled", "tally")
+
+    def __init__(self, queries: tuple[PodQuery, ...], settled: Settled) -> None:
+        self.queries = queries
+        self.settled = settled
+        self.tally = Tally()
+        self.sets: dict[LabelSet, None] = {}
+
+    @property
+    def selector(self) -> Selector | None:
+        """Conditions that every counted pod meets: those of the first question, or nothing if one matches nothing."""
+        return None if any(query.selector is None for query in self.queries) else self.queries[0].selector
+
+    def matches(self, labels: LabelSet) -> bool:
+        asked = self.queries
+        if labels.daemons and not all(query.daemons for query in asked):
+            return False
+        return all(query.matches(labels.namespace, labels.labels) for query in asked)
+
+    def counts(self, terminating: bool, as_extension: bool) -> bool:
+        """kube-scheduler's PreFilter extensions (`as_extension`) count even what its PreFilter leaves out."""
+        if as_extension and self.settled != "always":
+            return True
+        return not self.settled or (not terminating and bool(self.selector))
+
+
+class MatchCounts:
+    def __init__(self) -> None:
+        self._sets: dict[tuple[str, frozenset[tuple[str, str]], bool], LabelSet] = {}
+        # (key, value) → the label sets with that label; (key, None) → those with the key at all
+        self._shelves: dict[tuple[str, str | None], dict[LabelSet, None]] = {}
+        self._counters: OrderedDict[tuple[tuple[PodQuery, ...], Settled], MatchCounter] = OrderedDict()
+        self._index: SelectorIndex[MatchCounter] = SelectorIndex()
+
+    def __len__(self) -> int:
+        return len(self._counters)
+
+    @property
+    def label_sets(self) -> int:
+        return len(self._sets)
+
+    def values(self, key: str) -> set[str]:
+        """The values that a label has on any pod on a node."""
+        return {labels.labels[key] for labels in self._shelves.get((key, None), ())}
+
+    def ask(self, queries: tuple[PodQuery, ...], settled: Settled, capacity: int) -> tuple[MatchCounter, bool]:
+        """The counter for a question, kept up to date from now on; and whether it is a new one."""
+        if not queries:
+            raise ValueError("a count needs at least one question")
+        key = (queries, settled)
+        counter = self._counters.get(key)
+        if counter is not None:
+            self._counters.move_to_end(key)
+            return counter, False
+        counter = self._counters[key] = MatchCounter(queries, settled)
+        self._index.add(counter.selector, counter)
+        for labels in self._candidates(counter.selector):
+            if counter.matches(labels):
+                self._join(counter, labels, capacity)
+        if len(self._counters) > KEPT_COUNTERS:
+            self.drop(next(iter(self._counters.values())))
+        return counter, True
+
+    def drop(self, counter: MatchCounter) -> None:
+        """Count this no longer."""
+        if self._counters.pop((counter.queries, counter.settled), None) is None:
+            return
+        self._index.remove(counter.selector, counter)
+        for labels in counter.sets:
+            del labels.counters[counter]
+
+    def add(self, pod: Pod, row: int, capacity: int, as_extension: bool) -> LabelSet:
+        key = (pod.namespace, frozenset(pod.labels.items()), pod.of_daemon_set)
+        labels = self._sets.get(key)
+        if labels is None:
+            labels = self._sets[key] = self._new_set(pod)
+        labels.members[pod.uid] = (row, pod.terminating)
+        for counter in labels.counters:
+            if counter.counts(pod.terminating, as_extension):
+                counter.tally.add(row, 1, capacity)
+        return labels
+
+    def remove(self, pod: Pod, labels: LabelSet, capacity: int, as_extension: bool) -> None:
+        row, terminating = labels.members.pop(pod.uid)
+        for counter in labels.counters:
+            if counter.counts(terminating, as_extension):
+                counter.tally.add(row, -1, capacity)
+        if not labels.members:
+            self._forget_set(labels)
+
+    def _new_set(self, pod: Pod) -> LabelSet:
+        labels = LabelSet(pod.namespace, pod.labels, pod.of_daemon_set)
+        for place in _places(labels):
+            self._shelves.setdefault(place, {})[labels] = None
+        for counter in self._index.candidates(labels.labels):
+            if counter.matches(labels):
+                counter.sets[labels] = None
+                labels.counters[counter] = None
+        return labels
+
+    def _forget_set(self, labels: LabelSet) -> None:
+        del self._sets[labels.namespace, frozenset(labels.labels.items()), labels.daemons]
+        for place in _places(labels):
+            shelf = self._shelves[place]
+            del shelf[labels]
+            if not shelf:
+                del self._shelves[place]
+        for counter in labels.counters:
+            del counter.sets[labels]
+
+    def _join(self, counter: MatchCounter, labels: LabelSet, capacity: int) -> None:
+        counter.sets[labels] = None
+        labels.counters[counter] = None
+        for row, terminating in labels.members.values():
+            if counter.counts(terminating, as_extension=False):
+                counter.tally.add(row, 1, capacity)
+
+    def _candidates(self, selector: Selector | None) -> Iterator[LabelSet]:
+        """Label sets that could match: those under the selector's most telling condition."""
+        if selector is None:
+            return
+        best = anchor(selector)
+        if best is None:
+            yield from list(self._sets.values())
+        elif best.operator == "In":
+            for value in best.values:
+                yield from self._shelves.get((best.key, value), ())
+        else:
+            yield from self._shelves.get((best.key, None), ())
+
+
+def _places(labels: LabelSet) -> Iterator[tuple[str, str | None]]:
+    for key, value in labels.labels.items():
+        yield key, value
+        yield key, None

@@ -1,0 +1,137 @@
+"""DaemonSets: a pod for every node that it may run on. The scheduler places it; its affinity leaves one choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+from stowplan.embedded.controllers import queries
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.controllers.stateful_sets import revision
+from stowplan.embedded.store import DocumentStore, StoreChange
+from stowplan.objects import selectors
+
+Document: TypeAlias = dict[str, Any]
+
+DAEMON_SETS = "daemonsets.apps"
+_REVISION = "controller-revision-hash"
+_COMPONENT = "daemonset-controller"
+_TOLERATED = (
+    ("node.kubernetes.io/not-ready", "NoExecute"), ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"), ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"), ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)  # fmt: skip
+
+
+class DaemonSetController:
+    def __init__(self, store: DocumentStore) -> None:
+        self._store = store
+
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
+        if happened.collection == DAEMON_SETS:
+            return (happened.key,)
+        if happened.collection == "nodes":
+            return list(self._store.collection(DAEMON_SETS).items)
+        key = queries.owner_key(happened.document, "DaemonSet") if happened.collection == "pods" else None
+        return (key,) if key else ()
+
+    def reconcile(self, key: str, _now: float) -> Iterator[Action]:
+        owner = self._store.get(DAEMON_SETS, key)
+        if owner is None:
+            return
+        nodes = [stored.document for stored in self._store.all("nodes") if _wanted(owner, stored.document)]
+        if not queries.leaving(owner):
+            yield from self._adjust(owner, {node["metadata"]["name"] for node in nodes})
+        yield from self._report(key, len(nodes))
+
+    def _adjust(self, owner: Document, nodes: set[str]) -> Iterator[Action]:
+        latest = revision(owner)
+        rolling = owner["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+        pods = [pod for pod in queries.owned(self._store, owner, "pods") if not queries.leaving(pod)]
+        present: set[str] = set()
+        for pod in pods:
+            node = _node_of(pod)
+            outdated = rolling and pod["metadata"].get("labels", {}).get(_REVISION) != latest
+            if node not in nodes or node in present or outdated or not queries.active(pod):
+                note = EventNote(owner, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
+                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
+                if outdated:
+                    return  # one at a time
+            else:
+                present.add(node)
+        leaving = {_node_of(pod) for pod in queries.owned(self._store, owner, "pods") if queries.leaving(pod)}
+        for node in sorted(nodes - present - leaving):
+            note = EventNote(owner, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
+            yield CreateObject("pods", owner["metadata"]["namespace"], _pod(owner, node, latest), note)
+
+    def _report(self, key: str, desired: int) -> Iterator[Action]:
+        owner = self._store.get(DAEMON_SETS, key)
+        if owner is None:
+            return
+        pods = [pod for pod in queries.owned(self._store, owner, "pods") if queries.active(pod)]
+        ready = sum(queries.ready(pod) for pod in pods)
+        updated = sum(pod["metadata"].get("labels", {}).get(_REVISION) == revision(owner) for pod in pods)
+        counts = {"updatedNumberScheduled": updated, "numberAvailable": ready, "numberUnavailable": desired - ready}
+        status = {name: count for name, count in counts.items() if count > 0}
+        status |= {
+            "currentNumberScheduled": len(pods), "desiredNumberScheduled": desired, "numberMisscheduled": 0,
+            "numberReady": ready, "observedGeneration": owner["metadata"]["generation"],
+        }  # fmt: skip
+        if status != owner.get("status"):
+            yield SetStatus(DAEMON_SETS, key, owner["metadata"]["uid"], status)
+
+
+def _node_of(pod: Document) -> str:
+    """Where it is, or has to go."""
+    if pod["spec"].get("nodeName"):
+        return str(pod["spec"]["nodeName"])
+    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", ()):
+        for field in term.get("matchFields", ()):
+            return str(field["values"][0])
+    return ""
+
+
+def _wanted(owner: Document, node: Document) -> bool:
+    spec = owner["spec"]["template"]["spec"]
+    labels, name = node["metadata"].get("labels", {}), node["metadata"]["name"]
+    if not spec.get("nodeSelector", {}).items() <= labels.items():
+        return False
+    required = spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is not None:
+        terms = selectors.compile_node_selector(msgspec.convert(required, selectors.NodeSelector))
+        if not any(term.matches(labels, name) for term in terms):
+            return False
+    tolerated = [*spec.get("tolerations", ()), *_tolerations()]
+    return all(_tolerates(tolerated, taint) for taint in node["spec"].get("taints", ()))
+
+
+def _tolerates(tolerations: list[Document], taint: Document) -> bool:
+    if taint["effect"] == "PreferNoSchedule":
+        return True
+    for each in tolerations:
+        if (
+            each.get("key", taint["key"]) not in (taint["key"], "")
+            or each.get("effect", taint["effect"]) != taint["effect"]
+        ):
+            continue
+        if each.get("operator") == "Exists" or each.get("value", "") == taint.get("value", ""):
+            return True
+    return False
+
+
+def _tolerations() -> list[Document]:
+    return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED]
+
+
+def _pod(owner: Document, node: str, latest: str) -> Document:
+    pod = queries.pod_from(owner["spec"]["template"], owner)
+    pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), _REVISION: latest}
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    affinity = {**pod["spec"].get("affinity", {}), "nodeAffinity": required}
+    tolerations = [*pod["spec"].get("tolerations", ()), *_tolerations()]
+    pod["spec"] = {**pod["spec"], "affinity": affinity, "tolerations": tolerations}
+    return pod

@@ -1,0 +1,38 @@
+"""Who works in a cluster, in the order in which they are asked: what others wait for comes first."""
+
+from __future__ import annotations
+
+from stowplan.embedded.controllers.daemon_sets import DaemonSetController
+from stowplan.embedded.controllers.deployments import DeploymentController
+from stowplan.embedded.controllers.disruption_budgets import DisruptionController
+from stowplan.embedded.controllers.event_expiry import EventExpiry
+from stowplan.embedded.controllers.garbage_collection import GarbageCollector
+from stowplan.embedded.controllers.jobs import JobController
+from stowplan.embedded.controllers.kubelets import PretendKubelets
+from stowplan.embedded.controllers.manager_loop import Controller
+from stowplan.embedded.controllers.namespaces import NamespaceController
+from stowplan.embedded.controllers.nodes import NodeController
+from stowplan.embedded.controllers.replica_sets import ReplicaSetController
+from stowplan.embedded.controllers.stateful_sets import StatefulSetController
+from stowplan.embedded.controllers.volumes import ClaimController, VolumeController
+from stowplan.embedded.store import DocumentStore
+
+
+def controllers(store: DocumentStore, kubelets: PretendKubelets | None = None) -> list[Controller]:
+    """All of them, with kubelets of one's own choice."""
+    return [
+        NamespaceController(store),
+        NodeController(store),
+        ClaimController(store),
+        VolumeController(store),
+        kubelets or PretendKubelets(store),
+        GarbageCollector(store),
+        DeploymentController(store),
+        ReplicaSetController(store, "replicasets.apps", "ReplicaSet", "replicaset-controller"),
+        ReplicaSetController(store, "replicationcontrollers", "ReplicationController", "replication-controller"),
+        StatefulSetController(store),
+        DaemonSetController(store),
+        JobController(store),
+        DisruptionController(store),
+        EventExpiry(store),
+    ]

@@ -1,0 +1,158 @@
+"""StatefulSets: pods with names of their own, one after the other, and each with its own claims."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+from stowplan.embedded.controllers import queries
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.store import DocumentStore, StoreChange
+
+Document: TypeAlias = dict[str, Any]
+
+STATEFUL_SETS = "statefulsets.apps"
+_REVISION, _NAME, _INDEX = (
+    "controller-revision-hash",
+    "statefulset.kubernetes.io/pod-name",
+    "apps.kubernetes.io/pod-index",
+)
+_COMPONENT = "statefulset-controller"
+
+
+class StatefulSetController:
+    def __init__(self, store: DocumentStore) -> None:
+        self._store = store
+
+    def concerns(self, happened: StoreChange) -> Iterable[str]:
+        if happened.collection == STATEFUL_SETS:
+            return (happened.key,)
+        key = queries.owner_key(happened.document, "StatefulSet") if happened.collection == "pods" else None
+        return (key,) if key else ()
+
+    def reconcile(self, key: str, now: float) -> Iterator[Action]:
+        owner = self._store.get(STATEFUL_SETS, key)
+        if owner is None:
+            return
+        if not queries.leaving(owner):
+            yield from self._adjust(owner)
+        yield from self._report(key, now)
+
+    def _adjust(self, owner: Document) -> Iterator[Action]:
+        """One step: make what is missing, take away what is too much, or renew one pod."""
+        pods = {_ordinal(pod, owner): pod for pod in queries.owned(self._store, owner, "pods")}
+        first = owner["spec"].get("ordinals", {}).get("start", 0)
+        wanted = range(first, first + owner["spec"]["replicas"])
+        one_by_one = owner["spec"]["podManagementPolicy"] == "OrderedReady"
+        for ordinal in wanted:
+            pod = pods.get(ordinal)
+            if pod is None:
+                yield from self._create(owner, ordinal)
+            elif queries.phase(pod) in ("Failed", "Succeeded") and not queries.leaving(pod):
+                yield self._delete(owner, pod)
+            if one_by_one and (pod is None or not _healthy(pod)):
+                return
+        surplus = sorted((ordinal for ordinal in pods if ordinal not in wanted), reverse=True)
+        for ordinal in surplus:
+            if not queries.leaving(pods[ordinal]):
+                yield self._delete(owner, pods[ordinal])
+            if one_by_one:
+                return
+        yield from self._renew(owner, pods, wanted)
+
+    def _renew(self, owner: Document, pods: dict[int, Document], wanted: range) -> Iterator[Action]:
+        """From the last to the first, each only when those after it are well."""
+        strategy = owner["spec"]["updateStrategy"]
+        if strategy["type"] != "RollingUpdate":
+            return
+        partition = strategy.get("rollingUpdate", {}).get("partition", 0)
+        for ordinal in reversed(wanted):
+            pod = pods.get(ordinal)
+            if pod is None or ordinal < partition:
+                continue
+            if pod["metadata"].get("labels", {}).get(_REVISION) != revision(owner):
+                if not queries.leaving(pod):
+                    yield self._delete(owner, pod)
+                return
+            if not _healthy(pod):
+                return
+
+    def _create(self, owner: Document, ordinal: int) -> Iterator[Action]:
+        metadata, spec = owner["metadata"], owner["spec"]
+        name = f"{metadata['name']}-{ordinal}"
+        pod = queries.pod_from(spec["template"], owner, name=name)
+        pod["metadata"]["labels"] = {
+            **pod["metadata"].get("labels", {}), _REVISION: revision(owner), _NAME: name, _INDEX: str(ordinal),
+        }  # fmt: skip
+        pod["spec"] = {**pod["spec"], "hostname": name}
+        if spec.get("serviceName"):
+            pod["spec"]["subdomain"] = spec["serviceName"]
+        volumes = []
+        for template in spec.get("volumeClaimTemplates", ()):
+            claim = f"{template['metadata']['name']}-{name}"
+            volumes.append({"name": template["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim}})
+            yield from self._claim(owner, template, claim)
+        if volumes:
+            named = {volume["name"] for volume in volumes}
+            others = [volume for volume in pod["spec"].get("volumes", ()) if volume["name"] not in named]
+            pod["spec"]["volumes"] = [*volumes, *others]
+        message = f"create Pod {{name}} in StatefulSet {metadata['name']} successful"
+        yield CreateObject(
+            "pods", metadata["namespace"], pod, EventNote(owner, "SuccessfulCreate", message, _COMPONENT)
+        )
+
+    def _claim(self, owner: Document, template: Document, name: str) -> Iterator[Action]:
+        namespace = owner["metadata"]["namespace"]
+        if self._store.get("persistentvolumeclaims", f"{namespace}/{name}") is not None:
+            return
+        labels = {**template["metadata"].get("labels", {}), **owner["spec"]["selector"].get("matchLabels", {})}
+        metadata = {**template["metadata"], "name": name, "labels": labels}
+        yield CreateObject("persistentvolumeclaims", namespace, {"metadata": metadata, "spec": template["spec"]})
+
+    def _delete(self, owner: Document, pod: Document) -> Action:
+        message = f"delete Pod {{name}} in StatefulSet {owner['metadata']['name']} successful"
+        note = EventNote(owner, "SuccessfulDelete", message, _COMPONENT)
+        return DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
+
+    def _report(self, key: str, now: float) -> Iterator[Action]:
+        owner = self._store.get(STATEFUL_SETS, key)
+        if owner is None:
+            return
+        pods = [pod for pod in queries.owned(self._store, owner, "pods") if not queries.leaving(pod)]
+        latest, before = revision(owner), owner.get("status", {})
+        least = owner["spec"].get("minReadySeconds", 0)
+        updated = sum(pod["metadata"].get("labels", {}).get(_REVISION) == latest for pod in pods)
+        current = before.get("currentRevision", latest)
+        if updated == len(pods) == owner["spec"]["replicas"] and all(_healthy(pod) for pod in pods):
+            current = latest
+        counts = {
+            "readyReplicas": sum(queries.ready(pod) for pod in pods),
+            "currentReplicas": sum(pod["metadata"].get("labels", {}).get(_REVISION) == current for pod in pods),
+            "updatedReplicas": updated,
+        }
+        status: Document = {name: count for name, count in counts.items() if count}
+        status |= {
+            "replicas": len(pods), "availableReplicas": sum(queries.available(pod, least, now) for pod in pods),
+            "currentRevision": current, "updateRevision": latest, "collisionCount": 0,
+            "observedGeneration": owner["metadata"]["generation"],
+        }  # fmt: skip
+        if status != before:
+            yield SetStatus(STATEFUL_SETS, key, owner["metadata"]["uid"], status)
+
+
+def revision(owner: Document) -> str:
+    """Names a template."""
+    text = msgspec.json.encode(owner["spec"]["template"], order="sorted")
+    return f"{owner['metadata']['name']}-{hashlib.sha256(text).hexdigest()[:10]}"
+
+
+def _ordinal(pod: Document, owner: Document) -> int:
+    text = pod["metadata"]["name"].removeprefix(f"{owner['metadata']['name']}-")
+    return int(text) if text.isdigit() else -1
+
+
+def _healthy(pod: Document) -> bool:
+    return queries.phase(pod) == "Running" and queries.ready(pod) and not queries.leaving(pod)

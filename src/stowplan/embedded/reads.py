@@ -1,0 +1,132 @@
+"""Reading: one object, a list, a table, or the beginning of a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from stowplan.embedded import requests, responses, tables, versions
+from stowplan.embedded.api import Api
+from stowplan.embedded.change_log import Stored
+from stowplan.embedded.errors import ApiError, bad_request
+from stowplan.embedded.listing import Lister, ListPage
+from stowplan.embedded.requests import Form, Request, RequestTarget
+from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.responses import ApiResponse
+from stowplan.embedded.subresources import Subresources
+from stowplan.embedded.watches import EmbeddedWatch, Encode
+
+Document: TypeAlias = dict[str, Any]
+
+
+class Reader:
+    """`clock` is for the ages in tables."""
+
+    def __init__(self, api: Api, subresources: Subresources, clock: Callable[[], float]) -> None:
+        self.api = api
+        self.lister = Lister(api)
+        self._subresources = subresources
+        self._clock = clock
+
+    def read(self, at: RequestTarget, request: Request, form: Form) -> ApiResponse:
+        if at.subresource == "scale":
+            return responses.of(self._subresources.scale(at.resource, at.namespace, at.name), form)
+        if at.name:
+            document = self.api.get(at.resource, at.namespace, at.name)
+            if form.kind == "Table":
+                version = {"resourceVersion": document["metadata"]["resourceVersion"]}
+                return responses.of(self.table(at.resource, [document], request, version))
+            return responses.shown(at.resource, document, form)
+        return self._list(at, request, form)
+
+    def _list(self, at: RequestTarget, request: Request, form: Form) -> ApiResponse:
+        page = self.lister.page(at.resource, requests.wanted(request.query, at))
+        if form.kind == "Table":
+            documents = [stored.document for stored in page.items]
+            return responses.of(self.table(at.resource, documents, request, page.metadata()))
+        if form.kind == "PartialObjectMetadata":
+            items = [responses.partial(stored.document) for stored in page.items]
+            kind = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+            return responses.of({**kind, "metadata": page.metadata(), "items": items}, form)
+        if form.media != requests.JSON:
+            items = [versions.shown(at.resource, stored.document) for stored in page.items]
+            kind = {"kind": at.resource.list_name, "apiVersion": at.resource.api_version}
+            return responses.of({**kind, "metadata": page.metadata(), "items": items}, form)
+        return ApiResponse(200, joined(at.resource, page))
+
+    def table(
+        self, resource: ServedResource, documents: list[Document], request: Request, metadata: Document,
+        *, headed: bool = True,
+    ) -> Document:  # fmt: skip
+        columns = self.api.definitions.structure(resource).columns if resource.custom else None
+        include = request.query.get("includeObject", "Metadata")
+        if include not in ("None", "Metadata", "Object"):
+            raise bad_request(f'invalid includeObject: "{include}": must be None, Metadata or Object')
+        sheet = tables.sheet(resource.collection, columns)
+        return tables.table(
+            sheet,
+            documents,
+            self._clock(),
+            include,
+            lambda document: versions.shown(resource, document),
+            metadata,
+            headed=headed,
+        )
+
+    def watch(self, at: RequestTarget, request: Request, form: Form) -> tuple[EmbeddedWatch, bytes]:
+        wanted = requests.wanted(request.query, at)
+        version = self.lister.check_version(wanted.version)
+        initial = "sendInitialEvents" in request.query and requests.flag(request.query, "sendInitialEvents")
+        self._check_initial(request)
+        watch = EmbeddedWatch(
+            self.api.store.collection(at.resource.collection),
+            at.resource,
+            at.namespace,
+            self.lister.matcher(at.resource, wanted),
+            self._watch_encoder(at.resource, request, form),
+        )
+        if version and not initial:
+            watch.start_after(version)
+            return watch, b""
+        current = self.api.store.version
+        first = watch.start_now(current, self.lister.matching(at.resource, wanted))
+        if initial and requests.flag(request.query, "allowWatchBookmarks"):
+            first += watch.bookmark(current, initial=True)
+        return watch, first
+
+    def _check_initial(self, request: Request) -> None:
+        if "sendInitialEvents" in request.query and request.query.get("resourceVersionMatch") != "NotOlderThan":
+            said = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            cause = {"reason": "FieldValueForbidden", "message": said, "field": "resourceVersionMatch"}
+            details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]}
+            message = f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {said}'
+            raise ApiError(422, "Invalid", message, details)
+
+    def _watch_encoder(self, resource: ServedResource, request: Request, form: Form) -> Encode | None:
+        """None where events can be shared; headings go with the first row only, as in Kubernetes."""
+        if form.kind == "PartialObjectMetadata":
+            return lambda document: msgspec.json.encode(responses.partial(document))
+        if form.kind != "Table":
+            return None
+        headed = [True]
+
+        def encode(document: Document) -> bytes:
+            version = {"resourceVersion": document["metadata"]["resourceVersion"]}
+            table = self.table(resource, [document], request, version, headed=headed[0])
+            headed[0] = False
+            return msgspec.json.encode(table)
+
+        return encode
+
+
+def encoded(resource: ServedResource, stored: Stored) -> bytes:
+    return stored.encoded(resource.api_version, lambda document: versions.encode(resource, document))
+
+
+def joined(resource: ServedResource, page: ListPage) -> bytes:
+    """A list of what is encoded already."""
+    about = {"kind": resource.list_name, "apiVersion": resource.api_version, "metadata": page.metadata()}
+    items = b",".join(encoded(resource, stored) for stored in page.items)
+    return msgspec.json.encode(about)[:-1] + b',"items":[' + items + b"]}"

@@ -1,0 +1,130 @@
+"""Pods and their templates: containers, resources, volumes; and how little of a pod can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from stowplan.embedded.errors import Cause, forbidden_field, required, unsupported, wrong
+from stowplan.objects import quantity
+
+Document: TypeAlias = dict[str, Any]
+
+_RESTARTS = ("Always", "OnFailure", "Never")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS = ("Equal", "Exists", "Gt", "Lt")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_CHANGEABLE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def check(pod: Document) -> Iterator[Cause]:
+    yield from check_spec(pod["spec"], "spec")
+
+
+def check_spec(spec: Document, path: str) -> Iterator[Cause]:
+    if not spec.get("containers"):
+        yield required(f"{path}.containers")
+    volumes = {volume.get("name") for volume in spec.get("volumes", ())}
+    names: set[str] = set()
+    for list_name in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(list_name, ())):
+            yield from _container(container, f"{path}.{list_name}[{index}]", volumes, names)
+    if spec.get("restartPolicy") not in _RESTARTS:
+        yield unsupported(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTARTS)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        yield wrong(f"{path}.terminationGracePeriodSeconds", spec["terminationGracePeriodSeconds"], _NOT_NEGATIVE)
+    yield from _tolerations(spec.get("tolerations", ()), path)
+    yield from _spread(spec.get("topologySpreadConstraints", ()), path)
+
+
+_NOT_NEGATIVE = "must be greater than or equal to 0"
+
+
+def _container(container: Document, path: str, volumes: set[Any], names: set[str]) -> Iterator[Cause]:
+    name = container.get("name", "")
+    if not name:
+        yield required(f"{path}.name")
+    elif name in names:
+        yield Cause(f"{path}.name", f'Duplicate value: "{name}"', "FieldValueDuplicate")
+    names.add(name)
+    if not container.get("image"):
+        yield required(f"{path}.image")
+    yield from check_resources(container.get("resources", {}), f"{path}.resources")
+    for index, port in enumerate(container.get("ports", ())):
+        yield from _port(port, f"{path}.ports[{index}]")
+    for index, mount in enumerate(container.get("volumeMounts", ())):
+        if mount.get("name") not in volumes:
+            field = f"{path}.volumeMounts[{index}].name"
+            yield Cause(field, f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
+
+
+def check_resources(resources: Document, path: str) -> Iterator[Cause]:
+    limits = resources.get("limits", {})
+    for name, amount in (*limits.items(), *resources.get("requests", {}).items()):
+        if quantity.nanos(amount) < 0:
+            yield wrong(f"{path}.requests[{name}]", amount, _NOT_NEGATIVE)
+    for name, amount in resources.get("requests", {}).items():
+        if name in limits and quantity.nanos(amount) > quantity.nanos(limits[name]):
+            why = f"must be less than or equal to {name} limit of {limits[name]}"
+            yield wrong(f"{path}.requests", amount, why)
+
+
+def _port(port: Document, path: str) -> Iterator[Cause]:
+    number = port.get("containerPort", 0)
+    if not number:
+        yield required(f"{path}.containerPort")
+    for name in ("containerPort", "hostPort"):
+        if port.get(name) and not 0 < port[name] < 65536:
+            yield wrong(f"{path}.{name}", port[name], "must be between 1 and 65535, inclusive")
+    if port.get("protocol") not in _PROTOCOLS:
+        yield unsupported(f"{path}.protocol", port.get("protocol"), _PROTOCOLS)
+
+
+def _tolerations(tolerations: list[Document], path: str) -> Iterator[Cause]:
+    for index, toleration in enumerate(tolerations):
+        field = f"{path}.tolerations[{index}]"
+        if toleration.get("operator", "Equal") not in _OPERATORS:
+            yield unsupported(f"{field}.operator", toleration["operator"], _OPERATORS)
+        if toleration.get("effect") and toleration["effect"] not in _EFFECTS:
+            yield unsupported(f"{field}.effect", toleration["effect"], _EFFECTS)
+
+
+def _spread(constraints: list[Document], path: str) -> Iterator[Cause]:
+    for index, constraint in enumerate(constraints):
+        field = f"{path}.topologySpreadConstraints[{index}]"
+        if constraint.get("maxSkew", 0) <= 0:
+            yield wrong(f"{field}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
+        if not constraint.get("topologyKey"):
+            yield required(f"{field}.topologyKey", "can not be empty")
+        if constraint.get("whenUnsatisfiable") not in ("DoNotSchedule", "ScheduleAnyway"):
+            choices = ("DoNotSchedule", "ScheduleAnyway")
+            yield unsupported(f"{field}.whenUnsatisfiable", constraint.get("whenUnsatisfiable"), choices)
+
+
+def check_update(pod: Document, old: Document) -> Iterator[Cause]:
+    before, after = old["spec"], pod["spec"]
+    if before is after or before == after:
+        return
+    gates = {gate["name"] for gate in before.get("schedulingGates", ())}
+    if {gate.get("name") for gate in after.get("schedulingGates", ())} - gates:
+        yield forbidden_field("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate")
+    elif _frozen(after, gated=bool(gates)) != _frozen(before, gated=bool(gates)):
+        yield forbidden_field("spec", _CHANGEABLE)
+    elif any(toleration not in after.get("tolerations", ()) for toleration in before.get("tolerations", ())):
+        why = "existing toleration can not be modified except its tolerationSeconds"
+        yield forbidden_field("spec.tolerations", why)
+
+
+def _frozen(spec: Document, *, gated: bool) -> Document:
+    """What stays as it was created. While a pod is gated, where it may go can still be narrowed."""
+    free = {"tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds", "schedulingGates"}
+    free |= {"nodeSelector", "affinity"} if gated else set()
+    kept = {key: value for key, value in spec.items() if key not in free}
+    for name in ("containers", "initContainers"):
+        if name in kept:
+            kept[name] = [{**container, "image": ""} for container in kept[name]]
+    return kept

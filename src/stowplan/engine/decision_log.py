@@ -1,0 +1,94 @@
+"""The last decisions with their trails, in a ring bounded in bytes. What comes in throws out what is oldest.
+
+Few trails are ever read, so they are kept small: verdicts as short numbers, scores as the bytes they are, and what
+follows from those (who was feasible, the totals) not at all. They are spread out again when somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from stowplan.framework.verdict import FEASIBLE, Decision, Trail
+
+DEFAULT_BYTES = 32 * 1024 * 1024
+NOTHING = np.zeros(0, np.int64)
+PER_NAME = 8
+PER_DECISION = 1024  # what a decision takes besides its arrays, roughly
+
+
+class DecisionLog:
+    def __init__(self, limit: int = DEFAULT_BYTES) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._names: Any = ()
+        self._decisions: OrderedDict[str, PackedDecision] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._decisions)
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes
+
+    def keep(self, decision: Decision) -> None:
+        """Remember this decision as the pod's latest."""
+        packed = PackedDecision(decision)
+        if decision.trail.names is not self._names:  # the nodes are others than last time: their list is kept, too
+            self._names = decision.trail.names
+            packed.nbytes += PER_NAME * len(self._names)
+        self._forget(decision.pod.uid)
+        self._decisions[decision.pod.uid] = packed
+        self._bytes += packed.nbytes
+        while self._bytes > self._limit and len(self._decisions) > 1:
+            self._forget(next(iter(self._decisions)))
+
+    def latest(self, uid: str) -> Decision | None:
+        found = self._decisions.get(uid)
+        return None if found is None else found.unpacked()
+
+    def _forget(self, uid: str) -> None:
+        found = self._decisions.pop(uid, None)
+        if found is not None:
+            self._bytes -= found.nbytes
+
+
+class PackedDecision:
+    """A decision whose trail is kept in a few bytes per node. It is packed where it lies: nobody else needs it then."""
+
+    __slots__ = ("_decision", "nbytes")
+
+    def __init__(self, decision: Decision) -> None:
+        trail: Any = decision.trail
+        if len(trail.feasible) == len(trail.verdict_of):
+            trail.verdict_of = NOTHING  # all were feasible
+        elif len(trail.verdicts) < 127:
+            trail.verdict_of = trail.verdict_of.astype(np.int8)
+        trail.feasible = trail.totals = NOTHING
+        self.nbytes = PER_DECISION + trail.verdict_of.nbytes
+        for _, score in trail.scores.values():
+            if score.__class__ is not int:
+                self.nbytes += score.nbytes
+        self._decision = decision
+
+    def unpacked(self) -> Decision:
+        packed = self._decision.trail
+        verdict_of = packed.verdict_of.astype(np.int32)
+        if not len(verdict_of):
+            verdict_of = np.full(len(packed.names), FEASIBLE, np.int32)
+        looked = self._decision.refused is None and self._decision.gated is None
+        feasible = (verdict_of == FEASIBLE).nonzero()[0] if looked else NOTHING
+        scores = {name: (weight, wide(score)) for name, (weight, score) in packed.scores.items()}
+        totals = np.zeros(len(feasible), np.int64)
+        for weight, score in scores.values():
+            totals += score * weight
+        return replace(
+            self._decision, trail=Trail(packed.names, verdict_of, packed.verdicts, feasible, scores, totals)
+        )  # fmt: skip
+
+
+def wide(score: Any) -> Any:
+    return score if isinstance(score, int) else score.astype(np.int64)

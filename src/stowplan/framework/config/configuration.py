@@ -1,0 +1,249 @@
+"""KubeSchedulerConfiguration, kubescheduler.config.k8s.io/v1, read by kube-scheduler's rules.
+
+    text ── document.parse ──► plain values ── document.decode ──► the file's shape, strictly typed
+         ── merge.expand ────► the plugins of each profile, point by point
+         ── arguments ───────► each plugin's arguments, checked and completed
+         ────────────────────► `Configuration`, or one `ConfigError` that names the place in the file
+
+Which plugins exist is the caller's knowledge: `implements(name)` gives the points a plugin has, None if there is none.
+What is allowed but surely not meant (arguments for a plugin that does not run) becomes a line in `notes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from stowplan.framework.config import document, plugin_sets, settings
+from stowplan.framework.config.argument_types import Percent
+from stowplan.framework.config.arguments import GROUP, arguments
+from stowplan.framework.config.document import shown, suggestion, under
+from stowplan.framework.config.plugin_sets import PLACEMENT_POINTS, POINTS, Enabled, Implements
+from stowplan.framework.config.settings import ClientConnection, Extender, LeaderElection
+from stowplan.objects.errors import ConfigError
+
+__all__ = [
+    "PLACEMENT_POINTS", "POINTS", "ClientConnection", "Configuration", "Enabled", "Extender", "Implements",
+    "LeaderElection", "ProfileSpec", "default", "load",
+]  # fmt: skip
+
+KIND = "KubeSchedulerConfiguration"
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+OLD = {
+    "v1beta3": "kube-scheduler reads it no more since 1.29",
+    "v1beta2": "kube-scheduler reads it no more since 1.28, and its default score weights were other ones",
+}
+
+Positive32 = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Positive64 = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+
+
+class ProfileSpec(msgspec.Struct, frozen=True):
+    """One scheduler name and what it runs: plugins by point, each plugin's arguments by name."""
+
+    scheduler_name: str
+    points: dict[str, tuple[Enabled, ...]]
+    plugin_args: dict[str, dict[str, Any]]
+    percentage_of_nodes_to_score: int | None = None
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a configuration file says, defaults filled in."""
+
+    profiles: tuple[ProfileSpec, ...]
+    parallelism: int
+    percentage_of_nodes_to_score: int | None  # None: not in the file; 0 asks for kube-scheduler's adaptive sample
+    pod_initial_backoff_seconds: int
+    pod_max_backoff_seconds: int
+    leader_election: LeaderElection
+    client_connection: ClientConnection
+    extenders: tuple[Extender, ...]
+    enable_profiling: bool
+    enable_contention_profiling: bool
+    delay_cache_until_active: bool
+    notes: tuple[str, ...]
+
+
+# --- the file's shape ------------------------------------------------------------------------------------------------
+
+
+class _ConfigurationPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True): ...
+
+
+class _PluginConfig(_ConfigurationPart, frozen=True):
+    name: str
+    args: Any = None
+
+
+class _Profile(_ConfigurationPart, frozen=True):
+    scheduler_name: str | None = None
+    percentage_of_nodes_to_score: Percent | None = None
+    plugins: plugin_sets.Plugins = plugin_sets.Plugins()
+    plugin_config: tuple[_PluginConfig, ...] = ()
+
+
+class _File(_ConfigurationPart, frozen=True):
+    api_version: str
+    kind: str
+    parallelism: Positive32 = 16
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool | None = None
+    percentage_of_nodes_to_score: Percent | None = None
+    pod_initial_backoff_seconds: Positive64 = 1
+    pod_max_backoff_seconds: Positive64 = 10
+    profiles: tuple[_Profile, ...] = ()
+    extenders: tuple[Extender, ...] = ()
+    delay_cache_until_active: bool = False
+
+
+# --- loading ---------------------------------------------------------------------------------------------------------
+
+
+def default(implements: Implements) -> Configuration:
+    """The configuration of a scheduler that is given no file."""
+    return load({"apiVersion": f"{GROUP}/v1", "kind": KIND}, implements=implements)
+
+
+def load(
+    text: str | bytes | Mapping[str, Any], *, implements: Implements, known: Collection[str] = (), file: str = ""
+) -> Configuration:
+    """The configuration that the text holds; `known` are plugin names to suggest for a misspelt one."""
+    try:
+        names = {*known, *(name for name, _ in plugin_sets.DEFAULT_PLUGINS)}
+        return _load(document.parse(text), plugin_sets.PluginCatalogue(implements, names))
+    except ConfigError as error:
+        raise error.located(file) from None
+
+
+def _load(plain: dict[str, Any], catalogue: plugin_sets.PluginCatalogue) -> Configuration:
+    version = _version(plain)
+    given = document.decode(plain, _File)
+    election = settings.completed(given.leader_election)
+    extenders = tuple(settings.completed(extender) for extender in given.extenders)
+    settings.check_leader_election(election)
+    settings.check_extenders(extenders)
+    _check_backoff(given)
+    profiles = _profiles(given, version, catalogue)
+    contention = given.enable_contention_profiling
+    return Configuration(
+        profiles=tuple(_without_ignored(profile, extenders) for profile in profiles),
+        parallelism=given.parallelism,
+        percentage_of_nodes_to_score=given.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=given.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=given.pod_max_backoff_seconds,
+        leader_election=election,
+        client_connection=settings.completed(given.client_connection),
+        extenders=extenders,
+        enable_profiling=given.enable_profiling,
+        enable_contention_profiling=given.enable_profiling if contention is None else contention,
+        delay_cache_until_active=given.delay_cache_until_active,
+        notes=(*_age(version), *_doubts(given, profiles, catalogue)),
+    )
+
+
+def _version(plain: dict[str, Any]) -> str:
+    """The version part of apiVersion, of the versions that can be read."""
+    kind, api_version = plain.get("kind"), plain.get("apiVersion")
+    if kind != KIND:
+        remedy = "give the text under its data" if kind == "ConfigMap" else suggestion(str(kind), [KIND])
+        raise ConfigError(f"found {shown(kind)}, expected {shown(KIND)}", path="kind", remedy=remedy)
+    group, _, version = str(api_version).partition("/")
+    if group != GROUP or version not in ("v1", *OLD):
+        raise ConfigError(f"found {shown(api_version)}, expected {shown(f'{GROUP}/v1')}", path="apiVersion")
+    return version
+
+
+def _profiles(given: _File, version: str, catalogue: plugin_sets.PluginCatalogue) -> list[ProfileSpec]:
+    written = given.profiles or (_Profile(),)
+    if len(written) == 1 and written[0].scheduler_name is None:
+        written = (msgspec.structs.replace(written[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
+    profiles = [_profile(profile, f"profiles[{i}]", version, catalogue) for i, profile in enumerate(written)]
+    _check_names(profiles)
+    _check_queue_sort(written, profiles)
+    return profiles
+
+
+def _profile(written: _Profile, path: str, version: str, catalogue: plugin_sets.PluginCatalogue) -> ProfileSpec:
+    if not written.scheduler_name:
+        raise ConfigError("missing or empty", path=under(path, "schedulerName"), remedy="give every profile a name")
+    configured = _plugin_config(written, path, version)
+    points, built = plugin_sets.expand(written.plugins, under(path, "plugins"), catalogue)
+    args = {name: configured[name] if name in configured else arguments(name, None, path) for name in sorted(built)}
+    return ProfileSpec(written.scheduler_name, points, args, written.percentage_of_nodes_to_score)
+
+
+def _plugin_config(written: _Profile, path: str, version: str) -> dict[str, dict[str, Any]]:
+    configured: dict[str, dict[str, Any]] = {}
+    for i, entry in enumerate(written.plugin_config):
+        where = under(path, f"pluginConfig[{i}]")
+        if entry.name in configured:
+            raise ConfigError(f"plugin {shown(entry.name)} appears twice", path=where)
+        if entry.name in plugin_sets.REMOVED:
+            raise ConfigError(f"plugin {shown(entry.name)} was removed", path=where, remedy="remove the entry")
+        configured[entry.name] = arguments(entry.name, entry.args, under(where, "args"), ("v1", version))
+    return configured
+
+
+def _without_ignored(profile: ProfileSpec, extenders: tuple[Extender, ...]) -> ProfileSpec:
+    """Resources that an extender alone looks after take the place of NodeResourcesFit's own ignoredResources."""
+    ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
+    fit = profile.plugin_args.get("NodeResourcesFit")
+    if not ignored or fit is None:
+        return profile
+    args = {**profile.plugin_args, "NodeResourcesFit": {**fit, "ignoredResources": ignored}}
+    return msgspec.structs.replace(profile, plugin_args=args)
+
+
+# --- what makes them invalid, or doubtful ----------------------------------------------------------------------------
+
+
+def _check_backoff(given: _File) -> None:
+    if given.pod_max_backoff_seconds < given.pod_initial_backoff_seconds:
+        first, last = given.pod_initial_backoff_seconds, given.pod_max_backoff_seconds
+        problem = f"found {last}, expected at least podInitialBackoffSeconds ({first})"
+        raise ConfigError(problem, path="podMaxBackoffSeconds")
+
+
+def _check_names(profiles: list[ProfileSpec]) -> None:
+    first: dict[str, int] = {}
+    for i, profile in enumerate(profiles):
+        if (other := first.setdefault(profile.scheduler_name, i)) != i:
+            problem = f"{shown(profile.scheduler_name)} is the name of profiles[{other}] already"
+            raise ConfigError(problem, path=f"profiles[{i}].schedulerName")
+
+
+def _check_queue_sort(written: tuple[_Profile, ...], profiles: list[ProfileSpec]) -> None:
+    """All profiles share one queue, so what they write about its order must be the same, to the letter."""
+    sort = profiles[0].points["queueSort"]
+    for i, profile in enumerate(profiles):
+        path = f"profiles[{i}].plugins.queueSort"
+        if written[i].plugins.queue_sort != written[0].plugins.queue_sort or profile.points["queueSort"] != sort:
+            raise ConfigError("differs from profiles[0]", path=path, remedy="write the same queueSort in every profile")
+        if profile.plugin_args[sort[0].name] != profiles[0].plugin_args[sort[0].name]:
+            problem = f"the arguments of {sort[0].name}, the queueSort plugin, differ from profiles[0]"
+            raise ConfigError(problem, path=f"profiles[{i}].pluginConfig")
+
+
+def _age(version: str) -> Iterator[str]:
+    if version in OLD:
+        yield f"apiVersion: {GROUP}/{version} is old ({OLD[version]}); write {GROUP}/v1"
+
+
+def _doubts(given: _File, profiles: list[ProfileSpec], catalogue: plugin_sets.PluginCatalogue) -> Iterator[str]:
+    """What kube-scheduler takes without a word although it has no effect."""
+    for i, (written, profile) in enumerate(zip(given.profiles, profiles, strict=False)):
+        for j, entry in enumerate(written.plugin_config):
+            if entry.name not in profile.plugin_args:
+                hint = suggestion(entry.name, profile.plugin_args) if catalogue.implements(entry.name) is None else ""
+                yield f"profiles[{i}].pluginConfig[{j}]: plugin {shown(entry.name)} is not enabled. {hint}".rstrip()
+        for point, each in written.plugins.sets().items():
+            for j, plugin in enumerate(each.disabled):
+                if plugin.name != "*" and catalogue.implements(plugin.name) is None:
+                    hint = suggestion(plugin.name, catalogue.known)
+                    where = f"profiles[{i}].plugins.{point}.disabled[{j}]"
+                    yield f"{where}: there is no plugin {shown(plugin.name)} to disable. {hint}".rstrip()

@@ -1,0 +1,241 @@
+"""A configuration document, from text to typed values, as strict as kube-scheduler's own decoder.
+
+1. `parse` reads YAML or JSON text; a duplicate key is an error, as is a list, nothing at all, or text that is neither.
+2. `decode` refuses fields that the type does not have, drops nulls (Go reads them as "not set") and lets msgspec give
+   the rest their types. What msgspec says is retold with our paths (`profiles[0].plugins`), what was found, a remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import types
+import typing
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, TypeVar, Union
+
+import msgspec
+import yaml
+
+from stowplan.objects.errors import ConfigError
+
+T = TypeVar("T")
+
+MINIMAL = "the shortest one is: {apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
+
+
+class Seconds(float):
+    """A Go duration of the file ("15s", "1m30s") as seconds."""
+
+
+# --- 1. text ---------------------------------------------------------------------------------------------------------
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML as Go reads it: y and n are booleans, 2.0 is 2, 22:30 and 2024-01-31 are strings; a key may appear once."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"):
+            if key.value in seen:
+                raise ConfigError(f'line {key.start_mark.line + 1}: the key "{key.value}" appears twice')
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float | int:
+        number: float = super().construct_yaml_float(node)
+        return int(number) if number.is_integer() else number
+
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:float", _StrictLoader.construct_yaml_float)
+_SCALARS = {
+    "bool": (r"y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"),
+    "int": (r"[-+]?(0b[01][01_]*|0x[0-9a-fA-F][0-9a-fA-F_]*|0[0-7_]*|[1-9][0-9_]*)", "-+0123456789"),
+    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "merge": (r"<<", "<"),
+}
+for _tag, (_pattern, _first) in _SCALARS.items():
+    _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def parse(text: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping that the text holds."""
+    if isinstance(text, Mapping):
+        return dict(text)
+    try:
+        value = _values(text.decode() if isinstance(text, bytes) else text)
+    except UnicodeDecodeError:
+        raise ConfigError("not UTF-8 text") from None
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ConfigError(f"{line}not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise ConfigError("not YAML that anybody wrote: it nests too deeply") from None
+    except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int or !!timestamp on what is none
+        raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
+    if value is None:
+        raise ConfigError("the configuration is empty", remedy=MINIMAL)
+    if not isinstance(value, dict):
+        raise ConfigError(f"found {shown(value)}, expected one KubeSchedulerConfiguration", remedy=MINIMAL)
+    return value
+
+
+def _values(text: str) -> Any:
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text, object_pairs_hook=_once)
+        except json.JSONDecodeError:
+            pass  # a YAML flow mapping opens with a brace too
+    documents = [value for value in yaml.load_all(text, _StrictLoader) if value is not None]
+    if len(documents) > 1:
+        raise ConfigError(f"found {len(documents)} documents, expected one")
+    return documents[0] if documents else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ConfigError(f'the key "{key}" appears twice')
+    return dict(pairs)
+
+
+# --- 2. types --------------------------------------------------------------------------------------------------------
+
+
+def decode(value: Any, kind: type[T], path: str = "") -> T:
+    """`value` as a `kind`; `path` is where in the document it stands."""
+    value = _without_nulls(value, kind, path)
+    try:
+        return msgspec.convert(value, kind, dec_hook=_custom)
+    except msgspec.ValidationError as error:
+        raise _retold(str(error), value, path) from None
+
+
+def _without_nulls(value: Any, kind: Any, path: str) -> Any:
+    kind, element = _structure(kind)
+    if element is not None and isinstance(value, list):
+        return [_without_nulls(item, element, f"{path}[{i}]") for i, item in enumerate(value)]
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, Mapping)):
+        return value
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    for key in value:
+        if key not in fields:
+            remedy = suggestion(str(key), fields) or f"known here: {', '.join(sorted(fields))}"
+            raise ConfigError("unknown field", path=under(path, str(key)), remedy=remedy)
+    return {key: _without_nulls(item, fields[key], under(path, key)) for key, item in value.items() if item is not None}
+
+
+def _structure(kind: Any) -> tuple[Any, Any]:
+    """The type without `| None`, and the element's type if it is a list."""
+    if typing.get_origin(kind) in (Union, types.UnionType):
+        kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
+    if typing.get_origin(kind) in (list, tuple):
+        return kind, typing.get_args(kind)[0]
+    return kind, None
+
+
+def _custom(kind: type, value: Any) -> Any:
+    if kind is Seconds and isinstance(value, str) and (seconds := duration(value)) is not None:
+        return seconds
+    raise ValueError(f"Expected `{kind.__name__}`")
+
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+
+
+def duration(text: str) -> Seconds | None:
+    """Go's duration syntax; None if it is not one."""
+    sign, rest = (-1.0, text[1:]) if text[:1] == "-" else (1.0, text.removeprefix("+"))
+    if rest == "0":
+        return Seconds(0)
+    if not rest or _PART.sub("", rest):
+        return None
+    return Seconds(sign * sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(rest)))
+
+
+# --- what went wrong -------------------------------------------------------------------------------------------------
+
+_SAID = re.compile(r"^(?P<what>.*?)(?: - at `\$?(?P<at>.*)`)?$", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<kind>\w+)(?: \| null)?`(?P<bound> [<>]=? ?-?\d+)?")
+_MISSING = re.compile(r"missing required field `(.*)`")
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "Seconds": 'a duration such as "15s" or "1m30s"',
+}
+
+
+def _retold(message: str, value: Any, path: str) -> ConfigError:
+    said = _SAID.match(message)
+    what, at = (said["what"], said["at"] or "") if said else (message, "")
+    where = under(path, at.removeprefix("."))
+    if missing := _MISSING.search(what):
+        return ConfigError(f'"{missing[1]}" is missing', path=where)
+    found = _at(value, at)
+    if expected := _EXPECTED.match(what):
+        kind, bound = expected["kind"], expected["bound"] or ""
+        problem = f"found {shown(found)}, expected {_WORDS.get(kind, kind)}{bound}"
+        return ConfigError(problem, path=where, remedy=_hint(found, kind))
+    return ConfigError(f"found {shown(found)}: {what}", path=where)
+
+
+def _hint(found: Any, kind: str) -> str:
+    if isinstance(found, bool) and kind == "str":
+        return "YAML reads yes, no, on and off as true and false: put it in quotes"
+    if kind in ("int", "float") and isinstance(found, str) and found.removeprefix("-").isdigit():
+        return "write it without quotes"
+    if kind == "bool" and found in ("true", "false"):
+        return "write it without quotes"
+    return ""
+
+
+def _at(value: Any, at: str) -> Any:
+    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", at):
+        value = value[key] if key else value[int(index)]
+    return value
+
+
+def under(path: str, name: str) -> str:
+    """The path of `name` inside `path`; `name` may be a longer way down, or an index such as `[0]`."""
+    return f"{path}.{name}" if path and name and not name.startswith("[") else path + name
+
+
+def shown(value: Any) -> str:
+    """A value as the file could have it, short enough for one line."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def flag(name: str, given: Any) -> bool:
+    """An argument that is true or false."""
+    if not isinstance(given, bool):
+        raise ConfigError(f"{name}: found {shown(given)}, expected true or false")
+    return given
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`did you mean "score"?`, or nothing if no known word is near."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=2, cutoff=0.72)
+    return f"did you mean {' or '.join(shown(by_lower[name]) for name in near)}?" if near else ""
+
+
+def one_of(value: str, allowed: Collection[str], path: str) -> None:
+    """Refuse a word that is not among the allowed ones."""
+    if value not in allowed:
+        raise ConfigError(f"found {shown(value)}, expected one of {', '.join(sorted(allowed))}", path=path)

@@ -1,0 +1,192 @@
+"""From a profile's `plugins` to the plugins that run at each extension point, in order and with weights.
+
+1. The default plugins stand in multiPoint. What the file lists under multiPoint takes a default's place if it is one,
+   and goes to the end otherwise; what it disables is gone, "*" disables all defaults.
+2. At each point: first the listed plugins that multiPoint has too, in the order written at the point; then the rest of
+   multiPoint that implements the point; then the other listed ones. `disabled` keeps multiPoint's plugins out, never
+   the listed ones.
+3. A weight that is not given, or 0, is 1: also for a default plugin that is listed again without its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from stowplan.framework.config.document import shown, suggestion
+from stowplan.objects.errors import ConfigError
+
+Implements = Callable[[str], Collection[str] | None]
+
+POINTS: tuple[str, ...] = (
+    "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore",
+    "score", "reserve", "permit", "preBind", "bind", "postBind",
+)  # fmt: skip
+PLACEMENT_POINTS: tuple[str, ...] = ("placementGenerate", "placementScore")
+WEIGHTED = ("score", "placementScore")
+
+DEFAULT_PLUGINS: tuple[tuple[str, int], ...] = (
+    ("SchedulingGates", 0), ("PrioritySort", 0), ("NodeUnschedulable", 0), ("NodeName", 0), ("TaintToleration", 3),
+    ("NodeAffinity", 2), ("NodePorts", 0), ("NodeResourcesFit", 1), ("VolumeRestrictions", 0), ("NodeVolumeLimits", 0),
+    ("VolumeBinding", 0), ("VolumeZone", 0), ("PodTopologySpread", 2), ("InterPodAffinity", 2), ("DynamicResources", 2),
+    ("DefaultPreemption", 0), ("NodeResourcesBalancedAllocation", 1), ("ImageLocality", 1), ("DefaultBinder", 0),
+    ("NodeDeclaredFeatures", 0),
+)  # fmt: skip
+
+REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+
+
+class Enabled(msgspec.Struct, frozen=True):
+    """A plugin at a point; the weight counts at score and placementScore and is 0 elsewhere."""
+
+    name: str
+    weight: int = 0
+
+
+# --- the file's shape ------------------------------------------------------------------------------------------------
+
+
+class _PluginsPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True): ...
+
+
+class PluginRef(_PluginsPart, frozen=True):
+    name: str
+    weight: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # so far below int64 that no sum of scores can overflow
+
+
+class PluginSet(_PluginsPart, frozen=True):
+    enabled: tuple[PluginRef, ...] = ()
+    disabled: tuple[PluginRef, ...] = ()
+
+
+class Plugins(_PluginsPart, frozen=True):
+    multi_point: PluginSet = PluginSet()
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+
+    def sets(self) -> dict[str, PluginSet]:
+        """Every set under the name it has in the file."""
+        return {field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(self)}
+
+
+# --- merging ---------------------------------------------------------------------------------------------------------
+
+
+class Listed(NamedTuple):
+    """An entry of an enabled list, and where it was written."""
+
+    name: str
+    weight: int
+    path: str
+
+
+class PluginCatalogue(NamedTuple):
+    """Which plugins there are; `known` are names to suggest."""
+
+    implements: Implements
+    known: Collection[str]
+
+    def points(self, plugin: Listed) -> Collection[str]:
+        """The points that the plugin implements; an error if there is no such plugin."""
+        if plugin.name in REMOVED:
+            remedy = "NodeVolumeLimits counts the volumes of every driver"
+            raise ConfigError(f'plugin "{plugin.name}" was removed', path=plugin.path, remedy=remedy)
+        try:
+            points = self.implements(plugin.name)
+        except ConfigError as error:  # a plugin that is named by its file, and cannot be loaded from there
+            raise ConfigError(error.problem, path=error.path or plugin.path, remedy=error.remedy) from error
+        if points is None:
+            remedy = suggestion(plugin.name, self.known) or "is it registered with this scheduler?"
+            raise ConfigError(f"there is no plugin {shown(plugin.name)}", path=plugin.path, remedy=remedy)
+        return points
+
+
+def expand(
+    plugins: Plugins, path: str, catalogue: PluginCatalogue
+) -> tuple[dict[str, tuple[Enabled, ...]], frozenset[str]]:
+    """The plugins of each point, and the names of all plugins that are built, whether or not a point runs them."""
+    sets = plugins.sets()
+    multi = _with_defaults(sets.pop("multiPoint"), f"{path}.multiPoint")
+    listed = {point: _listed(each.enabled, f"{path}.{point}.enabled") for point, each in sets.items()}
+    points = {}
+    for point in POINTS + PLACEMENT_POINTS:
+        _check_listed(point, listed[point], catalogue)
+        disabled = {plugin.name for plugin in sets[point].disabled}
+        usable = [plugin for plugin in multi if point in catalogue.points(plugin) and not disabled & {plugin.name, "*"}]
+        points[point] = tuple(_enabled(plugin, point) for plugin in _in_order(listed[point], usable))
+    _check_counts(points, path)
+    names = {plugin.name for group in (multi, *listed.values()) for plugin in group}
+    return points, frozenset(names)
+
+
+def _listed(plugins: Iterable[PluginRef], path: str) -> list[Listed]:
+    return [Listed(plugin.name, plugin.weight, f"{path}[{i}]") for i, plugin in enumerate(plugins)]
+
+
+def _with_defaults(given: PluginSet, path: str) -> list[Listed]:
+    disabled = {plugin.name for plugin in given.disabled}
+    own = _listed(given.enabled, f"{path}.enabled")
+    substitutes = {plugin.name: plugin for plugin in own}  # the last of several: the others stay, as duplicates
+    defaults = [Listed(name, weight, path) for name, weight in DEFAULT_PLUGINS if not disabled & {name, "*"}]
+    merged = [substitutes.get(plugin.name, plugin) for plugin in defaults]
+    return merged + [plugin for plugin in own if plugin not in merged]
+
+
+def _in_order(listed: list[Listed], usable: list[Listed]) -> list[Listed]:
+    names = {plugin.name for plugin in listed}
+    overridden = {plugin.name for plugin in usable} & names
+    added = [plugin for plugin in usable if plugin.name not in names]
+    _check_once(added)
+    first = [plugin for plugin in listed if plugin.name in overridden]
+    return first + added + [plugin for plugin in listed if plugin.name not in overridden]
+
+
+def _enabled(plugin: Listed, point: str) -> Enabled:
+    return Enabled(plugin.name, (plugin.weight or 1) if point in WEIGHTED else 0)
+
+
+# --- what makes them invalid -----------------------------------------------------------------------------------------
+
+
+def _check_listed(point: str, plugins: list[Listed], catalogue: PluginCatalogue) -> None:
+    for plugin in plugins:
+        if point not in (points := catalogue.points(plugin)):
+            remedy = f"it can stand at {', '.join(sorted(points))}" if points else ""
+            raise ConfigError(f'plugin "{plugin.name}" does not implement {point}', path=plugin.path, remedy=remedy)
+    _check_once(plugins)
+
+
+def _check_once(plugins: list[Listed]) -> None:
+    first: dict[str, Listed] = {}
+    for plugin in plugins:
+        if plugin.name in first:
+            places = sorted((first[plugin.name].path, plugin.path), key=lambda path: (len(path), path))
+            raise ConfigError(f'plugin "{plugin.name}" appears twice', path=places[-1], remedy=f"first at {places[0]}")
+        first[plugin.name] = plugin
+
+
+def _check_counts(points: dict[str, tuple[Enabled, ...]], path: str) -> None:
+    sorts = [plugin.name for plugin in points["queueSort"]]
+    if len(sorts) != 1:
+        found = f"found {len(sorts)} ({', '.join(sorts)})" if sorts else "found none"
+        remedy = 'disable the default with {disabled: [{name: "*"}]}' if sorts else "enable PrioritySort"
+        raise ConfigError(f"{found}, expected exactly one plugin", path=f"{path}.queueSort", remedy=remedy)
+    if not points["bind"]:
+        raise ConfigError("found none, expected one plugin or more", path=f"{path}.bind", remedy="enable DefaultBinder")
+    if len(points["placementGenerate"]) > 1:
+        raise ConfigError("found several, expected at most one plugin", path=f"{path}.placementGenerate")

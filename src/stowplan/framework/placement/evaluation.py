@@ -1,0 +1,226 @@
+"""One decision for a placement: which clusters it gets, and why not the others.
+
+    1 candidates   the clusters of the sets that the placement's namespace is bound to
+    2 sift         filters, in order; what each left is recorded
+    3 weigh        which prioritizers count, and how much
+    4 rank         each one's score times its weight, summed up
+    5 select       the best; where totals are equal, by name
+
+Candidates come ordered by name, and every step keeps that order, so the first of equals is the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stowplan.columns.arrays import Ints, Rows
+from stowplan.columns.fleet.cluster_sets import ClusterSets
+from stowplan.framework.placement.decision import (
+    ERROR,
+    MISCONFIGURED,
+    WARNING,
+    ClusterPolicy,
+    FilterStage,
+    PlacementChoice,
+    PlacementQuestion,
+    PluginStatus,
+    Prioritized,
+    Prioritizer,
+)
+from stowplan.objects.placements import BUILT_IN, Placement, ScoreCoordinate
+
+CONFIGURATIONS = "spec.prioritizerPolicy.configurations"
+RENEW = "renew them, or let whenMissing say what counts instead"
+Weighed = list[tuple[Prioritizer, int]]
+
+
+def choose(asked: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
+    """Decide, and say why."""
+    choice = PlacementChoice(asked)
+    choice.status = _decide(choice, sets, policy)
+    return choice
+
+
+def _decide(choice: PlacementChoice, sets: ClusterSets, policy: ClusterPolicy) -> PluginStatus:
+    asked, number = choice.asked, choice.asked.placement.spec.number_of_clusters
+    if number is not None and number < 0:
+        problem, remedy = f"numberOfClusters is {number}", "give 0 or more, or leave it out for all"
+        return PluginStatus(MISCONFIGURED, "", problem, "spec.numberOfClusters", remedy)
+    problem = _candidates(choice, sets)
+    if problem:
+        return PluginStatus(ERROR, "", problem)
+    status = _sift(choice, policy)
+    if status.failed:
+        return status
+    weighed = weigh(asked.placement, policy, ocm=asked.ocm)
+    if isinstance(weighed, PluginStatus):
+        return weighed
+    _exclude(choice, weighed)
+    status = _rank(choice, weighed)
+    _select(choice, policy)
+    for plugin in policy.filters:
+        lapses = getattr(plugin, "lapses", None)
+        if lapses is not None:
+            choice.requeue_at = lapses(asked, asked.own)
+    return status
+
+
+def _candidates(choice: PlacementChoice, sets: ClusterSets) -> str:
+    placement = choice.asked.placement
+    choice.bindings = len(sets.bound(placement.namespace))
+    choice.sets = sets.eligible(placement)
+    problem = sets.problem(choice.sets)
+    if not problem:
+        choice.candidates = choice.rows = sets.rows(choice.sets)
+    return problem
+
+
+def _sift(choice: PlacementChoice, policy: ClusterPolicy) -> PluginStatus:
+    for plugin in policy.filters:
+        kept = plugin.filter(choice.asked, choice.rows)
+        if isinstance(kept, PluginStatus):
+            choice.rows = choice.rows[:0]
+            return kept
+        choice.stages.append(FilterStage(plugin, choice.rows, kept))
+        choice.rows = choice.rows[kept]
+    return PluginStatus()
+
+
+def _exclude(choice: PlacementChoice, weighed: Weighed) -> None:
+    """Prioritizers that would rather have a cluster left out than score it."""
+    for plugin, _ in weighed:
+        excludes = getattr(plugin, "filter", None)
+        kept = None if excludes is None or choice.asked.ocm else excludes(choice.asked, choice.rows)
+        if kept is not None and not kept.all():
+            choice.stages.append(FilterStage(plugin, choice.rows, kept))  # type: ignore[arg-type]
+            choice.rows = choice.rows[kept]
+
+
+def _rank(choice: PlacementChoice, weighed: Weighed) -> PluginStatus:
+    status = PluginStatus()
+    totals: Ints = np.zeros(len(choice.rows), np.int64)
+    for plugin, weight in weighed:
+        scored = plugin.score(choice.asked, choice.rows)
+        choice.prioritized.append(Prioritized(plugin.name, weight, scored))
+        totals += weight * scored.values
+        if scored.warning:
+            status = PluginStatus(WARNING, plugin.name, scored.warning, CONFIGURATIONS, RENEW)
+    choice.totals = totals
+    return status
+
+
+def _select(choice: PlacementChoice, policy: ClusterPolicy) -> None:
+    asked, wanted = choice.asked, choice.asked.placement.spec.number_of_clusters
+    number = len(choice.rows) if wanted is None else min(wanted, len(choice.rows))
+    spread = asked.placement.spec.spread_policy.spread_constraints
+    if spread and policy.spread is not None and not asked.ocm:
+        weight = spread_weight(asked.placement, policy)
+        places = policy.spread.select(asked, choice.rows, choice.totals, number, weight)
+    else:
+        places = best(choice.totals, number)
+    choice.picked, choice.reached = choice.rows[places], choice.totals[places]
+    choice.unscheduled = 0 if wanted is None else wanted - len(places)
+
+
+def best(totals: Ints, number: int) -> Rows:
+    """The places of the largest totals, the first of equals first."""
+    size = len(totals)
+    if number * 4 >= size:
+        return np.argsort(-totals, kind="stable")[:number]
+    key = totals * size - np.arange(size)  # no two alike, so a partition will do
+    places = np.argpartition(key, size - number)[size - number :] if number else np.zeros(0, np.int64)
+    return places[np.argsort(-key[places])]
+
+
+# -- weights
+
+
+def weigh(placement: Placement, policy: ClusterPolicy, *, ocm: bool) -> Weighed | PluginStatus:
+    """The prioritizers that count. In Open Cluster Management's own way, of two built-in ones of one name the last one
+    counts, and add-on scores all do; otherwise each may be there once.
+    """
+    weights = _weights(placement, policy) if ocm else _repeated(placement) or _weights(placement, policy)
+    if isinstance(weights, PluginStatus):
+        return weights
+    found: Weighed = []
+    for path, coordinate, weight in weights:
+        if weight == 0 or (coordinate.built_in == "Spread" and policy.spread is not None and not ocm):
+            continue
+        plugin = _prioritizer(path, coordinate, weight, policy)
+        if isinstance(plugin, PluginStatus):
+            return plugin
+        found.append((plugin, weight))
+    return found
+
+
+def _repeated(placement: Placement) -> PluginStatus | None:
+    first: dict[object, int] = {}
+    for index, config in enumerate(placement.spec.prioritizer_policy.configurations):
+        coordinate = config.coordinate
+        if coordinate is None:
+            continue
+        what = coordinate.built_in if coordinate.add_on is None else coordinate.add_on
+        if first.setdefault((coordinate.type, what), index) != index:
+            problem, remedy = (
+                f"the same as configurations[{first[coordinate.type, what]}]",
+                "list it once, with one weight",
+            )
+            return PluginStatus(MISCONFIGURED, "", problem, f"{CONFIGURATIONS}[{index}].scoreCoordinate", remedy)
+    return None
+
+
+def _weights(placement: Placement, policy: ClusterPolicy) -> list[tuple[str, ScoreCoordinate, int]] | PluginStatus:
+    given = placement.spec.prioritizer_policy
+    if given.mode not in ("", "Additive", "Exact"):
+        problem = f"incorrect prioritizer policy mode: {given.mode}"
+        return PluginStatus(MISCONFIGURED, "", problem, "spec.prioritizerPolicy.mode", "Additive or Exact is right")
+    defaults = policy.always if given.mode == "Exact" else policy.defaults | policy.always
+    named: dict[tuple[object, ...], tuple[str, ScoreCoordinate, int]] = {}
+    for name, weight in defaults.items():
+        named[BUILT_IN, name] = "", ScoreCoordinate(BUILT_IN, name), weight
+    for index, config in enumerate(given.configurations):
+        coordinate, path = config.coordinate, f"{CONFIGURATIONS}[{index}].scoreCoordinate"
+        if coordinate is None:
+            return PluginStatus(MISCONFIGURED, "", "scoreCoordinate field is required", path, "name a prioritizer")
+        alone = () if coordinate.add_on is None else (index,)  # one with an add-on is like no other
+        named[coordinate.type, coordinate.built_in, *alone] = path, coordinate, config.weight
+    return list(named.values())
+
+
+def _prioritizer(
+    path: str, coordinate: ScoreCoordinate, weight: int, policy: ClusterPolicy
+) -> Prioritizer | PluginStatus:
+    if coordinate.type == BUILT_IN:
+        plugin = policy.prioritizers.get(coordinate.built_in)
+        if plugin is not None:
+            return plugin
+        problem = f"incorrect builtin prioritizer: {coordinate.built_in}"
+        return PluginStatus(MISCONFIGURED, "", problem, path, f"there is {', '.join(policy.prioritizers)}")
+    if coordinate.add_on is None:
+        return PluginStatus(MISCONFIGURED, "", "addOn should not be empty", path, "give resourceName and scoreName")
+    made = policy.add_on(coordinate, weight)
+    return (
+        PluginStatus(made.code, made.plugin, made.message, path, made.remedy)
+        if isinstance(made, PluginStatus)
+        else made
+    )
+
+
+def spread_weight(placement: Placement, policy: ClusterPolicy) -> int:
+    """What spreading counts beside the prioritizers."""
+    named = (
+        each.weight
+        for each in placement.spec.prioritizer_policy.configurations
+        if each.coordinate is not None and each.coordinate.built_in == "Spread"
+    )
+    return next(named, policy.spread_weight)
+
+
+def coordinates(placement: Placement) -> Iterator[tuple[str, str]]:
+    """The add-on scores that a placement goes by: resource and score."""
+    for config in placement.spec.prioritizer_policy.configurations:
+        coordinate = config.coordinate
+        if coordinate is not None and coordinate.add_on is not None and config.weight:
+            yield coordinate.add_on.resource_name, coordinate.add_on.score_name

@@ -1,0 +1,125 @@
+"""Small random clusters with a bit of everything, to try plugins on. The same seed draws the same cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stowplan.columns.state import ClusterState
+from stowplan.objects import kinds
+from stowplan.objects.changes import Put
+from stowplan.objects.meta import Object, ObjectMeta
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+
+
+@dataclass(frozen=True)
+class RandomCluster:
+    """A cluster, and a pod to be placed in it."""
+
+    nodes: tuple[Node, ...]
+    placed: tuple[Pod, ...]
+    others: tuple[Object, ...]
+    pod: Pod
+
+    def state(self) -> ClusterState:
+        state = ClusterState()
+        for each in (*self.others, *self.nodes, *self.placed):
+            state.apply(Put(each))
+        return state
+
+    def turned(self) -> RandomCluster:
+        """The same with the nodes in another order."""
+        return replace(self, nodes=self.nodes[::-1])
+
+    def alone(self, name: str) -> RandomCluster:
+        """The same with one of the nodes only."""
+        nodes = tuple(node for node in self.nodes if node.name == name)
+        return replace(self, nodes=nodes, placed=tuple(pod for pod in self.placed if pod.node_name == name))
+
+
+def stranger(pod: Pod) -> Pod:
+    """Another pod of the same shape: what is not part of a shape is different."""
+    other = ObjectMeta(name=pod.name, namespace=pod.namespace, uid=f"{pod.uid}-another", labels={"a": "stranger"})
+    spec = msgspec.structs.replace(pod.spec, priority=pod.priority + 1)
+    return Pod(metadata=other, spec=spec, status=pod.status)
+
+
+def draw(seed: int) -> RandomCluster:
+    """A small cluster with a bit of everything, and a pod that may want any of it. The same for the same seed."""
+    dice = Dice(np.random.default_rng(seed))
+    names = [f"n{number}" for number in range(dice.number(1, 9))]
+    nodes = tuple(kinds.convert(Node, dice.node(name)) for name in names)
+    placed = (dice.pod(f"p{number}", node_name=dice.one_of(*names)) for number in range(dice.number(0, 12)))
+    return RandomCluster(
+        nodes, tuple(kinds.convert(Pod, each) for each in placed), (), kinds.convert(Pod, dice.pod("incoming"))
+    )
+
+
+class Dice:
+    """Draws manifests."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def number(self, low: int, high: int) -> int:
+        return int(self._generator.integers(low, high, endpoint=True))
+
+    def one_of(self, *options: Any) -> Any:
+        return options[self.number(0, len(options) - 1)]
+
+    def some(self, *options: Any) -> list[Any]:
+        return [option for option in options if self.number(0, 3) == 0]
+
+    def node(self, name: str) -> dict[str, Any]:
+        labels = {key: self.one_of("a", "b", "c") for key in self.some("zone", "disk", "zone", "team", "zone")}
+        labels["kubernetes.io/hostname"] = name
+        taints = self.some(*({"key": "k", "value": "v", "effect": effect} for effect in EFFECTS))
+        offered = {"cpu": self.one_of("1", "2", "4"), "memory": self.one_of("1Gi", "4Gi"), "pods": self.one_of(3, 110)}
+        offered |= {"example.com/gpu": self.number(0, 4)} if self.number(0, 1) else {}
+        images = [{"names": [f"{image}:latest"], "sizeBytes": 10**9} for image in self.some("web", "db")]
+        spec = {"taints": taints, "unschedulable": self.number(0, 5) == 0}
+        status = {"allocatable": offered, "images": images, "declaredFeatures": self.some("UserNamespaces")}
+        return {"metadata": {"name": name, "uid": name, "labels": labels}, "spec": spec, "status": status}
+
+    def pod(self, name: str, node_name: str = "") -> dict[str, Any]:
+        requests = {"cpu": self.one_of("100m", "500m", "2"), "memory": self.one_of("64Mi", "1Gi"), "example.com/gpu": 1}
+        container = {
+            "name": "c",
+            "image": self.one_of("web", "db"),
+            "ports": self.some({"hostPort": 80}, {"hostPort": 81}),
+        }
+        container["resources"] = {"requests": {key: requests[key] for key in self.some(*requests, "cpu", "memory")}}
+        spec = {"nodeName": node_name, "containers": [container], "priority": self.number(0, 3)}
+        spec["nodeSelector"] = {key: self.one_of("a", "b") for key in self.some("zone")}
+        spec["tolerations"] = self.some({"key": "k", "operator": "Exists"}, {"key": "k", "value": "w"})
+        spec["affinity"] = {kind: wish for kind, wish in self._wishes().items() if self.number(0, 3) == 0}
+        spec["topologySpreadConstraints"] = self.some(self._spread(), self._spread())
+        labels = {key: self.one_of("x", "y") for key in self.some("app", "app", "tier")}
+        return {"metadata": {"name": name, "namespace": "default", "uid": name, "labels": labels}, "spec": spec}
+
+    def _wishes(self) -> dict[str, Any]:
+        zone = {"key": "zone", "operator": self.one_of("In", "NotIn"), "values": ["a", "b"]}
+        near = {"topologyKey": self.one_of("zone", "kubernetes.io/hostname"), "labelSelector": self._app()}
+        return {
+            "nodeAffinity": {
+                REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [zone]}]},
+                PREFERRED: [{"weight": self.number(1, 100), "preference": {"matchExpressions": [zone]}}],
+            },
+            "podAffinity": {PREFERRED: [{"weight": self.number(1, 100), "podAffinityTerm": near}]},
+            "podAntiAffinity": {REQUIRED: [near]},
+        }
+
+    def _spread(self) -> dict[str, Any]:
+        how = self.one_of("DoNotSchedule", "ScheduleAnyway")
+        key = self.one_of("zone", "kubernetes.io/hostname")
+        return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": how, "labelSelector": self._app()}
+
+    def _app(self) -> dict[str, Any]:
+        return {"matchLabels": {"app": self.one_of("x", "y")}}

@@ -1,0 +1,75 @@
+"""Writing down what filters said: each distinct verdict once, and each node's by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from stowplan.columns.arrays import Bools, Rows
+from stowplan.framework.plugin_calls import checked
+from stowplan.framework.profile import EnabledPlugin
+from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
+from stowplan.objects.errors import PluginError
+
+Verdicts: TypeAlias = npt.NDArray[np.int32]
+
+
+class VerdictCodes:
+    """Verdicts by number, each distinct one once."""
+
+    def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
+        self.verdicts: list[Verdict] = list(verdicts)
+        self._numbers: dict[Verdict, int] = {verdict: number for number, verdict in enumerate(self.verdicts)}
+
+    def copy(self) -> VerdictCodes:
+        """The same verdicts under the same numbers, to be added to without anybody else seeing it."""
+        return VerdictCodes(self.verdicts)
+
+    def number(self, verdict: Verdict) -> int:
+        number = self._numbers.setdefault(verdict, len(self.verdicts))
+        if number == len(self.verdicts):
+            self.verdicts.append(verdict)
+        return number
+
+    def enter(
+        self, bound: EnabledPlugin, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows | None
+    ) -> Bools | None:
+        """Write down one plugin's rejections of the nodes at `places` (None: all); which it hit, None for none."""
+        size = len(verdict_of) if places is None else len(places)
+        hits = [reject for reject in rejects if checked(bound, reject, size).any()]
+        if not hits:
+            return None
+        if len(hits) > 60:
+            raise PluginError(bound.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together")
+        if len(hits) == 1:
+            return self._enter_one(bound.name, hits[0], verdict_of, places)
+        patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+        for bit, reject in enumerate(hits):
+            patterns |= reject.rows.astype(np.int64) << bit
+            if reject.resolvable is not True:
+                hopeless |= reject.rows & ~np.asarray(reject.resolvable)
+        for pattern in np.unique(patterns[patterns != 0]).tolist():
+            reasons = tuple(reject.reason for bit, reject in enumerate(hits) if pattern >> bit & 1)
+            for code, is_hopeless in ((UNSCHEDULABLE, False), (UNRESOLVABLE, True)):
+                these = ((patterns == pattern) & (hopeless == is_hopeless)).nonzero()[0]
+                these = these if places is None else places[these]
+                if len(these):
+                    verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
+        return np.asarray(patterns != 0)
+
+    def _enter_one(self, plugin: str, reject: Reject, verdict_of: Verdicts, places: Rows | None) -> Bools:
+        """What nearly every plugin does: one reason for all the nodes it refuses."""
+        rows, resolvable = reject.rows, reject.resolvable
+        at = rows.nonzero()[0]  # numbers pick faster than a mask
+        helps = np.broadcast_to(resolvable, len(rows))[at] if not isinstance(resolvable, bool) else None
+        these = at if places is None else places[at]
+        if helps is None or helps.all() or not helps.any():
+            code = UNSCHEDULABLE if (resolvable if helps is None else helps.all()) else UNRESOLVABLE
+            verdict_of[these] = self.number(Verdict(plugin, code, (reject.reason,)))
+        else:
+            verdict_of[these[helps]] = self.number(Verdict(plugin, UNSCHEDULABLE, (reject.reason,)))
+            verdict_of[these[~helps]] = self.number(Verdict(plugin, UNRESOLVABLE, (reject.reason,)))
+        return rows

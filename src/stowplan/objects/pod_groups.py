@@ -1,0 +1,75 @@
+"""Objects that say how many pods of a group must run together: the PodGroup of Kubernetes itself, and the one that the
+scheduler plugins of the Kubernetes project (scheduling.x-k8s.io) brought before. Both are called PodGroup there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from stowplan.objects.meta import Condition, Object
+from stowplan.objects.quantity import Quantity
+
+
+class _PodGroupPart(msgspec.Struct, frozen=True, rename="camel"):
+    """A piece of a group."""
+
+
+class Gang(_PodGroupPart, frozen=True):
+    min_count: int = 0
+
+
+class SchedulingPolicy(_PodGroupPart, frozen=True):
+    gang: Gang | None = None
+
+
+class PodGroupSpec(_PodGroupPart, frozen=True):
+    scheduling_policy: SchedulingPolicy = SchedulingPolicy()
+
+
+class PodGroupStatus(_PodGroupPart, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class PodGroup(Object, frozen=True, rename="camel", omit_defaults=True):
+    """Kubernetes' own. Its `basic` policy asks for nothing."""
+
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def gang(self) -> bool:
+        """Does it ask for anything?"""
+        return self.spec.scheduling_policy.gang is not None
+
+    @property
+    def minimum(self) -> int:
+        gang = self.spec.scheduling_policy.gang
+        return 1 if gang is None else max(gang.min_count, 1)
+
+
+class SigsPodGroupSpec(_PodGroupPart, frozen=True):
+    min_member: int = 1
+    min_resources: dict[str, Quantity] = {}
+    schedule_timeout_seconds: int | None = None
+
+
+class SigsPodGroupStatus(_PodGroupPart, frozen=True):
+    phase: str = ""
+    occupied_by: str = ""
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    schedule_start_time: datetime | None = None
+
+
+class SigsPodGroup(Object, frozen=True, rename="camel", omit_defaults=True):
+    """That of scheduling.x-k8s.io/v1alpha1."""
+
+    spec: SigsPodGroupSpec = SigsPodGroupSpec()
+    status: SigsPodGroupStatus = SigsPodGroupStatus()
+
+    @property
+    def minimum(self) -> int:
+        return max(self.spec.min_member, 1)

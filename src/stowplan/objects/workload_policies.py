@@ -1,0 +1,153 @@
+"""Policies that users write as objects of their own: Kosmos' WorkloadPolicy, so many pods in each domain of a label.
+
+What a user wrote is kept as it stands, in any of the spellings that are around. `policy.rule` is what it comes to, with
+all that is wrong with it: a policy that cannot be used is still an object, and its pods are told why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from stowplan.objects import selectors
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.meta import Condition, Object
+from stowplan.objects.selectors import LabelSelector, Selector
+
+TYPES = {"": "Preferred", "preferred": "Preferred", "require": "Required", "required": "Required"}
+METHODS = {"": "Balance", "balance": "Balance", "fill": "Fill"}
+
+
+class _PolicyPart(msgspec.Struct, frozen=True, rename="camel"):
+    """A piece of a policy."""
+
+
+class Allocation(_PolicyPart, frozen=True):
+    """A domain, by the value of the topology key, and how many pods it should have."""
+
+    name: str = ""
+    replicas: int = 0
+
+
+class WorkloadPolicySpec(_PolicyPart, frozen=True):
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    allocation_policy: tuple[Allocation, ...] = ()
+    allocation_type: str = ""
+    allocation_method: str = ""
+    schedule_strategy: str = ""
+    strict_topology: bool = False
+    match_label_keys: tuple[str, ...] = ()
+
+
+class DomainStatus(_PolicyPart, frozen=True):
+    name: str = ""
+    desired: int = 0
+    current: int = 0
+    pending: int = 0
+
+
+class WorkloadPolicyStatus(_PolicyPart, frozen=True):
+    """`current` are the policy's pods in listed domains, `elsewhere` the others that have a node, `pending` those that
+    have none.
+    """
+
+    observed_generation: int = 0
+    desired: int = 0
+    current: int = 0
+    elsewhere: int = 0
+    pending: int = 0
+    domains: tuple[DomainStatus, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
+class AllocationRule(msgspec.Struct, frozen=True):
+    """What a policy comes to. With `problems` the rest means nothing; `remarks` are no reason not to use it."""
+
+    topology_key: str
+    selector: Selector | None
+    desired: dict[str, int]
+    type: str
+    method: str
+    strict_topology: bool
+    match_label_keys: tuple[str, ...]
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def required(self) -> bool:
+        return self.type == "Required"
+
+    @property
+    def fills(self) -> bool:
+        return self.method == "Fill"
+
+    @property
+    def confines(self) -> bool:
+        """Are nodes outside of the listed domains refused?"""
+        return self.required or self.strict_topology
+
+
+class WorkloadPolicy(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+    spec: WorkloadPolicySpec = WorkloadPolicySpec()
+    status: WorkloadPolicyStatus = WorkloadPolicyStatus()
+
+    @cached_property
+    def rule(self) -> AllocationRule:
+        spec, selector = self.spec, selectors.compile_selector(self.spec.label_selector)
+        return AllocationRule(
+            topology_key=spec.topology_key,
+            selector=selector,
+            desired={each.name: each.replicas for each in spec.allocation_policy},
+            type=TYPES.get(spec.allocation_type.casefold(), ""),
+            method=METHODS.get((spec.allocation_method or spec.schedule_strategy).casefold(), ""),
+            strict_topology=spec.strict_topology,
+            match_label_keys=spec.match_label_keys,
+            problems=tuple(_problems(spec, selector)),
+            remarks=tuple(_remarks(spec)),
+        )
+
+    @cached_property
+    def selected(self) -> PodQuery:
+        """The pods that count."""
+        return PodQuery(frozenset((self.namespace,)), self.rule.selector, daemons=False)
+
+
+def _problems(spec: WorkloadPolicySpec, selector: Selector | None) -> Iterator[str]:
+    if not selectors.is_label_key(spec.topology_key):
+        yield f"topologyKey {spec.topology_key!r} is no label key" if spec.topology_key else "topologyKey is empty"
+    if spec.label_selector is None:
+        yield "labelSelector is missing"
+    elif selector is None:
+        yield "labelSelector has a condition that means nothing"
+    elif not selector:
+        yield "labelSelector is empty and would select every pod"
+    yield from _allocation_problems(spec.allocation_policy)
+    if spec.allocation_type.casefold() not in TYPES:
+        yield f"allocationType {spec.allocation_type!r} is neither Required nor Preferred"
+    for field, given in (("allocationMethod", spec.allocation_method), ("scheduleStrategy", spec.schedule_strategy)):
+        if given.casefold() not in METHODS:
+            yield f"{field} {given!r} is neither Balance nor Fill"
+    for key in spec.match_label_keys:
+        if not selectors.is_label_key(key):
+            yield f"matchLabelKeys has {key!r}, which is no label key"
+
+
+def _allocation_problems(allocations: tuple[Allocation, ...]) -> Iterator[str]:
+    if not allocations:
+        yield "allocationPolicy lists no domain"
+    for each in allocations:
+        if each.replicas < 0:
+            yield f"allocationPolicy wants {each.replicas} replicas in {each.name!r}"
+    for name, times in Counter(each.name for each in allocations).items():
+        if times > 1:
+            yield f"allocationPolicy lists {name!r} {times} times"
+
+
+def _remarks(spec: WorkloadPolicySpec) -> Iterator[str]:
+    method, strategy = spec.allocation_method, spec.schedule_strategy
+    if method and strategy and method.casefold() != strategy.casefold():
+        yield f"allocationMethod {method} counts, scheduleStrategy {strategy} does not"

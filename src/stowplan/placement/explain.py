@@ -1,0 +1,68 @@
+"""A choice, told in full: what Open Cluster Management's debug page shows, and beyond that who was dropped by whom and
+why, who was chosen, and what the others lack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from stowplan.framework.placement.decision import PlacementChoice, Prioritized
+
+
+def account(choice: PlacementChoice) -> dict[str, Any]:
+    """Plain values, fit for JSON."""
+    return {
+        "placement": _asked(choice),
+        "filteredPipelineResults": _stages(choice),
+        "prioritizeResults": [_prioritized(choice, each) for each in choice.prioritized],
+        "aggregatedScores": _totals(choice),
+        **({"error": choice.status.text} if choice.status.failed else {}),
+        "status": {"code": choice.status.code, "plugin": choice.status.plugin, "message": choice.status.text},
+        "clusterSets": list(choice.sets),
+        "dropped": [{"clusterName": name, "plugin": by, "reason": why} for name, by, why in choice.dropped()],
+        "selected": choice.names,
+        "unscheduled": choice.unscheduled,
+        "notSelected": [
+            {"clusterName": name, "needs": needs, "message": f"needs +{needs} to enter"}
+            for name, needs in choice.missing().items()
+        ],
+    }
+
+
+def _asked(choice: PlacementChoice) -> dict[str, Any]:
+    placement = choice.asked.placement
+    metadata = {
+        "name": placement.name,
+        "namespace": placement.namespace,
+        "labels": placement.labels,
+        "annotations": placement.annotations,
+    }
+    return {
+        "metadata": {name: value for name, value in metadata.items() if value},
+        "spec": msgspec.json.decode(msgspec.json.encode(placement.spec)),
+    }
+
+
+def _stages(choice: PlacementChoice) -> list[dict[str, Any]]:
+    names = [stage.plugin.name for stage in choice.stages]
+    return [
+        {"name": ",".join(names[: place + 1]), "filteredClusters": choice.asked.fleet.named(stage.rows)}
+        for place, stage in enumerate(choice.stages)
+    ]
+
+
+def _prioritized(choice: PlacementChoice, each: Prioritized) -> dict[str, Any]:
+    names, there = choice.asked.fleet.named(choice.rows), each.scored.there
+    scores = {
+        name: value
+        for place, (name, value) in enumerate(zip(names, each.scored.values.tolist(), strict=True))
+        if there is None or there[place]
+    }
+    return {"name": each.name, "weight": each.weight, "scores": scores}
+
+
+def _totals(choice: PlacementChoice) -> list[dict[str, Any]]:
+    ordered = sorted(choice.ranking(), key=lambda pair: (-pair[1], pair[0].encode()))
+    return [{"clusterName": name, "score": total} for name, total in ordered]

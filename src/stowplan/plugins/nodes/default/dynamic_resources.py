@@ -1,0 +1,70 @@
+"""DynamicResources, as far as it goes without an allocator.
+
+It has its place in every order, its score of 0 and its words when no node was found. A pod that really needs claims is
+refused in plain words: placing it without allocating its devices would be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.interfaces import Evaluator, Wake
+from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
+from stowplan.objects import devices
+from stowplan.objects.devices import DeviceClass
+from stowplan.objects.pods import Pod
+
+NAME = "DynamicResources"
+NOT_SUPPORTED = "not supported by this scheduler: pod needs dynamic resource claims"
+
+
+class DynamicResources:
+    reads = ("DeviceClass",)
+    configurable_at = ("reserve", "preBind")
+    local = "node"
+
+    def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
+        """`filterTimeout` and `bindingTimeout` are taken, and mean nothing while there is no allocator."""
+
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
+        return refusal(pod, cluster)
+
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+        return refusal(pod, cluster) or SKIP
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:
+        refused = refusal(pod, nodes.cluster)
+        if refused is not None:  # reached only where a configuration switches pre-filters off
+            yield Reject(np.ones(len(nodes), np.bool_), refused.reasons[0], resolvable=False)
+
+    def score(self, pod: Pod, nodes: Nodes) -> int:  # noqa: ARG002
+        return 0
+
+    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
+        """kube-scheduler's words; "not found" where another pre-filter ended the pod before this one's turn."""
+        if not evaluator.pre_filtered(NAME):
+            return PostFilterResult(("not found",), settles=True)
+        return PostFilterResult(("no new claims to deallocate",))
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Pod", ("UpdatePodGeneratedResourceClaim",))
+        yield Wake("DeviceClass", ("Add", "Update", "Delete"))
+
+
+def refusal(pod: Pod, cluster: Cluster) -> Refuse | None:
+    """Does the pod name claims, or ask for an extended resource that a device class stands for?"""
+    if pod.spec.resource_claims:
+        names = " ".join(claim.name for claim in pod.spec.resource_claims)
+        return Refuse((f"{NOT_SUPPORTED} [{names}]",), resolvable=False)
+    classes = cluster.every(DeviceClass)
+    if not classes:
+        return None
+    backed = {each.spec.extended_resource_name for each in classes.values()} | {
+        devices.IMPLICIT + name for name in classes
+    }
+    needed = sorted(name for name, amount in pod.request.items() if amount and name in backed)
+    return Refuse((f"{NOT_SUPPORTED} for {' '.join(needed)}",), resolvable=False) if needed else None

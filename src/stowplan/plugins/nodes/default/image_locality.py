@@ -1,0 +1,39 @@
+"""ImageLocality: prefer nodes that already hold the pod's images, the more the larger they are.
+
+An image counts by its size times the share of nodes that have it, so that one early node does not draw everything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.columns.arrays import Ints
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.scoring import MAX_SCORE
+from stowplan.objects.pods import Pod
+
+MIB = 1024 * 1024
+LEAST = 23 * MIB  # below this nothing is gained
+MOST_PER_CONTAINER = 1000 * MIB
+
+
+class ImageLocality:
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
+        spec = pod.spec
+        containers = (*spec.init_containers, *spec.containers)
+        wanted = [container.image for container in containers]
+        wanted += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+        known = [image for image in map(tagged, wanted) if nodes.cluster.has_image(image)]
+        if not known:
+            return 0
+        held = np.zeros(len(nodes), np.int64)
+        for image in known:
+            held += nodes.image(image)
+        most = MOST_PER_CONTAINER * len(containers)
+        held = np.minimum(np.maximum(held, LEAST), most)
+        return MAX_SCORE * (held - LEAST) // (most - LEAST)
+
+
+def tagged(image: str) -> str:
+    """An image without a tag means its latest."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,25 @@
+"""NodeName: keep only the node the pod names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import Reject
+from stowplan.objects.pods import Pod
+
+
+class NodeName:
+    local = "node"
+
+    def filters_by_row(self, pod: Pod) -> bool:
+        """The name that a pod asks for is not part of its shape."""
+        return not pod.node_name
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        if pod.node_name:
+            yield Reject(nodes.name != pod.node_name, "node(s) didn't match the requested node name", resolvable=False)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("Add",))

@@ -1,0 +1,44 @@
+"""NodePorts: a host port can be held by one pod of a node only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import SKIP, Reject, Skip
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.shape import ANY_ADDRESS
+
+REASON = "node(s) didn't have free ports for the requested pod ports"
+
+
+class NodePorts:
+    local = "pods"
+    filters_by_row = True
+
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
+        return None if pod.shape.host_ports else SKIP
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        taken = np.zeros(len(nodes), np.bool_)
+        for address, protocol, port in pod.shape.host_ports:
+            rivals = ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address)
+            for rival in rivals:
+                tally = nodes.used(("port", protocol, port, rival))
+                if tally is not None:
+                    taken |= nodes.of(tally) > 0
+        yield Reject(taken, REASON)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Pod", ("Delete",), hint="freed_a_port")
+        yield Wake("Node", ("Add",))
+
+    def freed_a_port(self, pod: Pod, old: Pod | None, new: Pod | Node | None) -> bool:  # noqa: ARG002
+        if old is None or not (old.node_name or old.nominated_node):
+            return False
+        wanted = {(protocol, port) for _, protocol, port in pod.shape.host_ports}
+        return any((protocol, port) in wanted for _, protocol, port in old.shape.host_ports)

@@ -1,0 +1,180 @@
+"""NodeResourcesFit: what the pod requests must be free; and a preference for emptier or fuller nodes.
+
+The score adds the pod to what is taken (with something presumed for containers that request nothing) and rates each
+configured resource: LeastAllocated likes what stays free, MostAllocated what gets used, RequestedToCapacityRatio
+follows a shape of the operator's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.scoring import percent, rounded
+from stowplan.framework.verdict import Reject
+from stowplan.objects import devices, quantity, requests
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+
+FIXED = ("cpu", "memory", "ephemeral-storage")
+DEFAULT_RESOURCES = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1})
+
+
+class NodeResourcesFit:
+    reads = ("DeviceClass",)
+    configurable_at = ("preFilter", "preScore")
+    local = "resources"
+    filters_by_row = scores_by_row = True
+
+    def __init__(
+        self,
+        ignored_resources: Sequence[str] = (),
+        ignored_resource_groups: Sequence[str] = (),
+        scoring_strategy: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`ignoredResources` and groups are not looked at when fit is decided; `scoringStrategy` picks the score."""
+        self._ignored, self._ignored_groups = frozenset(ignored_resources), frozenset(ignored_resource_groups)
+        strategy = scoring_strategy or {}
+        self._kind = strategy.get("type") or "LeastAllocated"
+        listed: Sequence[Mapping[str, Any]] = strategy.get("resources") or DEFAULT_RESOURCES
+        self._resources = [(str(each["name"]), int(each.get("weight") or 1)) for each in listed]
+        ratio = strategy.get("requestedToCapacityRatio") or {}
+        self._shape = [(point["utilization"], 10 * point["score"]) for point in ratio.get("shape") or ()]
+
+    # -- filter
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        full = nodes.requested["pods"] >= nodes.allocatable["pods"]
+        if full.any():
+            yield Reject(full, "Too many pods")
+        for resource, amount in self._needed(pod):
+            allocatable = nodes.allocatable[resource]
+            lacking = allocatable - nodes.requested[resource] < amount
+            if lacking.any():
+                yield Reject(lacking, f"Insufficient {resource}", resolvable=allocatable >= amount)
+
+    def needs_free(self, pod: Pod) -> Iterator[tuple[str, int]]:
+        """The same for whoever wants to know beforehand whether there is any hope."""
+        return chain((("pods", 1),), self._needed(pod))
+
+    def _needed(self, pod: Pod) -> Iterator[tuple[str, int]]:
+        """The resources to check, the fixed ones first, the others by name."""
+        request = pod.request
+        scalars = sorted(name for name in request if name not in FIXED and not self._is_ignored(name))
+        return ((name, request[name]) for name in (*FIXED, *scalars) if request.get(name, 0) > 0)
+
+    def _is_ignored(self, resource: str) -> bool:
+        if not requests.is_extended(resource):
+            return False
+        return resource in self._ignored or resource.partition("/")[0] in self._ignored_groups
+
+    # -- score
+
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+        total, weights = np.zeros(len(nodes), np.int64), Weights(len(nodes))
+        for resource, weight in self._resources:
+            wanted = pod.shape.scored.get(resource, 0)
+            if not requests.is_counted(resource) or (wanted == 0 and requests.is_scalar(resource)):
+                continue
+            rating, counts = self._rate(nodes, resource, wanted)
+            total += rating if weight == 1 else rating * weight
+            weights.add(weight, counts)
+        return weights.mean(total, to_nearest=self._kind == "RequestedToCapacityRatio")
+
+    def _rate(self, nodes: Nodes, resource: str, wanted: int) -> tuple[Ints, Bools | None]:
+        """One resource's rating, and where it counts (None: everywhere): not on nodes that do not offer it."""
+        capacity = nodes.allocatable[resource]
+        taken = nodes.presumed if resource in nodes.presumed else nodes.requested
+        after = taken[resource] + wanted
+        offered: Bools | None = None if capacity.all() else capacity != 0
+        if offered is None:
+            rating = self._rating(after, capacity)
+        else:
+            rating = self._rating(after, np.where(offered, capacity, 1)) * offered
+        return rating, rating > 0 if self._kind == "RequestedToCapacityRatio" else offered
+
+    def _rating(self, after: Ints, capacity: Ints) -> Ints:
+        if self._kind == "LeastAllocated":
+            return percent(np.maximum(capacity - after, 0), capacity)
+        used = percent(np.minimum(after, capacity), capacity)
+        return used if self._kind == "MostAllocated" else self._shaped(used)
+
+    def _shaped(self, utilization: Ints) -> Ints:
+        """The shape's value, on straight lines between its points; divisions truncate, on falling lines too."""
+        rating = np.full(len(utilization), self._shape[-1][1], np.int64)
+        for (low, start), (high, end) in reversed(list(zip(self._shape, self._shape[1:], strict=False))):
+            rise = (end - start) * (utilization - low)
+            line = start + np.sign(rise) * (np.abs(rise) // (high - low))
+            rating = np.where(utilization <= high, line, rating)
+        return np.where(utilization <= self._shape[0][0], self._shape[0][1], rating)
+
+    # -- what wakes a rejected pod
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Pod", ("Delete", "UpdatePodScaleDown"), hint="freed_something")
+        yield Wake("Node", ("Add", "UpdateNodeAllocatable"), hint="has_room")
+        yield Wake("DeviceClass", ("Add", "Update"), hint="stands_for_it")
+
+    def freed_something(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        """A pod left its node, this pod itself shrank, or another gave back something this one wants."""
+        if old is None:
+            return False
+        if new is None:
+            return bool(old.node_name or old.nominated_node)
+        if new.uid != pod.uid and not new.node_name:
+            return False
+        before, after = requests.running(old), requests.running(new)
+        return any(before.get(name, 0) > after.get(name, 0) for name, wanted in pod.request.items() if wanted)
+
+    def stands_for_it(self, pod: Pod, old: devices.DeviceClass | None, new: devices.DeviceClass | None) -> bool:
+        """Does a class of devices now stand for a resource that the pod asks for?"""
+        if new is None or (old is not None and old.spec.extended_resource_name == new.spec.extended_resource_name):
+            return False
+        names = {new.spec.extended_resource_name, f"{devices.IMPLICIT}{new.name}" if old is None else None}
+        return any(name in pod.request for name in names if name)
+
+    def has_room(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        """Would the pod fit on the node if it were empty, and did the node grow in something it wants?"""
+        if new is None or not self._fits_empty(pod, new):
+            return False
+        if old is None:
+            return True
+        wanted = ["pods", *(name for name, amount in pod.request.items() if amount)]
+        return any(_offers(new, name) > _offers(old, name) for name in wanted)
+
+    def _fits_empty(self, pod: Pod, node: Node) -> bool:
+        return _offers(node, "pods") > 0 and all(need <= _offers(node, name) for name, need in self._needed(pod))
+
+
+def _offers(node: Node, resource: str) -> int:
+    return quantity.of(resource, node.status.allocatable.get(resource, "0"))
+
+
+class Weights:
+    """The sum of weights per node; one number while every resource counts on every node: cheap to divide by."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._everywhere = 0
+        self._somewhere: Ints | None = None
+
+    def add(self, weight: int, where: Bools | None) -> None:
+        if where is None:
+            self._everywhere += weight
+            return
+        if self._somewhere is None:
+            self._somewhere = np.zeros(self._size, np.int64)
+        self._somewhere += where * np.int64(weight)
+
+    def mean(self, total: Ints, *, to_nearest: bool) -> Ints:
+        """The weighted mean; 0 where nothing counted."""
+        divisor: Ints | int = max(self._everywhere, 1)
+        if self._somewhere is not None:
+            divisor = np.maximum(self._somewhere + self._everywhere, 1)
+        return rounded(total / divisor) if to_nearest else total // divisor

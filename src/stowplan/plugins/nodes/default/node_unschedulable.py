@@ -1,0 +1,35 @@
+"""NodeUnschedulable: stay off cordoned nodes, unless the pod tolerates the taint that stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import Reject
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.taints import NO_SCHEDULE, Taint, tolerated
+
+CORDONED = Taint("node.kubernetes.io/unschedulable", NO_SCHEDULE)
+REASON = "node(s) were unschedulable"
+
+
+class NodeUnschedulable:
+    local = "node"
+    filters_by_row = True
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        cordoned = nodes.unschedulable
+        if cordoned.any() and not tolerated(CORDONED, pod.tolerations):
+            yield Reject(cordoned, REASON, resolvable=False)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="node_opened")
+        yield Wake("Pod", ("UpdatePodToleration",), own=True)
+
+    def node_opened(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        """Was the node closed to this pod, and is no longer?"""
+        if new is None or (new.spec.unschedulable and not tolerated(CORDONED, pod.tolerations)):
+            return False
+        return old is None or old.spec.unschedulable

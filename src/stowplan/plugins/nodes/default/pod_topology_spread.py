@@ -1,0 +1,267 @@
+"""PodTopologySpread: spread pods that are alike over the domains of a topology key.
+
+Hard constraints (DoNotSchedule) refuse nodes whose domain would get more than maxSkew ahead of the emptiest one; soft
+ones (ScheduleAnyway) prefer nodes in emptier domains. Pods without constraints of their own get the configured ones,
+with a selector made of the services and the owner that select them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Floats, Ints
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.tally import Tally
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.scoring import MAX_SCORE, rounded
+from stowplan.framework.verdict import SKIP, Reject, Skip
+from stowplan.objects import selectors
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod, TopologySpreadConstraint
+from stowplan.objects.selectors import Selector
+from stowplan.objects.taints import kept_out
+from stowplan.objects.workloads import ReplicaSet, ReplicationController, StatefulSet
+
+HOSTNAME = "kubernetes.io/hostname"
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+REASON = "node(s) didn't match pod topology spread constraints"
+MISSING = f"{REASON} (missing required label)"
+SYSTEM = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SOFT),
+    TopologySpreadConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT),
+)
+
+
+@dataclass(frozen=True)
+class SpreadConstraint:
+    key: str
+    max_skew: int
+    selector: Selector | None
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+
+    def selects(self, pod: Pod) -> bool:
+        return selectors.matches(self.selector, pod.labels)
+
+
+class PodTopologySpread:
+    reads = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
+    configurable_at = ("preScore",)
+
+    def __init__(self, default_constraints: Sequence[Mapping[str, Any]] = (), defaulting_type: str = "System") -> None:
+        """`defaultConstraints` for pods that have none, or (`defaultingType: System`) Kubernetes' own two soft ones."""
+        self._system = defaulting_type == "System"
+        listed = tuple(msgspec.convert(constraint, TopologySpreadConstraint) for constraint in default_constraints)
+        self._defaults = SYSTEM if self._system else listed
+
+    # -- hard constraints
+
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
+        return None if self._constraints(pod, cluster, HARD) else SKIP
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        cluster = nodes.cluster
+        constraints = self._constraints(pod, cluster, HARD)
+        labelled = _labelled(cluster.nodes, constraints)
+        refused = np.zeros(len(nodes), np.bool_)
+        for constraint in constraints:
+            label = nodes.label(constraint.key)
+            missing = ~label.present & ~refused
+            yield Reject(missing, MISSING, resolvable=False)
+            refused |= missing
+            eligible = labelled & _included(pod, cluster.nodes, constraint)
+            counts = _domain_counts(pod, cluster, constraint, eligible)
+            emptiest = _emptiest(cluster.nodes, constraint, eligible, counts)
+            skew = counts[label.codes] + constraint.selects(pod) - emptiest
+            crowded = (skew > constraint.max_skew) & ~refused
+            yield Reject(crowded, REASON)
+            refused |= crowded
+
+    # -- soft constraints
+
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+        cluster = nodes.cluster
+        constraints = self._constraints(pod, cluster, SOFT)
+        if not constraints:
+            return None
+        need_all = bool(pod.spec.topology_spread_constraints) or not self._system
+        ignored = ~_labelled(nodes, constraints) if need_all else np.zeros(len(nodes), np.bool_)
+        counted = _labelled(cluster.nodes, constraints) if need_all else np.ones(len(cluster.nodes), np.bool_)
+        crowding = np.zeros(len(nodes))
+        for constraint in constraints:
+            crowding += _crowding(pod, nodes, constraint, ignored, counted)
+        return _fewest_first(rounded(crowding), ignored)
+
+    # -- constraints
+
+    def _constraints(self, pod: Pod, cluster: Cluster, kind: str) -> list[SpreadConstraint]:
+        own = pod.spec.topology_spread_constraints
+        if own:
+            return [_compiled(each, _own_selector(each, pod)) for each in own if each.when_unsatisfiable == kind]
+        wanted = [each for each in self._defaults if each.when_unsatisfiable == kind]
+        if not wanted:
+            return []
+        selector = _default_selector(pod, cluster)
+        return [_compiled(each, selector) for each in wanted] if selector else []
+
+    # -- what wakes a rejected pod
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Pod", ("Add", "UpdatePodLabel", "Delete", "UpdatePodToleration"), hint="pod_counts")
+        yield Wake("Node", ("Add", "Delete", "UpdateNodeLabel", "UpdateNodeTaint"), hint="node_counts")
+
+    def pod_counts(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        """Is it the pod itself, or one of its namespace that a hard constraint selects since then, or no longer?"""
+        if new is not None and new.uid == pod.uid:
+            return True
+        others = [other for other in (old, new) if other is not None and other.namespace == pod.namespace]
+        hard = [each for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == HARD]
+        if not hard:  # rejected by default constraints, whose selector is not known here
+            return bool(others)
+        chosen = [_own_selector(each, pod) for each in hard]
+        return any(sum(selectors.matches(selector, other.labels) for other in others) == 1 for selector in chosen)
+
+    def node_counts(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        """Does a node with all topology keys come, go or change its domain?"""
+        keys = [each.topology_key for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == HARD]
+        keys = keys or [each.topology_key for each in self._defaults if each.when_unsatisfiable == HARD]
+        before, after = (_domains(node, keys) for node in (old, new))
+        if old is None or new is None:
+            return before is not None or after is not None
+        return before != after or (after is not None and old.taints != new.taints)
+
+
+def _domains(node: Node | None, keys: list[str]) -> list[str] | None:
+    """A node's domain for each key; None if it lacks one."""
+    if node is None or any(key not in node.labels for key in keys):
+        return None
+    return [node.labels[key] for key in keys]
+
+
+def _compiled(each: TopologySpreadConstraint, selector: Selector | None) -> SpreadConstraint:
+    return SpreadConstraint(
+        each.topology_key,
+        each.max_skew,
+        selector,
+        1 if each.min_domains is None else each.min_domains,
+        (each.node_affinity_policy or "Honor") == "Honor",
+        each.node_taints_policy == "Honor",
+    )
+
+
+def _own_selector(constraint: TopologySpreadConstraint, pod: Pod) -> Selector | None:
+    selector = selectors.compile_selector(constraint.label_selector)
+    if selector is None or not constraint.match_label_keys:
+        return selector
+    same = {key: pod.labels[key] for key in constraint.match_label_keys if key in pod.labels}
+    return selectors.canonical([*selector, *selectors.from_labels(same)])
+
+
+def _default_selector(pod: Pod, cluster: Cluster) -> Selector:
+    """What the services that select the pod, and its owner, select; nothing if there are none."""
+    together: dict[str, str] = {}
+    for service in cluster.services_of(pod):
+        together.update(service.spec.selector)
+    owner = pod.controller()
+    if owner is None:
+        return selectors.from_labels(together) if together else ()
+    key = f"{pod.namespace}/{owner.name}"
+    found: Selector | None = None
+    match owner.api_version, owner.kind:
+        case "v1", "ReplicationController":
+            controller = cluster.get(ReplicationController, key)
+            together.update(controller.spec.selector if controller is not None else {})
+        case "apps/v1", "ReplicaSet":
+            replicas = cluster.get(ReplicaSet, key)
+            found = selectors.compile_selector(replicas.spec.selector) if replicas is not None else None
+        case "apps/v1", "StatefulSet":
+            stateful = cluster.get(StatefulSet, key)
+            found = selectors.compile_selector(stateful.spec.selector) if stateful is not None else None
+    if not together:
+        return found or ()
+    return selectors.canonical([*selectors.from_labels(together), *(found or ())])
+
+
+def _labelled(nodes: Nodes, constraints: list[SpreadConstraint]) -> Bools:
+    """Nodes that have every constraint's topology key."""
+    labelled = np.ones(len(nodes), np.bool_)
+    for constraint in constraints:
+        labelled &= nodes.label(constraint.key).present
+    return labelled
+
+
+def _included(pod: Pod, nodes: Nodes, constraint: SpreadConstraint) -> Bools:
+    """Nodes that the constraint's inclusion policies count."""
+    included = np.ones(len(nodes), np.bool_)
+    shape = pod.shape
+    if constraint.honors_affinity:
+        if shape.node_labels:
+            included &= nodes.matching(shape.node_labels)
+        if shape.node_terms is not None:
+            included &= nodes.matching_any(shape.node_terms)
+    if constraint.honors_taints and not nodes.taints.all_empty():
+        included &= ~nodes.taints.where(lambda taints: kept_out(taints, pod.tolerations))
+    return included
+
+
+def _tally(pod: Pod, cluster: Cluster, constraint: SpreadConstraint) -> Tally:
+    """Pods of the same namespace that the constraint selects, but for those on their way out."""
+    return cluster.count(PodQuery(frozenset((pod.namespace,)), constraint.selector), settled=True)
+
+
+def _domain_counts(
+    pod: Pod, cluster: Cluster, constraint: SpreadConstraint, eligible: Bools, *, unlabelled: bool = False
+) -> Ints:
+    """How many selected pods each domain has on eligible nodes, by the label's code."""
+    among = None if eligible.all() else cluster.nodes.over_all_rows(eligible)
+    return cluster.by_domain(_tally(pod, cluster, constraint), constraint.key, among, unlabelled=unlabelled)
+
+
+def _emptiest(nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, counts: Ints) -> int:
+    """The smallest count of a domain; 0 while there are fewer domains than asked for."""
+    codes = nodes.label(constraint.key).codes
+    there = np.bincount(codes if eligible.all() else codes[eligible], minlength=len(counts)) > 0
+    there[0] = False
+    number = int(there.sum())
+    return 0 if number < constraint.min_domains or number == 0 else int(counts[there].min())
+
+
+def _crowding(pod: Pod, nodes: Nodes, constraint: SpreadConstraint, ignored: Bools, counted: Bools) -> Floats:
+    """How crowded each node's domain is, weighted by how many domains there are."""
+    cluster, label = nodes.cluster, nodes.label(constraint.key)
+    present, seen = label.present, ~ignored
+    if constraint.key == HOSTNAME:
+        number = int(seen.sum())
+        counts = nodes.of(_tally(pod, cluster, constraint))
+    else:
+        codes = label.codes
+        empty = label.code("")  # a node without the label stands for the domain ""
+        shown = codes if empty is None else np.where(codes == empty, 0, codes)
+        number = int((np.bincount(shown[seen], minlength=label.size) > 0).sum())
+        eligible = counted & _included(pod, cluster.nodes, constraint)
+        by_code = _domain_counts(pod, cluster, constraint, eligible, unlabelled=empty is not None)
+        if empty is not None:
+            by_code[empty] += by_code[0]
+        counts = by_code[codes]
+    weight = math.log(number + 2)
+    return np.where(present, counts * weight + (constraint.max_skew - 1), 0.0)
+
+
+def _fewest_first(crowding: Ints, ignored: Bools) -> Ints:
+    """100 for the least crowded, by the distance to the most crowded; 0 for nodes that were ignored."""
+    seen = crowding[~ignored]
+    most, least = int(seen.max(initial=0)), int(seen.min()) if len(seen) else 0
+    if most == 0:
+        scores = np.full(len(crowding), MAX_SCORE, np.int64)
+    else:
+        scores = MAX_SCORE * (most + least - crowding) // most
+    scores[ignored] = 0
+    return scores

@@ -1,0 +1,46 @@
+"""TaintToleration: stay off nodes with taints the pod does not tolerate; prefer those with fewer soft ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from stowplan.columns.arrays import Ints
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.scoring import MAX_SCORE, normalized
+from stowplan.framework.verdict import Reject
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.taints import PREFER_NO_SCHEDULE, Taint, kept_out, tolerated
+
+REASON = "node(s) had untolerated taint(s)"
+
+
+class TaintToleration:
+    configurable_at = ("preScore",)
+    local = "node"
+    filters_by_row = True
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        if nodes.taints.all_empty():
+            return
+        untolerated = nodes.taints.where(lambda taints: kept_out(taints, pod.tolerations))
+        yield Reject(untolerated, REASON, resolvable=False)
+
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
+        if nodes.taints.all_empty():
+            return MAX_SCORE
+        soft = [toleration for toleration in pod.tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)]
+
+        def untolerated(taints: tuple[Taint, ...]) -> int:
+            return sum(taint.effect == PREFER_NO_SCHEDULE and not tolerated(taint, soft) for taint in taints)
+
+        return normalized(nodes.taints.number(untolerated), reverse=True)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="became_tolerated")
+        yield Wake("Pod", ("UpdatePodToleration",), own=True)
+
+    def became_tolerated(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        was_out = old is None or kept_out(old.taints, pod.tolerations)
+        return new is not None and was_out and not kept_out(new.taints, pod.tolerations)

@@ -1,0 +1,233 @@
+"""VolumeBinding: can the pod's claims be had on a node?
+
+    bound claims        the volume must be reachable from the node
+    unbound claims      of classes that wait for a pod: an existing volume within the node's reach will do, or one that
+                        can be provisioned there (`columns/volumes/matching.py`)
+    all other claims    should have been bound by now: the pod has to wait
+
+No eviction makes a volume reachable, so none of the reasons is resolvable; several may hold for one node.
+
+Once the node is chosen the pod's unbound claims take what was planned for them there (reserve), that is written down
+(pre_bind), and the pod waits until the volume controller has bound them (pre_bound): `columns/volumes/assumed.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.state import ClusterState
+from stowplan.columns.volumes import assumed as promised
+from stowplan.columns.volumes.attachments import DerivedLookup, DriverColumns, within
+from stowplan.columns.volumes.matching import VolumePlanner
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.verdict import SKIP, NotYet, Refuse, Reject, Skip
+from stowplan.objects import csi_migration, quantity
+from stowplan.objects.actions import Patch
+from stowplan.objects.pods import Pod
+from stowplan.objects.shape import claim_of
+from stowplan.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    node_terms,
+    not_found,
+)
+
+OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+NOT_YET_BOUND = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@dataclass
+class PodClaims:
+    """A pod's claims by what is to be done about them; one that is mounted twice is there twice."""
+
+    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    waiting: list[PersistentVolumeClaim] = field(default_factory=list)
+    overdue: list[PersistentVolumeClaim] = field(default_factory=list)
+
+
+class VolumeBinding:
+    reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity")
+    configurable_at = ("preScore",)
+    local = "node"
+    skip_is_final = True
+    pre_bind_late = "binding volumes: context deadline exceeded"
+
+    def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """`bindTimeoutSeconds`: how long a pod waits for its volumes. `shape` is for a feature that is off."""
+        self.pre_bind_timeout = bind_timeout_seconds
+        self.shape = shape
+        self.planner = VolumePlanner()
+        self._drivers = DerivedLookup(CSINode, DriverColumns)
+
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+        if not pod.shape.claims:
+            return SKIP
+        problem = _unusable(pod, cluster)
+        claims = problem or sort_out(pod, cluster)
+        if isinstance(claims, str):
+            return Refuse((claims,), resolvable=False)
+        return Refuse((NOT_YET_BOUND,), resolvable=False) if claims.overdue else None
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        claims = sort_out(pod, nodes.cluster)
+        if isinstance(claims, str):
+            yield Reject(np.ones(len(nodes), np.bool_), claims, resolvable=False)
+            return
+        plan = self.planner.plan(claims.waiting, nodes)
+        out_of_reach, gone = self._bound(claims.bound, nodes)
+        yield Reject(out_of_reach, OUT_OF_REACH, resolvable=False)
+        yield Reject(plan.no_volume, NO_VOLUME, resolvable=False)
+        yield Reject(plan.no_space, NO_SPACE, resolvable=False)
+        yield Reject(gone, VOLUME_GONE, resolvable=False)
+
+    def score(self, pod: Pod, nodes: Nodes) -> None:  # noqa: ARG002
+        """kube-scheduler scores storage only with a feature (StorageCapacityScoring) that is off."""
+        return
+
+    def _bound(self, claims: list[PersistentVolumeClaim], nodes: Nodes) -> tuple[Bools, Bools]:
+        """Nodes that cannot reach a bound volume, and those left when one turned out not to exist."""
+        out_of_reach, gone = np.zeros(len(nodes), np.bool_), np.zeros(len(nodes), np.bool_)
+        for claim in claims:
+            volume = nodes.cluster.get(PersistentVolume, claim.spec.volume_name)
+            if volume is None:
+                gone = ~out_of_reach
+                break
+            out_of_reach |= ~self._within_reach(volume, nodes)
+        return out_of_reach, gone
+
+    def _within_reach(self, volume: PersistentVolume, nodes: Nodes) -> Bools:
+        reachable = within(volume.node_terms, nodes)
+        kind = csi_migration.kind_of(volume.spec)
+        if kind is None or not kind.moved:
+            return reachable
+        moved = self._drivers(nodes.cluster).moved(kind, nodes)
+        if isinstance(csi_migration.moved_source(kind, volume.spec, volume.labels), str):
+            return reachable & ~moved  # a disk that the driver has no name for; an error to kube-scheduler
+        return np.where(moved, within(node_terms(csi_migration.moved_affinity(kind, volume)), nodes), reachable)
+
+    # -- on the way to a node
+
+    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
+        """Take what the pod's claims get on the node; where it was promised before, all is as it was."""
+        if not pod.shape.claims:
+            return None
+        nodes = Cluster(state).nodes
+        here = nodes.where(nodes.name == node_name)
+        claims = sort_out(pod, here.cluster)
+        if isinstance(claims, str):
+            return Refuse((claims,), resolvable=False)
+        # A claim that is mounted twice needs one volume all the same.
+        plan = self.planner.plan(list({claim.key: claim for claim in claims.waiting}.values()), here)
+        if not plan.open.all():
+            return Refuse((NO_VOLUME,), resolvable=False)
+        promised.take(pod.uid, plan, 0, node_name, state)
+        return None
+
+    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
+        state.assumed.give_back(pod.uid)
+
+    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
+        return promised.writes(pod.uid, cluster)
+
+    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
+        if not cluster.assumed.by(pod.uid):
+            return True
+        here = cluster.nodes.where(cluster.nodes.name == node_name)
+        if not len(here):
+            gone = f'failed to get node "{node_name}": {not_found("node", node_name)}'
+            return Refuse((f"binding volumes: {gone}",))
+        until = promised.unfulfilled(
+            pod.uid, node_name, cluster, lambda volume: bool(self._within_reach(volume, here).all())
+        )
+        if isinstance(until, str):
+            return Refuse((f"binding volumes: {until}",))
+        return NotYet(frozenset(until)) if until else True
+
+    # -- what helps
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("StorageClass", ("Add", "Update"), hint="allows_more")
+        yield Wake("PersistentVolumeClaim", ("Add", "Update"), hint="is_claimed")
+        yield Wake("PersistentVolume", ("Add", "Update"))
+        yield Wake("Node", ("Add", "UpdateNodeLabel"))
+        yield Wake("CSINode", ("Add", "Update"), hint="moved_other_kinds")
+        yield Wake("CSIDriver", ("Update",), hint="stopped_keeping_books")
+        yield Wake("CSIStorageCapacity", ("Add", "Update"), hint="has_more_space")
+
+    def allows_more(self, pod: Pod, old: StorageClass | None, new: StorageClass | None) -> bool:  # noqa: ARG002
+        return new is not None and (old is None or old.allowed_topologies != new.allowed_topologies)
+
+    def is_claimed(self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:  # noqa: ARG002
+        return new is not None and new.key in pod.shape.claims
+
+    def moved_other_kinds(self, pod: Pod, old: CSINode | None, new: CSINode | None) -> bool:  # noqa: ARG002
+        if old is None or new is None:
+            return new is not None
+        return old.annotations.get(csi_migration.MIGRATED_PLUGINS, "") != new.annotations.get(
+            csi_migration.MIGRATED_PLUGINS, ""
+        )
+
+    def stopped_keeping_books(self, pod: Pod, old: CSIDriver | None, new: CSIDriver | None) -> bool:
+        """Looked for among the pod's own CSI volumes only, though claims are what capacity is checked for."""
+        if old is None or new is None or not old.spec.storage_capacity or new.spec.storage_capacity:
+            return False
+        return any(volume.csi is not None and volume.csi.driver == new.name for volume in pod.shape.volumes)
+
+    def has_more_space(self, pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> bool:  # noqa: ARG002
+        if old is None or new is None:
+            return new is not None
+        before, after = old.limit, new.limit
+        return after is not None and (before is None or quantity.value(after) > quantity.value(before))
+
+
+def _unusable(pod: Pod, cluster: Cluster) -> str:
+    """Why one of the pod's claims cannot be used at all; empty if all can."""
+    for volume in pod.shape.volumes:
+        key = claim_of(pod, volume)
+        if not key:
+            continue
+        name = key.partition("/")[2]
+        claim = cluster.get(PersistentVolumeClaim, key)
+        if claim is None and volume.ephemeral is not None:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        if claim is None:
+            return not_found("persistentvolumeclaim", name)
+        if claim.status.phase == "Lost":
+            return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+        if claim.terminating:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        if volume.ephemeral is not None and (problem := claim.not_made_for(pod)):
+            return problem
+    return ""
+
+
+def sort_out(pod: Pod, cluster: Cluster) -> PodClaims | str:
+    """The pod's claims, or what is wrong with one of them."""
+    found = PodClaims()
+    for key in pod.shape.claims:
+        claim = cluster.get(PersistentVolumeClaim, key)
+        if claim is None:
+            return f'error getting PVC "{key}": {not_found("persistentvolumeclaims", key)}'
+        storage_class = cluster.get(StorageClass, claim.storage_class) if claim.storage_class else None
+        if claim.bound:
+            found.bound.append(claim)
+        elif storage_class is not None and storage_class.volume_binding_mode is None:
+            return f'VolumeBindingMode not set for StorageClass "{claim.storage_class}"'
+        elif storage_class is not None and storage_class.waits and not claim.spec.volume_name:
+            found.waiting.append(claim)
+        else:
+            found.overdue.append(claim)
+    return found

@@ -1,0 +1,248 @@
+"""ResourceReservation: a Spark driver is placed only together with room for its executors, which is kept for them.
+
+    driver     nodes where the driver leaves too little room, anywhere, for the executors it cannot do without are
+               refused; with its node they get their slots (`packing`), held (`columns/held/`) from that moment on
+               and written down in a ResourceReservation before the driver is bound
+    executor   takes a slot of its application, on that slot's node if it can; without a slot left it goes where there
+               is room, up to the driver's maximum
+    others     pods for which somebody wrote a reservation take its slots the same way
+
+Reservations whose driver is gone are deleted (`reservation_upkeep`). What executors need is in the driver's annotations
+(`objects/spark.py`); they are taken to go where the driver's node selector, node affinity and tolerations let it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.held.held_room import FEW, reserved_slots
+from stowplan.columns.held.slots import SlotBook
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.state import ClusterState
+from stowplan.framework.config.document import flag
+from stowplan.framework.evaluation import passing
+from stowplan.framework.interfaces import Evaluator, Gauge, Wake
+from stowplan.framework.verdict import SKIP, Avoid, Decision, PostFilterResult, Refuse, Reject, Skip
+from stowplan.objects import reservations, spark
+from stowplan.objects.actions import Create, Patch, Write
+from stowplan.objects.applications import DRIVER, EXECUTOR, identity
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
+from stowplan.objects.reservations import GPU, ReservedSlot, reservation_of
+from stowplan.objects.spark import Executors
+from stowplan.plugins.nodes.resource_reservation import arguments, documents, reconcile
+from stowplan.plugins.nodes.resource_reservation.application_fit import ApplicationFit, executor
+from stowplan.plugins.nodes.resource_reservation.driver_order import DOES_NOT_FIT, DriverOrder
+from stowplan.plugins.nodes.resource_reservation.reconcile import ReservationReconciler
+
+ZONE = "topology.kubernetes.io/zone"
+NO_SPOTS = "application has no free executor spots to schedule this one"
+NOT_RESERVED = "node(s) had no place reserved for the pod"
+WITH_GPUS = "node(s) had GPUs that the pod does not need"
+OTHER_ZONE = "node(s) were in another zone than the driver of the application"
+
+
+class ResourceReservationPlugin:
+    reads = (reservations.KIND,)
+    tends = (reservations.KIND, "Pod")
+    quick_pre_bind = True
+
+    def __init__(
+        self,
+        packing: str = "evenly",
+        single_zone: bool = False,
+        zone_label: str = ZONE,
+        gpu_resources: Sequence[str] = (GPU,),
+        fifo: bool = False,
+        enforce_after_pod_age_seconds: int = 0,
+    ) -> None:
+        """`packing` also takes Palantir's names; `enforceAfterPodAgeSeconds` is for `fifo` alone."""
+        strategy, in_zone = arguments.strategy(packing)
+        in_zone = flag("singleZone", single_zone) or in_zone
+        self._zone = arguments.label(zone_label) if in_zone else ""
+        self._company = ApplicationFit(strategy, self._zone, arguments.resources(gpu_resources))
+        self._turns = (
+            DriverOrder(self._company, arguments.seconds(enforce_after_pod_age_seconds)) if flag("fifo", fifo) else None
+        )
+        self._upkeep = ReservationReconciler()
+        self._open: tuple[str, Ints] = ("", np.zeros(0, np.int64))  # nodes for executors of the driver asked about last
+        self._before: dict[str, reservations.ResourceReservation | None] = {}  # what stood there, by the driver's uid
+
+    def slots_of(self, pod: Pod, cluster: Cluster) -> int:
+        """Executors do not exist before their driver runs; the places reserved for them count for its group."""
+        return reserved_slots(pod, cluster)
+
+    # -- may it be placed at all?
+
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+        needs = spark.executors(pod)
+        if needs is not None:
+            return self._may_drive(pod, needs, cluster)
+        book = cluster.stand_ins.book(pod)
+        if book is None or not book.in_force or pod.uid == book.owner:
+            return SKIP
+        most = _most(book, cluster) if identity(pod).role == EXECUTOR else None
+        if most is not None and book.members(besides=pod.uid) >= most:
+            return Refuse((NO_SPOTS,), resolvable=False)
+        return None if self._zone and book.owner else SKIP
+
+    def _may_drive(self, pod: Pod, needs: Executors, cluster: Cluster) -> Refuse | None:
+        if needs.problem:
+            return Refuse((f"the driver's {needs.problem}",), resolvable=False)
+        standing = cluster.get(reservations.ResourceReservation, reservation_of(pod))
+        if standing is not None and standing.owner != pod.uid:
+            owner = cluster.known(standing.owner)
+            if owner is not None or not standing.owner:
+                whose = "a user" if owner is None else f"pod {owner.name}"
+                return Refuse((f"ResourceReservation {standing.name} is there and belongs to {whose}",), False)
+        behind = "" if self._turns is None else self._turns.behind(pod, cluster)
+        return Refuse((behind,)) if behind else None
+
+    # -- which nodes?
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        needs, book = spark.executors(pod), nodes.cluster.stand_ins.book(pod)
+        if needs is not None and not needs.problem:
+            fitting = self._fitting(pod, needs, nodes)
+            if not fitting.all():
+                yield Reject(~fitting, DOES_NOT_FIT)
+        elif needs is None and self._zone and book is not None and book.owner in book.pods:
+            at = nodes.cluster.nodes.position(book.pods[book.owner][1])
+            if at is not None:
+                zones = nodes.cluster.nodes.label(self._zone).codes
+                yield Reject(nodes.label(self._zone).codes != zones[at], OTHER_ZONE, resolvable=False)
+
+    def _fitting(self, pod: Pod, needs: Executors, nodes: Nodes) -> Bools:
+        """Those of these nodes where the driver leaves room for its executors, here or elsewhere."""
+        cluster = nodes.cluster
+        where = passing(executor(pod, needs), cluster)
+        self._open = pod.uid, cluster.nodes.over_all_rows(where)
+        fitting = cluster.nodes.over_all_rows(self._company.fitting(pod, needs, where, cluster))
+        return nodes.copied(fitting) > 0  # type: ignore[no-any-return]
+
+    def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
+        """A reserved place is better than room elsewhere, and a node with GPUs is for those who need them."""
+        book = cluster.stand_ins.book(pod)
+        if book is not None and pod.uid != book.owner and book.free:
+            return Avoid(_nodes_of(islice(book.free.values(), FEW), pod), NOT_RESERVED, others=True)
+        if spark.executors(pod) is None and (book is None or not book.owner):
+            return None
+        unneeded = self._company.unneeded(pod.request, cluster.nodes)
+        names = cluster.nodes.where(unneeded).names if unneeded.any() else []
+        return Avoid(frozenset(names), WITH_GPUS) if names else None
+
+    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
+        """No room is made here; but the event says what the application lacks."""
+        needs, cluster = spark.executors(pod), evaluator.nodes.cluster
+        if needs is None or needs.problem or decision.refused is not None:
+            return PostFilterResult()
+        there = self._company.room_for(pod, needs, passing(executor(pod, needs), cluster), cluster)
+        wants = ", ".join(f"{resource} {text}" for resource, text in needs.resources.items())
+        return PostFilterResult((f"Room for {there} of {needs.least} executors ({wants} each) beside other pods.",))
+
+    # -- on the way to a node
+
+    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
+        """A driver's executors get their slots, from now on and for all to see; an executor its own."""
+        needs = spark.executors(pod)
+        if needs is None or needs.problem:
+            state.stand_ins.move(pod.uid)  # if it was not given the node of a slot
+            return None
+        standing = state.store.get(reservations.ResourceReservation, reservation_of(pod))
+        self._before[pod.uid] = standing
+        if standing is not None:
+            state.discard(standing)  # what an earlier try left behind holds no room against this one
+        names = self._packed(pod, needs, node_name, Cluster(state))
+        if names is None:
+            del self._before[pod.uid]
+            if standing is not None:
+                state.put(standing)
+            return Refuse((DOES_NOT_FIT,))
+        state.put(documents.planned(pod, node_name, needs, names, standing))
+        return None
+
+    def _packed(self, pod: Pod, needs: Executors, node_name: str, cluster: Cluster) -> list[str] | None:
+        """A node for each executor."""
+        nodes, at = cluster.nodes, cluster.nodes.position(node_name)
+        asked, column = self._open
+        where = nodes.copied(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
+        given = None if at is None else self._company.packed(needs, pod, at, where, nodes)
+        return None if given is None else [nodes[int(at)].name for at in np.repeat(np.arange(len(nodes)), given)]
+
+    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
+        """What stood there before stands again, unless the server has said something else since."""
+        if pod.uid not in self._before:
+            return
+        before = self._before.pop(pod.uid)
+        now = state.store.get(reservations.ResourceReservation, reservation_of(pod))
+        if now is None or _version(now) != ("" if before is None else _version(before)):
+            return
+        if before is None:
+            state.discard(now)
+        else:
+            state.put(before)
+
+    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Create | Patch]:  # noqa: ARG002
+        found = cluster.get(reservations.ResourceReservation, reservation_of(pod))
+        if pod.uid in self._before and found is not None:
+            yield documents.written(found)
+
+    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:  # noqa: ARG002
+        self._before.pop(pod.uid, None)
+        return ()
+
+    # -- afterwards
+
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Write]:
+        return self._upkeep.writes(changed, cluster)
+
+    @property
+    def tend_at(self) -> float | None:
+        return self._upkeep.next_at
+
+    def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
+        return reconcile.gauges(cluster)
+
+    # -- what wakes a rejected pod
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Pod", ("Add", "Delete", "UpdatePodScaleDown"), hint="pod_matters")
+        yield Wake("PendingDriver", ("Delete",), hint="is_driver")
+        yield Wake("Node", ("Add", "Delete", "UpdateNodeAllocatable", "UpdateNodeLabel", "UpdateNodeTaint"))
+        yield Wake(reservations.KIND, ("Add", "Update", "Delete"))
+
+    def pod_matters(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        """To a driver: room, or another driver that got its own. To others: one of their own application that left."""
+        other = new if old is None else old
+        if other is None:
+            return False
+        if new is not None and old is None:
+            return identity(other).role == DRIVER and self.is_driver(pod, old, new)
+        return self.is_driver(pod, old, new) or reservation_of(other) == reservation_of(pod)
+
+    def is_driver(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+        return spark.executors(pod) is not None
+
+
+def _nodes_of(slots: Iterable[ReservedSlot], pod: Pod) -> frozenset[str]:
+    """Where a pod finds its slot: if there are such as are just right for it, there; else wherever there is one."""
+    needs = {"pods": 1, **{resource: amount for resource, amount in pod.request.items() if amount}}
+    nodes = [(slot.node, slot.amounts == needs) for slot in slots]
+    fitting = frozenset(node for node, fits in nodes if fits)
+    return fitting or frozenset(node for node, _ in nodes)
+
+
+def _version(found: Object) -> str:
+    return found.metadata.resource_version
+
+
+def _most(book: SlotBook, cluster: Cluster) -> int | None:
+    """How many executors an application may have, if its driver says so."""
+    driver = cluster.pod(book.owner) if book.owner else None
+    needs = None if driver is None else spark.executors(driver.pod)
+    return None if needs is None or needs.problem else needs.most

@@ -1,0 +1,134 @@
+"""What a WorkloadPolicy is told about itself: how many pods each domain should have, has, and still has a place for.
+
+    Valid       can the policy be used? If not, why
+    Satisfied   has each domain at least what it should have?
+
+Looked at are the policies that changed, those that select a pod which came, went or changed, and all of them where a
+node did. Written is what differs from what the policy says already; the time of a transition is the writer's to give.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.tally import Tally
+from stowplan.objects import selectors
+from stowplan.objects.actions import Patch
+from stowplan.objects.meta import Condition, Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.workload_policies import AllocationRule, DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
+
+MOST_SHOWN = 8  # domains in a message
+
+
+def patches(changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+    for policy in _concerned(changed, cluster.every(WorkloadPolicy)):
+        status = _with_times(told(policy, cluster), policy.status)
+        if status != policy.status:
+            yield Patch(kind="WorkloadPolicy", key=policy.key, body={"status": _written(status)})
+
+
+def in_domains(rule: AllocationRule, tally: Tally, cluster: Cluster) -> dict[str, int]:
+    """How many of the pods that a tally counts each listed domain has."""
+    label, sums = cluster.nodes.label(rule.topology_key), cluster.by_domain(tally, rule.topology_key)
+    codes = {name: label.code(name) for name in rule.desired}
+    return {name: 0 if code is None else int(sums[code]) for name, code in codes.items()}
+
+
+def shown(desired: Mapping[str, int], there: Mapping[str, int]) -> str:
+    """ "member 1/1, host 3/3" """
+    parts = [f"{name} {there[name]}/{wanted}" for name, wanted in list(desired.items())[:MOST_SHOWN]]
+    more = len(desired) - MOST_SHOWN
+    return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
+
+
+# -- whom to look at
+
+
+def _concerned(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
+    if changed is None or _moved(each for each in changed if isinstance(each, Node)):
+        return list(every.values())
+    own = {each.key for each in changed if isinstance(each, WorkloadPolicy)}
+    pods: defaultdict[str, set[frozenset[tuple[str, str]]]] = defaultdict(set)
+    for each in changed:
+        if isinstance(each, Pod):
+            pods[each.namespace].add(frozenset(each.labels.items()))
+    return [policy for key, policy in every.items() if key in own or _selects(policy, pods.get(policy.namespace, ()))]
+
+
+def _selects(policy: WorkloadPolicy, label_sets: Iterable[frozenset[tuple[str, str]]]) -> bool:
+    return any(selectors.matches(policy.rule.selector, dict(labels)) for labels in label_sets)
+
+
+def _moved(nodes: Iterable[Node]) -> bool:
+    """Did a node come, go or get other labels? An update brings two versions of it, coming and going one."""
+    versions: defaultdict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        versions[node.name].append(node)
+    return any(len(each) % 2 or any(node.labels != each[0].labels for node in each) for each in versions.values())
+
+
+# -- what to say
+
+
+def told(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
+    """All revisions of a workload count, whatever matchLabelKeys says: it is about places, not about rollouts."""
+    rule = policy.rule
+    if rule.problems:
+        return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {})))
+    tally = cluster.count(policy.selected, settled="always")
+    there, waiting = in_domains(rule, tally, cluster), cluster.waiting(policy.selected)
+    return WorkloadPolicyStatus(
+        observed_generation=policy.metadata.generation,
+        desired=sum(rule.desired.values()),
+        current=sum(there.values()),
+        elsewhere=int(tally.sparse()[1].sum()) - sum(there.values()),
+        pending=waiting,
+        domains=tuple(_domain(name, desired, there[name], waiting) for name, desired in rule.desired.items()),
+        conditions=tuple(_conditions(policy, there)),
+    )
+
+
+def _domain(name: str, desired: int, current: int, waiting: int) -> DomainStatus:
+    """Pending are as many of the waiting pods as there is still a place for."""
+    return DomainStatus(name, desired, current, min(max(desired - current, 0), waiting))
+
+
+def _conditions(policy: WorkloadPolicy, there: Mapping[str, int]) -> Iterator[Condition]:
+    rule, generation = policy.rule, policy.metadata.generation
+    if rule.problems:
+        yield Condition("Valid", "False", "Invalid", "; ".join(rule.problems), generation)
+        yield Condition("Satisfied", "Unknown", "Invalid", "the policy is not in force", generation)
+        return
+    yield Condition("Valid", "True", "Accepted", "; ".join(rule.remarks), generation)
+    satisfied = all(there[name] >= desired for name, desired in rule.desired.items())
+    status, reason = ("True", "Filled") if satisfied else ("False", "PlacesLeft")
+    yield Condition("Satisfied", status, reason, shown(rule.desired, there), generation)
+
+
+# -- how it is written
+
+
+def _with_times(status: WorkloadPolicyStatus, before: WorkloadPolicyStatus) -> WorkloadPolicyStatus:
+    """A condition that stands as before keeps the time since when it does."""
+    since = {(each.type, each.status): each.last_transition_time for each in before.conditions}
+    conditions = (
+        msgspec.structs.replace(each, last_transition_time=since.get((each.type, each.status)))
+        for each in status.conditions
+    )
+    return msgspec.structs.replace(status, conditions=tuple(conditions))
+
+
+def _written(status: WorkloadPolicyStatus) -> dict[str, Any]:
+    """Every field, zeros included: in a merge patch what is left out stays as it is."""
+    body: dict[str, Any] = msgspec.to_builtins(status)
+    for condition in body["conditions"]:
+        if condition["lastTransitionTime"] is None:
+            del condition["lastTransitionTime"]
+    return body

@@ -1,0 +1,213 @@
+"""Every recorded decision of the real kube-scheduler is ours too; and `stowplan parity` says so, or what differs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stowplan.apps.cli import main
+from stowplan.apps.parity import command
+
+GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "nodes").glob("*.jsonl.gz"))
+UNSUPPORTED = {"dynamic-resources": 24}
+
+
+def scenarios(file: Path) -> list[dict[str, Any]]:
+    return [scenario for _, scenario in command.read(file)]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["parity", *map(str, arguments)])
+
+
+def test_the_records_are_there() -> None:
+    assert len(GOLDEN) == 14
+    assert {file.name.partition(".")[0] for file in GOLDEN} >= {"taints", "preemption", "volumes", *UNSUPPORTED}
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda file: file.name.partition(".")[0])
+def test_every_scenario_agrees(file: Path) -> None:
+    category = file.name.partition(".")[0]
+    outcomes: Counter[str] = Counter()
+    differing = {}
+    for scenario in scenarios(file):
+        outcome, _, found = command.replay(scenario)
+        outcomes[outcome] += 1
+        if found:
+            differing[scenario["id"]] = found[:3]
+    assert differing == {}
+    assert outcomes[command.UNSUPPORTED] == UNSUPPORTED.get(category, 0)
+    assert outcomes.total() > 0
+
+
+# -- the command
+
+TAINTS = next(file for file in GOLDEN if file.name.startswith("taints"))
+DYNAMIC = next(file for file in GOLDEN if file.name.startswith("dynamic"))
+
+
+@pytest.fixture(scope="module")
+def few() -> list[dict[str, Any]]:
+    return scenarios(TAINTS)[:3]
+
+
+def written(folder: Path, records: list[dict[str, Any]], name: str = "some.jsonl") -> Path:
+    file = folder / name
+    text = "\n".join(json.dumps(record) for record in records).encode()
+    file.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    return file
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("some.jsonl", id="plain"), pytest.param("some.jsonl.gz", id="compressed")]
+)
+def test_agreement_exits_with_0(tmp_path: Path, few: list[dict[str, Any]], name: str) -> None:
+    result = run(written(tmp_path, few, name))
+    assert result.exit_code == 0, result.output
+    assert result.output.split()[-5:] == ["all", "3", "3", "0", "0"]
+
+
+def test_the_unsupported_are_counted_apart_and_are_no_difference(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    result = run(DYNAMIC, "--json", out)
+    assert result.exit_code == 0
+    assert result.output.split()[-5:] == ["all", "24", "0", "0", "24"]
+    answers = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(answers) == 24
+    assert all(
+        answer.keys() == {"id", "unsupported"} and "not supported" in answer["unsupported"] for answer in answers
+    )
+
+
+def test_our_answers_are_written_in_the_records_own_form(tmp_path: Path, few: list[dict[str, Any]]) -> None:
+    out = tmp_path / "out.jsonl"
+    assert run(written(tmp_path, few), "--json", out).exit_code == 0
+    answers = [json.loads(line) for line in out.read_text().splitlines()]
+    assert answers == [{"id": record["id"], "expect": record["expect"]} for record in few]
+
+
+def first_key(mapping: dict[str, Any]) -> str:
+    return next(iter(mapping))
+
+
+def drop_a_node(expect: dict[str, Any]) -> None:
+    del expect["filter"][first_key(expect["filter"])]
+
+
+def add_a_node(expect: dict[str, Any]) -> None:
+    expect["filter"]["unheard-of"] = None
+
+
+def change_a_score(expect: dict[str, Any]) -> None:
+    expect["scores"][first_key(expect["scores"])]["TaintToleration"] -= 1
+
+
+def change_the_best(expect: dict[str, Any]) -> None:
+    expect["best"] = ["unheard-of"]
+
+
+def add_a_field(expect: dict[str, Any]) -> None:
+    expect["message"] = "0/1 nodes are available."
+
+
+@pytest.mark.parametrize(
+    ("alter", "path"),
+    [
+        pytest.param(drop_a_node, "filter.", id="a node is missing"),
+        pytest.param(add_a_node, "filter.unheard-of", id="a node is added"),
+        pytest.param(change_a_score, "scores.", id="a score is another"),
+        pytest.param(change_the_best, "best", id="the best node is another"),
+        pytest.param(add_a_field, "message", id="a field is added"),
+    ],
+)
+def test_an_altered_record_is_shown_as_differing(tmp_path: Path, alter: Any, path: str) -> None:
+    record = next(each for each in scenarios(TAINTS) if each["expect"].get("scores"))
+    alter(record["expect"])
+    result = run(written(tmp_path, [record]))
+    assert result.exit_code == 1
+    assert f"{record['id']} differs in 1 place(s):\n  {path}" in result.output
+    assert result.output.split()[-5:] == ["all", "1", "0", "1", "0"]
+
+
+def test_only_so_many_differences_are_shown(tmp_path: Path, few: list[dict[str, Any]]) -> None:
+    altered = [{**record, "expect": {**record["expect"], "extra": True}} for record in few]
+    result = run(written(tmp_path, altered), "--show", "1")
+    assert result.exit_code == 1
+    assert result.output.count("differs in") == 1
+    assert "2 more differ; --show 3 shows them all" in result.output
+
+
+RECORD = '{"id": "x", "cluster": {}, "pod": {"metadata": {"name": "p"}}}'
+GARBLED = gzip.compress(b"")[:10] + b"\xff" * 20
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"hello", "line 1: not JSON: ", id="no JSON"),
+        pytest.param(b"\n\n[1]", "line 3: not a record; ", id="JSON, but no record"),
+        pytest.param(b'{"id": 1}', "line 1: not a record; ", id="half a record"),
+        pytest.param(b"\xff\xfe\x00", "line 1: not JSON: ", id="bytes"),
+        pytest.param(gzip.compress(RECORD.encode())[:-10], "cannot be read: ", id="a compressed file cut short"),
+        pytest.param(b"\x1f\x8bnonsense", "cannot be read: ", id="what only starts as a compressed file"),
+        pytest.param(GARBLED, "cannot be read: ", id="a garbled one"),
+        pytest.param(RECORD.replace("{}", "[]").encode(), "line 1: not a record; ", id="a cluster that is a list"),
+        pytest.param(
+            RECORD.replace("{}", '{"nodes": 5}').encode(), "line 1: not a record; ", id="nodes that are no list"
+        ),
+        pytest.param(
+            RECORD.replace('{"metadata": {"name": "p"}}', "5").encode(), "not a record; ", id="a pod that is a number"
+        ),
+    ],
+)
+def test_files_that_cannot_be_used_exit_with_2(tmp_path: Path, content: bytes, problem: str) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_bytes(content)
+    result = run(file)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith(f"stowplan: {file}: ")
+    assert problem in result.stderr
+    assert "Traceback" not in result.output and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        pytest.param("missing.jsonl", "No such file", id="no such file"),
+        pytest.param(".", "Is a directory", id="a folder"),
+    ],
+)
+def test_files_that_cannot_be_read_exit_with_2(tmp_path: Path, name: str, problem: str) -> None:
+    result = run(tmp_path / name)
+    assert (result.exit_code, problem in result.stderr) == (2, True), result.output
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param({"pod": {"metadata": {"name": "p"}, "spec": 5}}, id="a pod that is none"),
+        pytest.param({"cluster": {"unheardOf": []}}, id="a list of an unknown kind"),
+        pytest.param({"cluster": {"nodes": ["x"]}}, id="a node that is none"),
+        pytest.param({"config": {"kind": "Wrong"}}, id="a configuration that is none"),
+        pytest.param({"pod": {"spec": {"schedulerName": "nobody"}}}, id="a scheduler that nobody is"),
+    ],
+)
+def test_a_record_that_cannot_be_answered_differs(tmp_path: Path, part: dict[str, Any]) -> None:
+    result = run(written(tmp_path, [json.loads(RECORD) | {"expect": {}} | part]))
+    assert result.exit_code == 1
+    assert "ours     error: " in result.output and "Traceback" not in result.output
+
+
+def test_no_records_at_all_is_not_agreement(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    assert run(tmp_path / "empty.jsonl").exit_code == 1
+
+
+def test_no_files_is_a_wrong_command() -> None:
+    assert run().exit_code == 2

@@ -1,0 +1,160 @@
+"""`stowplan place explain` and what `stowplan place` refuses, without a hub; how pages answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from stowplan.apps.cli import main
+from stowplan.apps.place.metrics import PlacementMetrics
+from stowplan.framework.placement.decision import PluginStatus
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Put, Result
+from stowplan.objects.meta import Object
+from stowplan.objects.placements import AddOnScore, ScoreCoordinate
+from stowplan.placement.scheduler import PlacementScheduler
+from stowplan.plugins import clusters
+from tests.placement import fleets
+from tests.placement.fleets import BOUND, a_cluster
+
+GROUP = "cluster.open-cluster-management.io"
+VERSIONS = {"ManagedCluster": "v1", "Placement": "v1beta1", "AddOnPlacementScore": "v1alpha1"}
+
+
+def document(found: Object) -> dict[str, Any]:
+    kind = type(found).__name__
+    decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found, enc_hook=str))
+    return {"apiVersion": f"{GROUP}/{VERSIONS.get(kind, 'v1beta2')}", "kind": kind} | decoded
+
+
+def a_dump(folder: Path, *more: dict[str, Any]) -> Path:
+    fleet = [
+        a_cluster("c1", cpu="10"),
+        a_cluster("c2", cpu="7"),
+        a_cluster("c3", cpu="4", taints=["gone:NoSelect"]),
+        a_cluster("c4", cpu="2"),
+    ]
+    file = folder / "hub.yaml"
+    file.write_text(yaml.safe_dump_all([*(document(each) for each in (*BOUND, *fleet)), *more]))
+    return file
+
+
+def placement(**spec: Any) -> dict[str, Any]:
+    metadata = {"name": "p", "namespace": "test", "uid": "1"}
+    return {"apiVersion": f"{GROUP}/v1beta1", "kind": "Placement", "metadata": metadata, "spec": spec}
+
+
+def cpu(number: int) -> dict[str, Any]:
+    configuration = {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}}
+    return placement(
+        numberOfClusters=number, prioritizerPolicy={"mode": "Exact", "configurations": [configuration | {"weight": 1}]}
+    )
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["place", *words], env={"COLUMNS": "160"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def test_a_placement_explained_for_people(tmp_path: Path) -> None:
+    code, said = run("explain", "p", "-n", "test", "--from", str(a_dump(tmp_path, cpu(1))))
+    assert code == 0
+    assert "test/p gets 1 of 4 clusters" in said
+    lines = {line.split("│")[1].strip(): line for line in said.splitlines() if line.startswith("│")}
+    assert "selected" in lines["c1"] and "100" in lines["c1"]
+    assert "needs +76 to enter" in lines["c2"], "25 to 100, and one more since its name comes later"
+    assert "gone:NoSelect, which is not tolerated" in lines["c3"]
+
+
+def test_a_placement_explained_for_programs(tmp_path: Path) -> None:
+    file = a_dump(tmp_path, cpu(5))
+    code, said = run("explain", "placement/p", "-n", "test", "--from", str(file), "-o", "json")
+    found = json.loads(said)
+    assert code == 1, "it does not get all it asks for"
+    assert (found["kind"], found["unscheduled"], found["candidates"]) == ("PlacementExplanation", 2, 4)
+    assert found["filteredPipelineResults"][-1] == {
+        "name": "Predicate,TaintToleration",
+        "filteredClusters": ["c1", "c2", "c4"],
+    }
+    assert [each["clusterName"] for each in found["aggregatedScores"]] == ["c1", "c2", "c4"]
+    assert found["dropped"][0]["clusterName"] == "c3"
+    code, said = run("explain", "p", "-n", "test", "--from", str(file), "-o", "yaml")
+    assert yaml.safe_load(said) == found
+
+
+def test_one_that_is_not_saved(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(cpu(2)))
+    code, said = run("explain", "-f", str(file), "--from", str(a_dump(tmp_path)), "-o", "json")
+    assert code == 0
+    assert [each["clusterName"] for each in json.loads(said)["selected"]] == ["c1", "c2"]
+
+
+def test_one_that_cannot_be_decided(tmp_path: Path) -> None:
+    bad = placement(prioritizerPolicy={"mode": "Sideways"})
+    code, said = run("explain", "p", "-n", "test", "--from", str(a_dump(tmp_path, bad)))
+    assert code == 1
+    assert "spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: Sideways" in said
+    code, said = run("explain", "p", "-n", "test", "--from", str(tmp_path), "-o", "json")
+    assert json.loads(said)["error"].startswith("spec.prioritizerPolicy.mode")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["explain"], "neither of NAME and --filename", id="nothing to explain"),
+        pytest.param(["explain", "pod/p", "--from", "."], "'pod/p' is no placement", id="another kind"),
+        pytest.param(["explain", "q", "--from", "."], "there is no placement default/q", id="no such placement"),
+        pytest.param(["explain", "-f", "nowhere.yaml", "--from", "."], "no such file", id="no such file"),
+        pytest.param(["--reschedule-interval", "soon"], "'soon' is not a duration", id="no duration"),
+        pytest.param(["--reschedule-interval", "0s"], "found 0s", id="all the time"),
+        pytest.param(["--leader-elect-renew-deadline", "20s"], "a lease must last longer", id="a lease too short"),
+        pytest.param(["--compatibility", "karmada"], "karmada", id="compatible with whom?"),
+    ],
+)
+def test_what_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
+    a_dump(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, output = run(*words)
+    assert code == 2 and said in output and "Traceback" not in output
+
+
+def test_plugins_that_are_timed_decide_the_same() -> None:
+    metrics = PlacementMetrics()
+    plain, timed = (PlacementScheduler(policy) for policy in (clusters.policy(), metrics.timed(clusters.policy())))
+    found = []
+    for engine in (plain, timed):
+        for each in (*BOUND, a_cluster("c1", cpu="10"), a_cluster("c2", cpu="7")):
+            engine.handle(Put(each), fleets.NOW)
+        found.append(engine.choose(fleets.a_placement(numberOfClusters=1), fleets.NOW).names)
+    assert found[0] == found[1] == ["c1"]
+    text = metrics.text("")[0].decode()
+    assert 'scheduling_plugin_duration_seconds_count{name="placement_scheduling",plugin_name="Predicate"' in text
+    wrong = ScoreCoordinate("AddOn", add_on=AddOnScore("r", "s"), when_missing="x")
+    made = metrics.timed(clusters.policy()).add_on(wrong, 1)
+    assert isinstance(made, PluginStatus)
+
+
+@pytest.mark.parametrize(
+    ("kind", "times"), [pytest.param("PlacementDecision", 1, id="a decision"), pytest.param("Placement", 0, id="no")]
+)
+def test_writes_of_decisions_are_timed_as_bindings(kind: str, times: int) -> None:
+    ticks = iter((1.0, 3.5))
+    metrics = PlacementMetrics(lambda: next(ticks))
+
+    async def perform(action: Any) -> Result:
+        return Result(action.id, 200)
+
+    asyncio.run(metrics.performed(perform, Patch(kind=kind, key="ns/name", body={})))
+    bound = metrics.registry.get_sample_value("scheduling_bind_duration_seconds_sum", {"name": "placement_scheduling"})
+    assert bound == (2.5 if times else None)
+    written = {"does": "patch", "kind": kind, "code": "200"}
+    assert metrics.registry.get_sample_value("stowplan_placement_write_duration_seconds_sum", written) == 2.5

@@ -1,0 +1,78 @@
+"""`stowplan score-agent`: what is wrong with a command line is said in one line, before anybody is asked anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from stowplan.apps.cli import complete_for_kubectl, main
+from stowplan.apps.score_agent.commands import PRODUCERS
+
+USAGE = ["usage", "--cluster-name", "a"]
+STATIC = ["static", "--score-name", "s", "--value", "a=1"]
+QUERY = ["prometheus", "--url", "http://127.0.0.1:9", "--query", "up", "--score-name", "s"]
+HTTP = ["http", "--url", "http://127.0.0.1:9"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["usage"], "Missing option '--cluster-name'", id="which cluster"),
+        pytest.param([*USAGE, "--cpu-bounds", "10"], "'10' is not WORST:BEST, such as 1G:100G", id="one bound"),
+        pytest.param([*USAGE, "--memory-bounds", "1X:2G"], "'1X:2G' is not WORST:BEST", id="no quantity"),
+        pytest.param(
+            [*USAGE, "--free", "gpu=nvidia.com/gpu"], "--free gpu=nvidia.com/gpu: cannot be read", id="no bounds"
+        ),
+        pytest.param([*USAGE, "--free", "cpu=cpu:0:1"], "--free: there are two scores called cpu", id="a name twice"),
+        pytest.param(
+            [*STATIC, "--value", "b=101"], "--value b=101: found 101, expected a score of -100..100", id="101"
+        ),
+        pytest.param(
+            [*STATIC, "--value", "b"], "--value b: expected CLUSTER=SCORE, such as primary=100", id="no score"
+        ),
+        pytest.param([*STATIC, "--value", "b=1.5"], "expected CLUSTER=SCORE", id="a fraction"),
+        pytest.param([*STATIC, "--value", "a=2"], "--value a=2: a has a score already", id="a cluster twice"),
+        pytest.param([*STATIC, "--interval", "0s"], "--interval: found 0, expected some time", id="without a pause"),
+        pytest.param([*STATIC, "--interval", "soon"], "'soon' is not a duration such as 90s or 5m", id="no duration"),
+        pytest.param([*QUERY, "--valid-for", "3m"], "--valid-for: scores that are valid for 180 s", id="hardly valid"),
+        pytest.param([*QUERY, "--valid-for", "later"], "such as 90s or 5m, or never", id="valid for how long"),
+        pytest.param([*QUERY, "--refresh-before", "30s"], "--refresh-before: found 30 s, less than one", id="too late"),
+        pytest.param(
+            [*QUERY, "--bounds", "0:1", "--over-fleet"], "--bounds and --over-fleet do not go together", id="two scales"
+        ),
+        pytest.param([*QUERY, "--bounds", "0:1", "--less-is-better"], "put the larger number first", id="turned how"),
+        pytest.param([*HTTP, "--less-is-better"], "--less-is-better is for --over-fleet", id="less than what"),
+        pytest.param(["http", "--url", "scorer:80"], 'url: found "scorer:80", expected an address', id="no address"),
+        pytest.param([*QUERY, "--deadband", "201"], "201 is not in the range 0<=x<=200", id="a band beyond all scores"),
+        pytest.param(["tea"], "No such command 'tea'", id="no such producer"),
+        pytest.param([*STATIC, "--hub-kubeconfig", "/nowhere"], "/nowhere: no such file", id="no kubeconfig"),
+    ],
+)
+def test_what_cannot_be_used(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, ["score-agent", *words])
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split()) and "Traceback" not in done.output
+
+
+def test_every_producer_tells_its_exit_codes() -> None:
+    assert list(PRODUCERS) == ["usage", "prometheus", "http", "static"]
+    for name in PRODUCERS:
+        assert "Exit codes" in CliRunner().invoke(main, ["score-agent", name, "--help"]).output
+
+
+def test_completion_knows_the_producers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["kubectl_complete-stowplan", "score-agent", "pro"])
+    complete_for_kubectl()
+    assert capsys.readouterr().out.startswith("prometheus\t")
+
+
+def test_an_agent_loads_nothing_of_the_scheduler() -> None:
+    """It runs in every cluster of a fleet, so it should be small."""
+    heavy = ("numpy", "aiohttp", "rich", "stowplan.engine.scheduler", "stowplan.plugins", "stowplan.columns.state")
+    code = "import sys, stowplan.apps.score_agent.service, stowplan.apps.score_agent.commands; "
+    code += f"print(*(each for each in {heavy} if each in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -1,0 +1,177 @@
+"""The agent's rounds, in one process with an embedded hub: news, sources that fail, clusters that fall silent."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stowplan.apps.logging import Log
+from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
+from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
+from stowplan.apps.up.command import create, node
+from stowplan.embedded.cluster import Embedded
+from stowplan.embedded.request_options import DeleteOptions, RequestOptions
+from stowplan.objects.clusters import ManagedCluster
+from stowplan.objects.errors import ConfigError
+from stowplan.scores.demand import Demand
+from stowplan.scores.http_source import AnswerError
+from stowplan.scores.publication import Validity
+from stowplan.scores.usage import CORES, usual
+
+GROUP = "cluster.open-cluster-management.io"
+
+
+class Scripted:
+    """A source that answers by a script: an error, or the value of each cluster; the last line again and again."""
+
+    def __init__(self, *script: Exception | float) -> None:
+        self._script, self.rounds = list(script), 0
+
+    @asynccontextmanager
+    async def opened(self, _log: Log, _patience: float | None) -> AsyncIterator[None]:
+        yield
+
+    async def read(self, clusters: Mapping[str, ManagedCluster], _wanted: Demand) -> Measurements:
+        line = self._script[min(self.rounds, len(self._script) - 1)]
+        self.rounds += 1
+        if isinstance(line, Exception):
+            raise line
+        return Measurements({"s": dict.fromkeys(clusters, line)})
+
+
+def manage(hub: Embedded, *names: str) -> None:
+    for name in names:
+        create(hub, "v1", "Namespace", {"metadata": {"name": name}})
+        create(hub, f"{GROUP}/v1", "ManagedCluster", {"metadata": {"name": name}, "spec": {}})
+
+
+def stored(hub: Embedded, name: str) -> dict[str, Any]:
+    return hub.api.store.get(f"addonplacementscores.{GROUP}", f"{name}/default") or {}
+
+
+def scores(hub: Embedded, name: str) -> dict[str, int]:
+    return {each["name"]: each["value"] for each in stored(hub, name).get("status", {}).get("scores", ())}
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def agent(kubeconfig: Path, source: Source, **options: Any) -> AsyncIterator[io.StringIO]:
+    """At work in the block; what it says."""
+    said = io.StringIO()
+    program = ScoreAgentService(
+        ScoreAgentOptions({}, hub_kubeconfig=str(kubeconfig), **options), source, Log(2, stream=said)
+    )
+    working = asyncio.ensure_future(program.main())
+    try:
+        yield said
+    finally:
+        program.stop()
+        async with asyncio.timeout(60):
+            assert await working == 0
+
+
+def written(folder: Path, cluster: Embedded) -> Path:
+    file = folder / f"{id(cluster)}.kubeconfig"
+    file.write_text(cluster.kubeconfig())
+    return file
+
+
+def test_a_cluster_that_comes_is_scored_at_once(tmp_path: Path) -> None:
+    """Not after the interval, which is an hour."""
+
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            async with agent(written(tmp_path, hub), Scripted(5), interval=3600.0):
+                await until(lambda: scores(hub, "east") == {"s": 5})
+                manage(hub, "west")
+                await until(lambda: scores(hub, "west") == {"s": 5})
+
+    asyncio.run(story())
+
+
+def test_a_source_that_fails_is_asked_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            source = Scripted(5, AnswerError("gone fishing"), 7)
+            async with agent(written(tmp_path, hub), source, interval=0.05) as said:
+                await until(lambda: scores(hub, "east") == {"s": 7})
+            assert '"No values in this round" problem="gone fishing"' in said.getvalue()
+
+    asyncio.run(story())
+
+
+def test_what_does_not_change_is_not_written(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            source = Scripted(5)
+            async with agent(written(tmp_path, hub), source, interval=0.02):
+                await until(lambda: scores(hub, "east") == {"s": 5})
+                version = stored(hub, "east")["metadata"]["resourceVersion"]
+                seen = source.rounds
+                await until(lambda: source.rounds > seen + 5)
+                assert stored(hub, "east")["metadata"]["resourceVersion"] == version
+
+    asyncio.run(story())
+
+
+def test_a_cluster_that_does_not_answer_is_not_vouched_for(tmp_path: Path) -> None:
+    """Its scores are due each second, and written while it answers; afterwards they expire."""
+
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            own = Embedded(with_controllers=False)
+            await own.start()
+            create(own, "v1", "Node", node("a", "zone", cpu="50", memory="100G"))
+            source = OwnCluster("east", usual(), str(written(tmp_path, own)))
+            told = {"interval": 0.05, "validity": Validity(3.0, 1.9, 0.0), "normaliser": CORES}
+            async with agent(written(tmp_path, hub), source, **told) as said:
+                await until(lambda: len(scores(hub, "east")) == 4)
+                first = stored(hub, "east")["status"]["validUntil"]
+                await until(lambda: stored(hub, "east")["status"]["validUntil"] > first)
+                await own.stop()
+                await until(lambda: "No values in this round" in said.getvalue())
+                last, said_then = stored(hub, "east"), said.getvalue().count("No values")
+                await until(lambda: said.getvalue().count("No values") > said_then + 3)
+                assert stored(hub, "east") == last
+
+    asyncio.run(story())
+
+
+def test_it_ends_although_the_hub_is_silent(tmp_path: Path) -> None:
+    async def story() -> None:
+        hub = Embedded(with_controllers=False)
+        await hub.start()
+        file = written(tmp_path, hub)
+        await hub.stop()
+        async with agent(file, Scripted(5)) as said:
+            await until(lambda: "Cannot follow what happens" in said.getvalue())
+
+    asyncio.run(story())
+
+
+def test_a_hub_that_is_none(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as cluster:
+            definitions = cluster.api.catalogue.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+            assert definitions is not None
+            cluster.api.delete(definitions, "", f"managedclusters.{GROUP}", DeleteOptions(), RequestOptions(0.0))
+            options = ScoreAgentOptions({}, hub_kubeconfig=str(written(tmp_path, cluster)), once=True)
+            with pytest.raises(ConfigError, match="the hub has no ManagedCluster; name the hub"):
+                await ScoreAgentService(options, Scripted(5), Log(stream=io.StringIO())).main()
+
+    asyncio.run(story())

@@ -1,0 +1,216 @@
+"""The engine on an event loop: changes in, actions out, answers in; never too much under way, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stowplan.apps.engine_loop import EngineLoop
+from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.reconcilers import AT_A_TIME
+from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.objects.actions import Action, Bind, Patch, Record
+from stowplan.objects.changes import Put, Result
+from tests.builders import a_node, a_pod, a_profile
+
+
+class Server:
+    """Binds what it is asked to bind, once a test lets it."""
+
+    def __init__(self, live_of: Callable[[], EngineLoop]) -> None:
+        self.pods: dict[str, Any] = {}
+        self.bound: dict[str, str] = {}
+        self.events: list[Record] = []
+        self.open = asyncio.Event()
+        self.open.set()
+        self.kept, self.patched = asyncio.Event(), 0
+        self.kept.set()
+        self.most = self.now = 0
+        self._live_of = live_of
+
+    async def perform(self, action: Action) -> Result:
+        if isinstance(action, Patch):
+            self.patched += 1
+            await self.kept.wait()
+        if not isinstance(action, Bind):
+            return Result(action.id)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await self.open.wait()
+        self.now -= 1
+        self.bound[action.pod.name] = action.node_name
+        self._live_of().take([Put(assumed(self.pods[action.pod.uid], action.node_name))])
+        return Result(action.id)
+
+
+def scene(**options: Any) -> tuple[EngineLoop, Server]:
+    engine = Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
+    found: list[EngineLoop] = []
+    server = Server(lambda: found[0])
+    found.append(EngineLoop(engine, perform=server.perform, record=server.events.append, **options))
+    return found[0], server
+
+
+def submit(live: EngineLoop, server: Server, number: int) -> None:
+    pods = [a_pod(f"p{each}", cpu="10m") for each in range(number)]
+    server.pods |= {pod.uid: pod for pod in pods}
+    live.take([Put(a_node("a", cpu=64)), Put(a_node("b", cpu=64)), *map(Put, pods)])
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.002)
+
+
+def run(test: Any) -> None:
+    asyncio.run(test)
+
+
+def test_pods_are_bound_and_events_recorded() -> None:
+    async def story() -> None:
+        live, server = scene()
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 40)
+        await until(lambda: len(server.events) == 40 and len(server.bound) == 40 and not live.engine.placings)
+        task.cancel()
+
+    run(story())
+
+
+def test_news_in_the_moment_it_is_stopped_do_not_keep_it_running() -> None:
+    async def story() -> None:
+        live, server = scene()
+        task = asyncio.create_task(live.run())
+        await asyncio.sleep(0.01)  # it rests
+        submit(live, server, 1)
+        task.cancel()
+        await asyncio.wait((task,), timeout=60)
+        assert task.cancelled()
+
+    run(story())
+
+
+def test_nothing_is_decided_before_it_may() -> None:
+    async def story() -> None:
+        live, server = scene()
+        task = asyncio.create_task(live.run())
+        submit(live, server, 3)
+        await until(lambda: len(live.engine.queue) == 3)
+        assert not server.bound
+        live.start_deciding()
+        await until(lambda: len(server.bound) == 3)
+        task.cancel()
+
+    run(story())
+
+
+def test_nothing_is_decided_while_too_little_is_known() -> None:
+    async def test() -> None:
+        known = False
+        live, server = scene(ready=lambda: known)
+        task = asyncio.ensure_future(live.run())
+        live.start_deciding()
+        submit(live, server, 3)
+        await asyncio.sleep(0.05)
+        assert server.bound == {}
+        known = True
+        live.take(())
+        await until(lambda: len(server.bound) == 3)
+        task.cancel()
+
+    run(test())
+
+
+def test_not_more_than_so_many_are_under_way() -> None:
+    async def story() -> None:
+        live, server = scene(most_under_way=5)
+        server.open.clear()
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 30)
+        await until(lambda: server.now == 5)
+        await asyncio.sleep(0)
+        assert len(live.engine.placings) == 5 and len(live.engine.queue) == 25
+        server.open.set()
+        await until(lambda: len(server.bound) == 30)
+        assert server.most == 5
+        task.cancel()
+
+    run(story())
+
+
+class Keeping:
+    """Keeps fifty objects in step, and needs long for it."""
+
+    tends = ("Pod",)
+
+    def post_bind(self, *_: object) -> tuple[()]:
+        return ()
+
+    def tend(self, changed: object, cluster: object) -> list[Patch]:
+        return [Patch(kind="ReplicaSet", key=f"default/{number}", body={}) for number in range(50) if changed is None]
+
+
+def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end() -> None:
+    async def story() -> None:
+        live, server = scene(most_under_way=3)
+        keeping = EnabledPlugin("Keeping", Keeping())
+        plain = live.engine.profiles["default-scheduler"]
+        points = {**plain.points, "postBind": (*plain.points["postBind"], keeping)}
+        live.engine.adopt({"default-scheduler": Profile("default-scheduler", points)}, 0.0)
+        server.kept.clear()
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 20)
+        await until(lambda: len(server.bound) == 20 and server.patched >= AT_A_TIME)
+        assert server.patched == AT_A_TIME, "and all of them unanswered"
+        live.deciding = False
+        server.kept.set()
+        assert await live.finish(60.0)
+        assert server.patched == AT_A_TIME, "what would have followed"
+        task.cancel()
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("opens", "finished"),
+    [pytest.param(True, True, id="what is under way is answered"), pytest.param(False, False, id="it is not")],
+)
+def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> None:
+    async def story() -> None:
+        live, server = scene(most_under_way=2)
+        server.open.clear()
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 4)
+        await until(lambda: server.now == 2)
+        if opens:
+            asyncio.get_running_loop().call_later(0.02, server.open.set)
+        assert await live.finish(60.0 if opens else 0.05) is finished
+        assert len(server.bound) == (2 if opens else 0), "no new decisions after that"
+        server.open.set()
+        task.cancel()
+
+    run(story())
+
+
+def test_others_are_told_whether_pods_wait_to_be_bound() -> None:
+    async def story() -> None:
+        told: list[bool] = []
+        live, server = scene(busy=told.append)
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 3)
+        await until(lambda: len(server.bound) == 3 and told[-1:] == [False])
+        assert True in told
+        task.cancel()
+
+    run(story())

@@ -1,0 +1,91 @@
+"""`stowplan up`: a cluster and a scheduler at work in it, told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stowplan.apps.up.command import UpOptions, main
+from stowplan.kube import credentials
+from stowplan.kube.client import Client
+from stowplan.kube.resources import PODS, RESOURCES
+from stowplan.kube.transport import Transport
+from stowplan.objects.errors import ConfigError
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}]},
+}
+
+
+async def until(ask: Callable[[], Awaitable[Any]]) -> Any:
+    async with asyncio.timeout(60):
+        while not (found := await ask()):
+            await asyncio.sleep(0.02)
+        return found
+
+
+async def with_cluster(wanted: UpOptions, story: Callable[[Client], Awaitable[None]]) -> None:
+    stop = asyncio.Event()
+    working = asyncio.ensure_future(main(wanted, stop))
+
+    async def written() -> bool:
+        assert not working.done(), working.result()
+        return wanted.kubeconfig.exists() and bool(wanted.kubeconfig.read_text(encoding="utf-8"))
+
+    await until(written)
+    client = Client(Transport(credentials.load(str(wanted.kubeconfig))))
+    try:
+        await story(client)
+    finally:
+        await client.close()
+        stop.set()
+        assert await working == 0
+
+
+def test_a_pod_is_placed_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = UpOptions(nodes=2, zones=2, kubeconfig=tmp_path / "kubeconfig")
+
+    async def story(client: Client) -> None:
+        assert stat.S_IMODE(wanted.kubeconfig.stat().st_mode) == 0o600
+        assert (await client.create(PODS, "default", POD)).status == 201
+
+        async def running() -> Any:
+            pod = json.loads((await client.get(PODS, "default/web")).body)
+            return pod["status"].get("phase") == "Running" and pod["spec"]["nodeName"]
+
+        assert await until(running) in ("node-0", "node-1")
+
+    asyncio.run(with_cluster(wanted, story))
+    assert not wanted.kubeconfig.exists(), "nothing is left behind"
+    assert "kubectl --kubeconfig" in capsys.readouterr().out
+
+
+def test_it_may_come_from_a_dump_and_without_a_scheduler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "dump.yaml").write_text(
+        "kind: List\napiVersion: v1\nitems:\n"
+        "- {apiVersion: v1, kind: Node, metadata: {name: real}, status: {allocatable: {cpu: '8', pods: '9'}}}\n"
+        "- {apiVersion: example.com/v1, kind: Strange, metadata: {name: x}}\n",
+        encoding="utf-8",
+    )
+    wanted = UpOptions(nodes=0, files=(tmp_path / "dump.yaml",), scheduler=False, kubeconfig=tmp_path / "kubeconfig")
+
+    async def story(client: Client) -> None:
+        assert (await client.get(RESOURCES["Node"], "real")).status == 200
+
+    asyncio.run(with_cluster(wanted, story))
+    told = capsys.readouterr()
+    assert "Loaded: 1 Node" in told.out and "1 Strange" in told.err
+
+
+def test_other_addresses_need_a_token(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="token"):
+        asyncio.run(main(UpOptions(host="0.0.0.0", kubeconfig=tmp_path / "kubeconfig"), asyncio.Event()))

@@ -1,0 +1,128 @@
+"""Rows, columns and what nodes hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.columns.nodes.table import ABSENT
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.state import ClusterState
+from stowplan.objects.changes import Gone, Put
+from tests.builders import a_node, a_pod, a_state
+
+
+def test_a_row_is_stable_while_the_node_is_there_and_reused_afterwards() -> None:
+    state = a_state(nodes=["a", "b"])
+    rows = dict(state.table.row_of)
+    state.apply(Put(a_node("a", cpu="16")))
+    assert state.table.row_of == rows
+    state.apply(Gone(a_node("a")))
+    state.apply(Put(a_node("c")))
+    assert state.table.row_of == {"b": rows["b"], "c": rows["a"]}
+
+
+def test_pods_on_a_node_that_is_not_there_wait_for_it() -> None:
+    state = a_state(nodes=["a"], pods=[a_pod("early", node="late", cpu=2)])
+    assert Cluster(state).nodes.names == ["a"]
+    state.apply(Put(a_node("late", cpu="4")))
+    late = next(node for node in Cluster(state).nodes if node.name == "late")
+    assert (late.free("cpu"), [pod.name for pod in late.pods]) == (2000, ["early"])
+
+
+def test_a_node_that_vanishes_and_returns_still_has_its_pods() -> None:
+    pod = a_pod("p", node="a", cpu=1)
+    state = a_state(nodes=["a"], pods=[pod])
+    state.apply(Gone(a_node("a")))
+    assert len(Cluster(state).nodes) == 0
+    state.apply(Put(a_node("a", cpu="3")))
+    assert Cluster(state).nodes.free["cpu"].tolist() == [2000]
+    state.apply(Gone(a_node("a")))
+    state.apply(Gone(pod))
+    assert state.table.row_of == {}
+
+
+def test_a_reservation_keeps_the_row_of_a_node_that_is_gone() -> None:
+    state = a_state(nodes=["a"])
+    state.hold("gang", "a", {"cpu": 500})
+    state.apply(Gone(a_node("a")))
+    state.apply(Put(a_node("b")))
+    state.apply(Put(a_node("a")))
+    requested = dict(zip(Cluster(state).nodes.names, Cluster(state).nodes.requested["cpu"].tolist(), strict=True))
+    assert requested == {"a": 500, "b": 0}
+    state.release("gang")
+    assert Cluster(state).nodes.requested["cpu"].tolist() == [0, 0]
+
+
+def test_columns_grow_with_the_nodes() -> None:
+    state = a_state(nodes=[a_node(f"n{n}", cpu=n, labels={"zone": str(n % 3)}) for n in range(10)])
+    assert Cluster(state).nodes.label("zone").values[:4] == ["0", "1", "2", "0"]
+    for n in range(10, 100):
+        state.apply(Put(a_node(f"n{n}", cpu=n, labels={"zone": str(n % 3)})))
+    nodes = Cluster(state).nodes
+    assert nodes.allocatable["cpu"].tolist() == [1000 * n for n in range(100)]
+    assert nodes.label("zone").values == [str(n % 3) for n in range(100)]
+
+
+def test_a_resource_that_nobody_knew_is_a_new_column_of_zeros() -> None:
+    taken = a_pod(node="b", requests={"example.com/fpga": 1})
+    state = a_state(nodes=["a", a_node("b", resources={"example.com/gpu": 2})], pods=[taken])
+    nodes = Cluster(state).nodes
+    assert nodes.allocatable["example.com/gpu"].tolist() == [0, 2]
+    assert nodes.requested["example.com/fpga"].tolist() == [0, 1]
+    assert nodes.allocatable["example.com/unheard-of"].tolist() == [0, 0]
+
+
+def test_what_is_no_countable_resource_is_no_column() -> None:
+    state = a_state(nodes=[a_node("a", resources={"not-counted": 5})])
+    assert "not-counted" not in Cluster(state).nodes.allocatable
+
+
+def test_a_label_column_follows_the_nodes_after_it_was_first_asked_for() -> None:
+    state = a_state(nodes=[a_node("a", labels={"zone": "x"}), a_node("b")])
+    column = state.table.label("zone")
+    state.apply(Put(a_node("a", labels={"zone": "y"})))
+    state.apply(Put(a_node("b", labels={"zone": "y"})))
+    assert Cluster(state).nodes.label("zone").values == ["y", "y"]
+    assert set(column.values.codes) == {None, "y"}
+    state.apply(Put(a_node("a")))
+    assert column.codes[state.table.row_of["a"]] == ABSENT
+
+
+def test_an_empty_label_is_not_a_missing_one() -> None:
+    nodes = Cluster(a_state(nodes=[a_node("a", labels={"zone": ""}), a_node("b")])).nodes
+    assert nodes.label("zone").present.tolist() == [True, False]
+
+
+def test_the_first_node_with_an_image_tells_its_size_until_nobody_has_it() -> None:
+    state = a_state(nodes=[a_node("a", images={"web": 100}), a_node("b", images={"web": 900})])
+    assert state.table.images["web"].size == 100
+    state.apply(Gone(a_node("a")))
+    assert (state.table.images["web"].size, len(state.table.images["web"].rows)) == (100, 1)
+    state.apply(Gone(a_node("b")))
+    assert state.table.images == {}
+
+
+def test_every_change_of_a_row_gives_it_a_newer_version() -> None:
+    state = a_state(nodes=["a", "b"])
+    row, other = state.table.row_of["a"], state.table.row_of["b"]
+    pod = a_pod("p", node="a")
+    untouched = int(state.table.version[other])
+    for change in (Put(pod), Put(a_node("a", cpu="8")), Gone(pod), Gone(a_node("a")), Put(a_node("a"))):
+        before = int(state.table.version[row])
+        state.apply(change)
+        assert int(state.table.version[row]) > before
+    assert int(state.table.version[other]) == untouched
+
+
+def test_gapless_tells_whether_every_row_is_shown() -> None:
+    state = a_state(nodes=["a", "b"])
+    assert state.table.gapless
+    state.apply(Put(a_pod(node="elsewhere")))
+    assert not state.table.gapless
+    assert np.array_equal(state.table.live_rows(), [0, 1])
+
+
+def test_an_unknown_node_may_be_said_to_be_gone() -> None:
+    state = ClusterState()
+    state.apply(Gone(a_node("never-seen")))
+    assert state.table.row_of == {} and len(Cluster(state).nodes) == 0

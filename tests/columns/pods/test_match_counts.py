@@ -1,0 +1,184 @@
+"""Pods that match S, per node: what counts, what does not, and what is forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.columns.pods import match_counts
+from stowplan.columns.state import ClusterState
+from stowplan.objects.affinity import PodQuery
+from stowplan.objects.changes import Gone, Put
+from stowplan.objects.selectors import LabelRequirement, Selector, from_labels
+from tests.builders import a_pod, a_state
+
+X, Z = from_labels({"app": "x"}), from_labels({"app": "z"})
+DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "z", "uid": "z", "controller": True}
+PODS = [
+    a_pod("x1", node="a", labels={"app": "x"}),
+    a_pod("x2", node="a", labels={"app": "x", "tier": "front"}),
+    a_pod("y", node="b", labels={"app": "y"}),
+    a_pod("leaving", node="b", labels={"app": "x"}, leaving=True),
+    a_pod("elsewhere", node="b", labels={"app": "x"}, namespace="other"),
+    a_pod("bare", node="b"),
+    a_pod("daemon", node="b", labels={"app": "z"}, owner=DAEMON_SET),
+    a_pod("like-it", node="a", labels={"app": "z"}),
+    a_pod("done", node="a", labels={"app": "x"}, phase="Succeeded"),
+    a_pod("waiting", labels={"app": "x"}),
+]
+
+
+def here(*selector: LabelRequirement) -> PodQuery:
+    return PodQuery(frozenset({"default"}), selector)
+
+
+def counts(state: ClusterState, *queries: PodQuery, settled: match_counts.Settled = False) -> dict[str, int]:
+    tally = state.count(*queries, settled=settled)
+    return {state.table.names[row]: number for row, number in tally.items().items()}
+
+
+@pytest.mark.parametrize(
+    ("queries", "settled", "expected"),
+    [
+        pytest.param([here(*X)], False, {"a": 2, "b": 1}, id="by a label, in one namespace"),
+        pytest.param([here(*X)], True, {"a": 2}, id="those on their way out do not count as settled"),
+        pytest.param([PodQuery(None, X)], False, {"a": 2, "b": 2}, id="in every namespace"),
+        pytest.param([PodQuery(frozenset(), X)], False, {}, id="in no namespace"),
+        pytest.param([here(*Z)], False, {"a": 1, "b": 1}, id="pods of DaemonSets, too"),
+        pytest.param([PodQuery(None, Z, daemons=False)], False, {"a": 1}, id="… unless they are not asked for"),
+        pytest.param([here(*Z), PodQuery(None, Z, daemons=False)], False, {"a": 1}, id="… by one of two questions"),
+        pytest.param([here()], False, {"a": 3, "b": 4}, id="a selector without conditions matches every pod"),
+        pytest.param([here()], True, {}, id="… but counts nothing as settled"),
+        pytest.param([PodQuery(None, None)], False, {}, id="no selector matches nothing"),
+        pytest.param(
+            [here(LabelRequirement("app", "Exists"))], False, {"a": 3, "b": 3}, id="a label that must be there"
+        ),
+        pytest.param(
+            [here(LabelRequirement("app", "DoesNotExist"))], False, {"b": 1}, id="a label that must not be there"
+        ),
+        pytest.param(
+            [here(LabelRequirement("app", "NotIn", ("x",)))], False, {"a": 1, "b": 3}, id="a value that must not be"
+        ),
+        pytest.param(
+            [here(LabelRequirement("app", "In", ("x", "y")))], False, {"a": 2, "b": 2}, id="one of two values"
+        ),
+        pytest.param([here(*X), here(LabelRequirement("tier", "Exists"))], False, {"a": 1}, id="two questions at once"),
+        pytest.param([here(*X), PodQuery(None, None)], False, {}, id="two questions of which one matches nothing"),
+    ],
+)
+@pytest.mark.parametrize("first", [pytest.param("ask", id="asked before"), pytest.param("add", id="asked after")])
+def test_what_is_counted(first: str, queries: list[PodQuery], settled: bool, expected: dict[str, int]) -> None:
+    """Whether a question is asked before the pods come or afterwards makes no difference."""
+    state = a_state(nodes=["a", "b"])
+    if first == "ask":
+        counts(state, *queries, settled=settled)
+    for pod in PODS:
+        state.apply(Put(pod))
+    assert counts(state, *queries, settled=settled) == expected
+
+
+def test_a_pod_that_changes_is_counted_anew() -> None:
+    state = a_state(nodes=["a", "b"], pods=[a_pod("p", node="a", labels={"app": "x"})])
+    assert counts(state, here(*X), settled=True) == {"a": 1}
+    for changed, expected in (
+        (a_pod("p", node="a", labels={"app": "y"}), {}),
+        (a_pod("p", node="b", labels={"app": "x"}), {"b": 1}),
+        (a_pod("p", node="b", labels={"app": "x"}, leaving=True), {}),
+        (a_pod("p", node="b", labels={"app": "x"}), {"b": 1}),
+        (a_pod("p", node="b", labels={"app": "x"}, phase="Failed"), {}),
+    ):
+        state.apply(Put(changed))
+        assert counts(state, here(*X), settled=True) == expected
+
+
+def test_pods_that_came_and_went_leave_nothing_behind() -> None:
+    state = a_state(nodes=["a"])
+    counts(state, here(*X))
+    pods = [a_pod(f"p{n}", node="a", labels={"app": "x", "unique": str(n)}) for n in range(50)]
+    for pod in pods:
+        state.apply(Put(pod))
+    assert (state.counting.label_sets, counts(state, here(*X))) == (50, {"a": 50})
+    for pod in pods:
+        state.apply(Gone(pod))
+    assert (state.counting.label_sets, state.counting._shelves, state.pods, state.uses) == (0, {}, {}, {})
+    assert counts(state, here(*X)) == {}
+
+
+def test_questions_that_nobody_asked_lately_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match_counts, "KEPT_COUNTERS", 2)
+    state = a_state(nodes=["a"], pods=[a_pod("p", node="a", labels={"app": "x"})])
+    for value in "xyxz":
+        counts(state, here(*from_labels({"app": value})))
+    assert [queries[0].selector[0].values for queries, _ in state.counting._counters] == [("x",), ("z",)]
+    assert counts(state, here(*from_labels({"app": "y"}))) == {}
+    assert counts(state, here(*X)) == {"a": 1}
+
+
+def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
+    leaving = a_pod("p", node="a", labels={"app": "x"}, leaving=True)
+    state = a_state(nodes=["a"], pods=[leaving])
+    with state.trial() as trial:
+        trial.remove_pod(leaving.uid, as_extension=True)
+        assert counts(state, here(*X), settled=True) == {}
+    assert len(state.counting) == 0
+    assert counts(state, here(*X), settled=True) == {}
+
+
+def test_the_same_when_another_question_is_dropped_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match_counts, "KEPT_COUNTERS", 1)
+    leaving = a_pod("p", labels={"app": "x"}, leaving=True)
+    state = a_state(nodes=["a"])
+    counts(state, here(*from_labels({"app": "other"})))
+    with state.trial() as trial:
+        trial.add_pod(leaving, "a", as_extension=True)
+        counts(state, here(*X), settled=True)
+    assert counts(state, here(*X), settled=True) == {}
+
+
+def test_extensions_count_what_pre_filters_leave_out() -> None:
+    """kube-scheduler's AddPod and RemovePod do not ask whether a pod is on its way out."""
+    leaving = a_pod("p", labels={"app": "x"}, leaving=True)
+    state = a_state(nodes=["a"])
+    assert counts(state, here(*X), settled=True) == {}
+    with state.trial() as trial:
+        trial.add_pod(leaving, "a", as_extension=True)
+        assert counts(state, here(*X), settled=True) == {"a": 1}
+    assert counts(state, here(*X), settled=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "found"),
+    [
+        pytest.param(X, {"app": "x"}, True, id="its value"),
+        pytest.param(X, {"app": "y"}, False, id="another value"),
+        pytest.param((LabelRequirement("app", "In", ("x", "y")),), {"app": "y"}, True, id="one of several values"),
+        pytest.param((LabelRequirement("app", "Exists"),), {"app": "z"}, True, id="a key"),
+        pytest.param((LabelRequirement("rank", "Gt", ("5",)),), {"rank": "7"}, True, id="a key that is compared"),
+        pytest.param((LabelRequirement("app", "DoesNotExist"),), {}, True, id="nothing positive is looked at always"),
+        pytest.param((), {}, True, id="no conditions are looked at always"),
+        pytest.param(None, {"app": "x"}, False, id="what matches nothing is never found"),
+        pytest.param(
+            (*X, LabelRequirement("tier", "Exists")), {"tier": "front"}, False, id="the most telling one decides"
+        ),
+    ],
+)
+def test_selectors_are_found_by_what_they_need(selector: Selector | None, labels: dict[str, str], found: bool) -> None:
+    index: Any = match_counts.SelectorIndex()
+    index.add(selector, "item")
+    assert list(index.candidates(labels)) == ["item"] * found
+    index.remove(selector, "item")
+    assert list(index.candidates(labels)) == [] and not index._shelves
+
+
+def test_always_settled_is_so_in_what_ifs_too() -> None:
+    """kube-scheduler's dry runs count a leaving pod that is taken away; whoever counts "always" does not."""
+    state = a_state(nodes=["a"], pods=[*PODS[:1], leaving := a_pod("l", node="a", labels={"app": "x"}, leaving=True)])
+    assert counts(state, here(*X), settled="always") == counts(state, here(*X), settled=True) == {"a": 1}
+    with state.trial() as trial:
+        trial.remove_pod(leaving.uid, as_extension=True)
+        assert counts(state, here(*X), settled=True) == {}
+        assert counts(state, here(*X), settled="always") == {"a": 1}
+        trial.add_pod(leaving, "a", as_extension=True)
+        assert counts(state, here(*X), settled="always") == {"a": 1}
+    assert counts(state, here(*X), settled="always") == {"a": 1}

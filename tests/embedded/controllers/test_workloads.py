@@ -1,0 +1,207 @@
+"""The controllers that make pods, in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.embedded.controllers.workloads import FAST, JOB, SET, WEB, condition, images, names, phases
+from tests.embedded.virtual import Virtual
+
+
+@pytest.fixture
+def cluster() -> Virtual:
+    world = Virtual()
+    world.nodes(3)
+    return world
+
+
+def test_a_deployment_gets_its_pods(cluster: Virtual) -> None:
+    cluster.create(WEB)
+    cluster.settle()
+    deployment = cluster.get("deployments.apps", "default/web")
+    assert deployment["status"]["availableReplicas"] == 4
+    assert condition(deployment, "Available")["status"] == "True"
+    assert condition(deployment, "Progressing")["reason"] == "NewReplicaSetAvailable"
+    assert deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
+    assert phases(cluster.all("pods")) == ["Running"] * 4
+    (replica_set,) = cluster.all("replicasets.apps")
+    assert all(name.startswith(f"{replica_set['metadata']['name']}-") for name in names(cluster.all("pods")))
+
+
+def test_a_rollout_keeps_enough_pods_and_never_has_too_many(cluster: Virtual) -> None:
+    cluster.create(WEB)
+    cluster.settle()
+    seen: list[tuple[int, int]] = []
+
+    def count(_happened: object) -> None:
+        wanted = sum(each["spec"]["replicas"] for each in cluster.all("replicasets.apps"))
+        pods = [pod for pod in cluster.all("pods") if "deletionTimestamp" not in pod["metadata"]]
+        seen.append((wanted, sum(pod["status"]["phase"] == "Running" for pod in pods)))
+
+    cluster.store.listeners.append(count)
+    template = cluster.get("deployments.apps", "default/web")["spec"]["template"]
+    changed = {**template, "spec": {**template["spec"], "containers": [{"name": "c", "image": "x:2"}]}}
+    cluster.change("deployments.apps", "default/web", template=changed)
+    cluster.settle()
+    assert images(cluster.all("pods")) == {"x:2"}
+    assert max(total for total, _ in seen) <= 5
+    assert min(running for _, running in seen) >= 3
+    assert sorted(each["spec"]["replicas"] for each in cluster.all("replicasets.apps")) == [0, 4]
+
+
+def test_a_rollout_back_uses_the_old_set_again(cluster: Virtual) -> None:
+    cluster.create(WEB)
+    cluster.settle()
+    template = cluster.get("deployments.apps", "default/web")["spec"]["template"]
+    changed = {**template, "spec": {**template["spec"], "containers": [{"name": "c", "image": "x:2"}]}}
+    for wanted in (changed, template):
+        cluster.change("deployments.apps", "default/web", template=wanted)
+        cluster.settle()
+    assert len(cluster.all("replicasets.apps")) == 2
+    annotations = cluster.get("deployments.apps", "default/web")["metadata"]["annotations"]
+    assert annotations["deployment.kubernetes.io/revision"] == "3"
+
+
+def test_recreate_ends_all_old_pods_first(cluster: Virtual) -> None:
+    cluster.create(WEB.replace("replicas: 4", "replicas: 4\n  strategy: {type: Recreate}"))
+    cluster.settle()
+    template = cluster.get("deployments.apps", "default/web")["spec"]["template"]
+    changed = {**template, "spec": {**template["spec"], "containers": [{"name": "c", "image": "x:2"}]}}
+    mixed: list[set[str]] = []
+    cluster.store.listeners.append(lambda _: mixed.append(images(cluster.all("pods"))))
+    cluster.change("deployments.apps", "default/web", template=changed)
+    cluster.settle()
+    assert images(cluster.all("pods")) == {"x:2"}
+    assert all(len(found) <= 1 for found in mixed)
+
+
+def test_a_deployment_without_nodes_times_out(cluster: Virtual) -> None:
+    for name in names(cluster.all("nodes")):
+        cluster.delete("nodes", name)
+    cluster.create(WEB)
+    cluster.settle()
+    cluster.settle(601)
+    assert condition(cluster.get("deployments.apps", "default/web"), "Progressing")["reason"] == (
+        "ProgressDeadlineExceeded"
+    )
+
+
+def test_scaling_down_takes_pods_without_a_node_first() -> None:
+    cluster = Virtual()
+    cluster.nodes(1)
+    cluster.create(WEB)
+    cluster.crew.settle(cluster.now)
+    pods = cluster.resource("v1", "Pod")
+    bound = names(cluster.all("pods"))[:2]
+    for name in bound:
+        raw = {"metadata": {"name": name}, "target": {"name": "n0"}}
+        cluster.subresources.bind(pods, "default", name, raw, cluster.asked())
+    cluster.change("deployments.apps", "default/web", replicas=2)
+    cluster.crew.settle(cluster.now)
+    assert sorted(names(cluster.all("pods"))) == sorted(bound)
+
+
+def test_a_job_runs_its_pods_a_few_at_a_time(cluster: Virtual) -> None:
+    cluster.create(JOB)
+    cluster.settle()
+    assert phases(cluster.all("pods")) == ["Running"] * 2
+    cluster.settle(10)
+    assert phases(cluster.all("pods")) == ["Running"] * 2 + ["Succeeded"] * 2
+    cluster.settle(10)
+    cluster.settle(10)
+    job = cluster.get("jobs.batch", "default/once")
+    assert job["status"]["succeeded"] == 5
+    assert condition(job, "Complete")["status"] == "True"
+    assert "completionTime" in job["status"]
+
+
+def test_a_job_that_fails_too_often_gives_up(cluster: Virtual) -> None:
+    cluster.create(JOB.replace("{stowplan.io", "{stowplan.io/exit-code: '3', stowplan.io"))
+    for _ in range(12):
+        cluster.settle(60)
+    job = cluster.get("jobs.batch", "default/once")
+    assert condition(job, "Failed")["reason"] == "BackoffLimitExceeded"
+    assert job["status"]["failed"] >= 3
+
+
+def test_an_indexed_job_gives_each_pod_its_number(cluster: Virtual) -> None:
+    cluster.create(JOB.replace("completions: 5", "completionMode: Indexed\n  completions: 3"))
+    for _ in range(4):
+        cluster.settle(11)
+    job = cluster.get("jobs.batch", "default/once")
+    assert job["status"]["completedIndexes"] == "0-2"
+    found = {pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in cluster.all("pods")}
+    assert found == {"0", "1", "2"}
+
+
+def test_a_finished_job_goes_after_its_time(cluster: Virtual) -> None:
+    cluster.create(JOB.replace("completions: 5", "ttlSecondsAfterFinished: 30\n  completions: 2"))
+    cluster.settle()
+    cluster.settle(11)
+    assert condition(cluster.get("jobs.batch", "default/once"), "Complete")["status"] == "True"
+    cluster.settle(31)
+    assert cluster.all("jobs.batch") == cluster.all("pods") == []
+
+
+def test_a_suspended_job_has_no_pods(cluster: Virtual) -> None:
+    cluster.create(JOB.replace("completions: 5", "suspend: true\n  completions: 5"))
+    cluster.settle()
+    assert cluster.all("pods") == []
+    assert condition(cluster.get("jobs.batch", "default/once"), "Suspended")["status"] == "True"
+    cluster.change("jobs.batch", "default/once", suspend=False)
+    cluster.settle()
+    assert len(cluster.all("pods")) == 2
+
+
+def test_a_stateful_set_makes_one_pod_after_the_other_with_its_claim() -> None:
+    cluster = Virtual(start_seconds=1.0)
+    cluster.nodes(2)
+    cluster.create(FAST)
+    cluster.create(SET)
+    for number in range(1, 4):
+        cluster.settle()
+        assert names(cluster.all("pods")) == [f"db-{each}" for each in range(number)]
+        cluster.settle(1)
+    assert names(cluster.all("persistentvolumeclaims")) == ["data-db-0", "data-db-1", "data-db-2"]
+    assert {each["status"]["phase"] for each in cluster.all("persistentvolumeclaims")} == {"Bound"}
+    assert cluster.get("statefulsets.apps", "default/db")["status"]["readyReplicas"] == 3
+
+
+def test_a_stateful_set_renews_and_shrinks_from_its_end(cluster: Virtual) -> None:
+    cluster.create(FAST)
+    cluster.create(SET)
+    cluster.settle()
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.all("pods")}
+    template = cluster.get("statefulsets.apps", "default/db")["spec"]["template"]
+    changed = {**template, "spec": {**template["spec"], "containers": [{"name": "c", "image": "x:2"}]}}
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    cluster.change("statefulsets.apps", "default/db", template=changed, updateStrategy=strategy)
+    cluster.settle()
+    after = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.all("pods")}
+    assert [name for name in uids if uids[name] != after[name]] == ["db-2"]
+    cluster.change("statefulsets.apps", "default/db", replicas=1)
+    cluster.settle()
+    assert names(cluster.all("pods")) == ["db-0"]
+
+
+def test_a_daemon_set_has_a_pod_for_each_node(cluster: Virtual) -> None:
+    template = {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    spec = {"selector": {"matchLabels": {"app": "d"}}, "template": template}
+    cluster.create({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec})
+    cluster.settle()
+    assert cluster.get("daemonsets.apps", "default/d")["status"]["numberReady"] == 3
+    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}})
+    cluster.settle()
+    assert cluster.get("daemonsets.apps", "default/d")["status"]["desiredNumberScheduled"] == 4
+
+
+def test_a_pod_that_cannot_be_made_is_tried_again_later(cluster: Virtual) -> None:
+    cluster.create(WEB.replace("spec: {containers", "spec: {priorityClassName: none, containers"))
+    cluster.settle()
+    assert cluster.all("pods") == []
+    reasons = {event["reason"] for event in cluster.all("events")}
+    assert "FailedCreate" in reasons
+    metadata = {"name": "none"}
+    cluster.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": 7})
+    cluster.settle(120)
+    assert {pod["spec"]["priority"] for pod in cluster.all("pods")} == {7}

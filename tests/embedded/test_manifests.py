@@ -1,0 +1,80 @@
+"""Manifests and dumps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stowplan.embedded import manifests
+from stowplan.objects.errors import ConfigError
+from tests.embedded.virtual import Virtual
+
+DUMP = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "items": [
+        {"apiVersion": "v1", "kind": "Pod",
+         "metadata": {"name": "web-1", "namespace": "shop", "uid": "old", "resourceVersion": "7", "labels": None,
+                      "creationTimestamp": "2020-01-01T00:00:00Z",
+                      "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "gone",
+                                           "controller": True}]},
+         "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "x"}]},
+         "status": {"phase": "Running", "podIP": "10.1.1.1"}},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "namespace": "shop", "uid": "gone"},
+         "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}},
+                  "template": {"metadata": {"labels": {"a": "b"}},
+                               "spec": {"containers": [{"name": "c", "image": "x"}]}}}},
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+         "status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+        {"apiVersion": "monitoring.example/v1", "kind": "Alert", "metadata": {"name": "a"}},
+    ],
+}  # fmt: skip
+
+
+def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text(json.dumps(DUMP))
+    (tmp_path / "more.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n")
+    (tmp_path / "readme.txt").write_text("not for us")
+    cluster = Virtual()
+    result = manifests.load(cluster.api, [tmp_path], cluster.now)
+    assert dict(result.loaded) == {"Namespace": 1, "Node": 1, "ReplicaSet": 1, "Pod": 1}
+    assert dict(result.skipped) == {"Alert": 1}
+    cluster.settle()
+    (pod,) = cluster.all("pods")
+    assert (
+        pod["metadata"]["ownerReferences"][0]["uid"] == cluster.get("replicasets.apps", "shop/web")["metadata"]["uid"]
+    )
+    assert (pod["metadata"]["name"], pod["status"]["podIP"], pod["status"]["phase"]) == ("web-1", "10.1.1.1", "Running")
+    assert cluster.get("nodes", "n1")["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
+
+
+def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
+    file = tmp_path / "ns.yaml"
+    file.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n")
+    cluster = Virtual(crew=False)
+    assert dict(manifests.load(cluster.api, [file], cluster.now).present) == {"Namespace": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("a: [", "cannot be read", id="no YAML"),
+        pytest.param("just text", "no Kubernetes object", id="no object"),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "spec.containers: Required value", id="a bad pod"
+        ),
+    ],
+)
+def test_errors_name_the_file(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=said) as refused:
+        manifests.load(Virtual(crew=False).api, [file], 0.0)
+    assert str(file) in str(refused.value)
+
+
+def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
+        manifests.load(Virtual(crew=False).api, [tmp_path / "nowhere.yaml"], 0.0)

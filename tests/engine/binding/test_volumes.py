@@ -1,0 +1,449 @@
+"""Pods with claims that are bound only once a node is chosen: from reserve to bound, and every way it can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.queue.unit import QueueStage
+from stowplan.objects.actions import Action, Bind, Patch
+from stowplan.objects.changes import Result
+from stowplan.objects.storage import SELECTED_NODE
+from tests.builders import a_profile
+from tests.engine.binding.storage import (
+    a_claim,
+    a_host,
+    a_user,
+    a_volume,
+    a_world,
+    bind,
+    change,
+    claim,
+    control,
+    patches,
+    provision,
+    volume,
+)
+from tests.engine.small_plugins import Gangs, Patience, profiles
+from tests.world import World
+
+FAILED = 'running PreBind plugin "VolumeBinding": binding volumes: '
+LATE = f"{FAILED}context deadline exceeded"
+
+
+def step(world: World, name: str = "web") -> BindStep | None:
+    placing = world.scheduler.placings.get(world.pod(name).uid)
+    return None if placing is None else placing.step
+
+
+def stage(world: World, name: str = "web") -> QueueStage:
+    return world.scheduler.queue.units[world.pod(name).uid].stage
+
+
+def reason(world: World, name: str = "web") -> str:
+    condition = world.pod(name).condition("PodScheduled")
+    return "" if condition is None else condition.reason
+
+
+def static() -> World:
+    """A pod whose claim was given the one volume there is, which only node a reaches; nobody has bound it yet."""
+    world = a_world()
+    world.submit(a_claim(), a_volume("disk", "a"), a_user("web", "data"))
+    world.run()
+    return world
+
+
+def dynamic() -> World:
+    """A pod whose claim was sent to the one node there is; the volume is not made yet."""
+    world = a_world("a")
+    world.submit(a_claim("data", "made"), a_user("web", "data"))
+    world.run()
+    return world
+
+
+BOTH = pytest.mark.parametrize("begin", [static, dynamic], ids=lambda each: each.__name__)
+
+
+# -- the good ways
+
+
+def test_a_volume_that_exists_is_given_to_the_claim_and_awaited() -> None:
+    world = static()
+    (patch,) = patches(world)
+    assert (patch.kind, patch.key) == ("PersistentVolume", "disk")
+    assert patch.body["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    named = patch.body["spec"]["claimRef"]
+    assert (named["kind"], named["apiVersion"], named["namespace"], named["name"], named["uid"]) == (
+        "PersistentVolumeClaim", "v1", "default", "data", "uid-of-data",
+    )  # fmt: skip
+    assert named["resourceVersion"] == claim(world).metadata.resource_version
+    assert step(world) is BindStep.PRE_BINDING and world.pod("web").nominated_node == "a"
+    world.advance(599)
+    assert not world.bindings
+    bind(world, "data", "disk")
+    world.run()
+    assert world.bindings == {"web": "a"}
+
+
+def test_a_volume_is_made_on_the_chosen_node() -> None:
+    world = dynamic()
+    (patch,) = patches(world)
+    assert (patch.kind, patch.key) == ("PersistentVolumeClaim", "default/data")
+    assert patch.body["metadata"]["annotations"] == {SELECTED_NODE: "a"}
+    assert patch.body["metadata"]["resourceVersion"] and claim(world).annotations[SELECTED_NODE] == "a"
+    world.advance(30)
+    assert step(world) is BindStep.PRE_BINDING
+    provision(world, "data", "a")
+    world.run()
+    assert world.bindings == {"web": "a"} and len(patches(world)) == 1
+
+
+def test_a_claim_bound_before_its_volume_is_heard_of_is_waited_for() -> None:
+    world = dynamic()
+    body: dict[str, Any] = {"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}}
+    change(world, "PersistentVolumeClaim", "default/data", {**body, "spec": {"volumeName": "new"}})
+    world.run()
+    assert step(world) is BindStep.PRE_BINDING
+    world.submit(a_volume("new", "a"))
+    world.run()
+    assert world.bindings == {"web": "a"}
+
+
+def test_claims_of_both_kinds_and_one_that_is_mounted_twice() -> None:
+    world = a_world("a")
+    world.submit(a_claim("one", "made"), a_claim("two"), a_volume("disk"), a_volume("spare"))
+    world.submit(a_user("web", "one", "two", "two"))
+    world.run()
+    assert [each.key for each in patches(world)] == ["disk", "default/one"]
+    control(world)
+    assert world.bindings == {"web": "a"}
+
+
+# -- one volume, one claim, several pods
+
+
+def test_of_two_pods_with_one_volume_between_them_one_gets_it() -> None:
+    world = a_world()
+    world.submit(a_claim("one"), a_claim("two"), a_volume("disk"))
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(a_user("first", "one"), a_user("second", "two"))
+    world.run()
+    (placed,) = world.scheduler.placings.values()
+    assert len(patches(world)) == 1
+    other = "second" if placed.pod.name == "first" else "first"
+    assert "didn't find available persistent volumes" in world.said(other, "FailedScheduling")[-1]
+    world.answers = lambda action: Result(action.id)
+    world.delete(placed.pod)  # its patch was never carried out: the volume is free again, and the other one hears of it
+    world.advance(2)
+    assert step(world, other) is BindStep.PRE_BINDING
+    control(world)
+    assert set(world.bindings) == {other}
+
+
+def test_pods_that_share_a_claim_agree_on_the_node_and_write_it_once() -> None:
+    world = a_world()
+    world.submit(a_claim("data", "made"))
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(*(a_user(f"pod-{at}", "data") for at in range(4)))
+    world.run()
+    nodes = {each.node_name for each in world.scheduler.placings.values()}
+    assert len(world.scheduler.placings) == 4 and len(nodes) == 1 and len(patches(world)) == 1
+    world.perform_late(patches(world)[0])
+    world.answers = lambda action: Result(action.id)
+    control(world)
+    assert len(world.bindings) == 4 and set(world.bindings.values()) == nodes
+
+
+def test_those_who_relied_on_another_pods_write_are_tried_again_when_it_fails() -> None:
+    world = a_world()
+    world.submit(a_claim("data", "made"))
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(a_user("first", "data"), a_user("second", "data"))
+    world.run()
+    (lost,) = patches(world)
+    world.answers = lambda action: Result(action.id)
+    world.answer(Result(lost.id, 500, "etcd is away"))
+    world.run()
+    assert not world.scheduler.placings and {stage(world, each) for each in ("first", "second")} == {QueueStage.BACKOFF}
+    assert not world.scheduler.state.assumed.holders()
+    world.advance(2)
+    control(world)
+    assert len(world.bindings) == 2
+
+
+def test_a_pod_that_waits_for_its_permit_does_not_keep_another_one_waiting() -> None:
+    world = a_world(profiles=profiles(permit=[Patience()]))
+    world.submit(a_claim("data", "made"), a_user("slow", "data", labels={"patience": "300"}))
+    world.run()
+    world.submit(a_user("quick", "data"))
+    world.run()
+    control(world)
+    assert set(world.bindings) == {"quick"} and step(world, "slow") is BindStep.WAITING
+    world.allow(world.pod("slow").uid, "Patience")
+    assert world.bindings["slow"] == world.bindings["quick"]
+
+
+# -- groups
+
+
+def gangs(*nodes: str) -> World:
+    return a_world(*nodes, profiles=profiles(permit=[], postBind=[Gangs()]))
+
+
+def members(number: int, shared: bool = False) -> list[Any]:
+    labels = {"gang": "g", "min": str(number)}
+    return [a_user(f"m{at}", "data" if shared else f"c{at}", labels=labels) for at in range(number)]
+
+
+def test_members_of_a_group_take_different_volumes() -> None:
+    world = gangs()
+    world.submit(*(a_claim(f"c{at}") for at in range(3)), *(a_volume(f"disk-{at}", "ab"[at % 2]) for at in range(3)))
+    world.submit(*members(3))
+    world.run()
+    assert len(world.scheduler.placings) == 3 and len({each.key for each in patches(world)}) == 3
+    control(world)
+    assert len(world.bindings) == 3
+
+
+def test_a_group_with_too_few_volumes_leaves_nothing_behind() -> None:
+    world = gangs()
+    world.submit(*(a_claim(f"c{at}") for at in range(3)), a_volume("disk-0"), a_volume("disk-1"), *members(3))
+    world.run()
+    assert not world.scheduler.placings and not patches(world) and not world.scheduler.state.assumed.holders()
+    world.submit(a_volume("disk-2"))
+    world.advance(2)
+    control(world)
+    assert len(world.bindings) == 3
+
+
+def test_members_that_share_a_claim() -> None:
+    world = gangs()
+    world.submit(a_claim("data", "made"), *members(3, shared=True))
+    world.run()
+    assert len(patches(world)) == 1
+    control(world)
+    assert len(world.bindings) == 3 and len(set(world.bindings.values())) == 1
+
+
+def test_a_member_whose_volume_fails_takes_the_group_back() -> None:
+    world = gangs("a")
+    world.submit(*(a_claim(f"c{at}", "made") for at in range(2)), *members(2))
+    world.run()
+    change(world, "PersistentVolumeClaim", "default/c0", {"metadata": {"annotations": {SELECTED_NODE: None, "x": "y"}}})
+    world.run()
+    assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
+    assert 'provisioning failed for PVC "c0"' in world.said("m1", "FailedScheduling")[-1]
+    world.advance(2)
+    control(world)
+    assert len(world.bindings) == 2
+
+
+# -- how it fails
+
+
+@BOTH
+@pytest.mark.parametrize("status", [409, 404, 500, 503, None], ids=["conflict", "gone", "500", "503", "no answer"])
+def test_a_patch_that_fails(begin: Callable[[], World], status: int | None) -> None:
+    world = a_world("a")
+
+    def answers(action: Action) -> Result | None:
+        if not isinstance(action, Patch):
+            return Result(action.id)
+        return None if status is None else Result(action.id, status, "no")
+
+    world.answers = answers
+    kind = "local" if begin is static else "made"
+    world.submit(a_claim("data", kind), *([a_volume("disk")] if begin is static else []), a_user("web", "data"))
+    world.advance(0 if status else 30)
+    assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
+    assert 'running PreBind plugin "VolumeBinding": ' in world.said("web", "FailedScheduling")[0]
+    assert not world.scheduler.state.assumed.holders() and not world.scheduler.state.pods
+    world.answers = lambda action: Result(action.id)
+    world.advance(2)
+    control(world)
+    assert world.bindings == {"web": "a"}
+
+
+@BOTH
+def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], World]) -> None:
+    world = begin()
+    node = world.scheduler.placings[world.pod("web").uid].node_name
+    world.advance(599)
+    assert step(world) is BindStep.PRE_BINDING
+    world.advance(1)
+    assert world.said("web", "FailedScheduling") == [LATE] and reason(world) == "SchedulerError"
+    assert not world.scheduler.state.assumed.holders()
+    world.advance(2)
+    assert step(world) is BindStep.PRE_BINDING and len(patches(world)) == 1, (
+        "what was written once is not written again"
+    )
+    control(world)
+    assert world.bindings == {"web": node}
+
+
+def test_the_time_is_as_configured() -> None:
+    args = {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}}
+    world = a_world("a", profiles={"default-scheduler": a_profile({"profiles": [{"pluginConfig": [args]}]})})
+    world.submit(a_claim("data", "made"), a_user("web", "data"))
+    world.advance(4)
+    assert step(world) is BindStep.PRE_BINDING
+    world.advance(1)
+    assert world.said("web", "FailedScheduling") == [LATE]
+
+
+def provisioner_gives_up(world: World) -> None:
+    change(world, "PersistentVolumeClaim", "default/data", {"metadata": {"annotations": {SELECTED_NODE: None}}})
+
+
+def claim_gone(world: World) -> None:
+    world.delete(claim(world))
+
+
+def claim_made_anew(world: World) -> None:
+    world.delete(claim(world))
+    world.submit(a_claim("data", claim_class(world), uid="another"))
+
+
+def claim_class(world: World) -> str:
+    return "local" if ("PersistentVolume", "disk") in world.objects else "made"
+
+
+def claim_lost(world: World) -> None:
+    body = {"spec": {"volumeName": "gone"}, "status": {"phase": "Lost"}}
+    change(world, "PersistentVolumeClaim", "default/data", body)
+
+
+def node_gone(world: World) -> None:
+    world.delete(world.objects["Node", "a"])
+
+
+def volume_gone(world: World) -> None:
+    world.delete(volume(world))
+
+
+def volume_unbound(world: World) -> None:
+    change(world, "PersistentVolume", "disk", {"spec": {"claimRef": None}})
+
+
+def made_elsewhere(world: World) -> None:
+    provision(world, "data", "b")
+
+
+@pytest.mark.parametrize(
+    ("begin", "happens", "told"),
+    [
+        pytest.param(dynamic, provisioner_gives_up, 'selectedNode annotation reset for PVC "data"', id="taken back"),
+        pytest.param(
+            dynamic, claim_gone, 'failed to check provisioning pvc: persistentvolumeclaims "default/data" not found',
+            id="the claim is deleted",
+        ),
+        pytest.param(
+            dynamic, claim_made_anew,
+            'failed to check provisioning pvc: persistentvolumeclaims "default/data" not found',
+            id="the claim is another one now",
+        ),
+        pytest.param(
+            static, claim_gone, 'failed to check binding: persistentvolumeclaims "default/data" not found',
+            id="the claim that was given a volume is deleted",
+        ),
+        pytest.param(
+            static, claim_made_anew, 'failed to check binding: persistentvolumeclaims "default/data" not found',
+            id="the claim that was given a volume is another one now",
+        ),
+        pytest.param(
+            static, volume_gone, 'failed to check binding: persistentvolumes "disk" not found',
+            id="the volume is deleted",
+        ),
+        pytest.param(static, volume_unbound, 'ClaimRef got reset for pv "disk"', id="the volume is taken back"),
+        pytest.param(dynamic, node_gone, 'failed to get node "a": node "a" not found', id="the node is deleted"),
+        pytest.param(
+            dynamic, made_elsewhere,
+            'pv "made-for-data" node affinity doesn\'t match node "a": no matching NodeSelectorTerms',
+            id="the volume was made where the node cannot reach it",
+        ),
+        pytest.param(
+            dynamic, claim_lost, 'persistentvolumeclaim "data" bound to non-existent persistentvolume "gone"',
+            id="the volume is lost",
+        ),
+    ],
+)  # fmt: skip
+def test_what_was_begun_fails(begin: Callable[[], World], happens: Callable[[World], None], told: str) -> None:
+    world = begin()
+    happens(world)
+    world.run()
+    assert (
+        world.said("web", "FailedScheduling")[0] == f'running PreBind plugin "VolumeBinding": binding volumes: {told}'
+    )
+    assert reason(world) == "SchedulerError" and stage(world) is QueueStage.BACKOFF
+    assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
+    world.check()
+    assert not [each for each in world.actions if isinstance(each, Bind)]
+
+
+@BOTH
+def test_the_pod_is_deleted_while_it_waits(begin: Callable[[], World]) -> None:
+    world = begin()
+    world.delete(world.pod("web"))
+    world.run()
+    world.check()
+    assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
+    control(world)
+    world.advance(1000)
+    assert not world.bindings
+
+
+# -- from the middle
+
+
+@BOTH
+def test_a_restart_in_the_middle_goes_on_with_the_same_node(begin: Callable[[], World]) -> None:
+    world = begin()
+    node = world.scheduler.placings[world.pod("web").uid].node_name
+    world.submit(a_host("roomy", cpu=64, memory="64Gi"), a_volume("spare"))
+    world.restart()
+    world.run()
+    placing = world.scheduler.placings[world.pod("web").uid]
+    assert placing.node_name == node and len(patches(world)) == 1
+    control(world)
+    assert world.bindings == {"web": node}
+
+
+@BOTH
+def test_another_configuration_while_it_waits(begin: Callable[[], World]) -> None:
+    world = begin()
+    world.adopt({"default-scheduler": a_profile()})
+    control(world)
+    assert len(world.bindings) == 1
+
+
+def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() -> None:
+    """Watches and answers come on different ways: the claim as we wrote it may come first, or long after."""
+    world = a_world("a")
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(a_claim("data", "made"), a_user("web", "data"))
+    world.run()
+    world.answers = lambda action: Result(action.id)
+    (patch,) = patches(world)
+    world.answer(Result(patch.id))
+    world.run()
+    assert step(world) is BindStep.PRE_BINDING, "answered, but not heard of yet"
+    assert world.scheduler.state.assumed.pending(claim(world))
+    change(world, "PersistentVolumeClaim", "default/data", patch.body)
+    provision(world, "data", "a")
+    world.run()
+    assert world.bindings == {"web": "a"}
+
+
+def test_only_those_who_wait_for_it_are_asked_again() -> None:
+    world = a_world("a")
+    world.submit(*(a_claim(f"c{at}", "made") for at in range(5)), *(a_user(f"p{at}", f"c{at}") for at in range(5)))
+    world.run()
+    provision(world, "c3", "a")
+    assert set(world.scheduler._binding.awaiting._again) == {world.pod("p3").uid}
+    world.submit(a_claim("unrelated"), a_volume("unrelated"), a_host("b"))
+    assert len(world.scheduler._binding.awaiting._again) == 1
+    world.run()
+    assert set(world.bindings) == {"p3"}

@@ -1,0 +1,227 @@
+"""Gangs bound in part: what is missing keeps its room, who is told, and who is taken back."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from stowplan.objects.actions import Action, Bind, Evict
+from stowplan.objects.changes import Result
+from tests.builders import a_pod
+from tests.plugins.nodes.coscheduling.pod_groups import (
+    a_pod_group,
+    a_world,
+    bound_in_part,
+    created,
+    evicted,
+    gang,
+    member,
+    refuse_binding,
+    running,
+)
+
+
+def test_members_whose_binding_failed_keep_their_room_and_go_first() -> None:
+    world = bound_in_part()
+    assert running(world) == {"g": 2}
+    world.submit(created(a_pod("greedy", cpu=1), 0))
+    world.run()
+    assert not world.pod("greedy").node_name  # the room is promised
+    world.answers = world.fine
+    world.advance(30)
+    assert running(world) == {"g": 3} and not world.pod("greedy").node_name
+
+
+def test_the_room_of_what_is_missing_is_kept_against_more_important_pods_too() -> None:
+    world = bound_in_part()
+    world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
+    world.run()
+    world.answers = world.fine
+    world.advance(30)
+    assert running(world) == {"g": 3} and not world.pod("greedy").node_name
+
+
+def test_whoever_was_kept_out_runs_when_the_room_is_not_kept_any_more() -> None:
+    world = bound_in_part()
+    world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
+    world.run()
+    world.delete(world.pod("g-2"))
+    world.advance(30)
+    assert world.pod("greedy").node_name
+
+
+@pytest.mark.parametrize("match", ["waiting-and-running", "only-waiting", "once-satisfied"])
+def test_what_is_missing_of_a_group_may_be_made_anew(match: str) -> None:
+    """It was never whole, so those on nodes count, whoever comes for the third place."""
+    world = a_world(nodes=3, args={"matchPolicy": match}, kubelets=True)
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.advance(20)
+    world.delete(world.pod("g-2"))
+    world.submit(*gang("g", 1, 3, first=7, at=19))
+    world.advance(30)
+    assert running(world) == {"g": 3}
+
+
+@pytest.mark.parametrize(("on_partial", "left"), [("Complete", 3), ("Evict", 0)])
+def test_a_group_that_begins_anew_is_not_left_in_part(on_partial: str, left: int) -> None:
+    """It was whole, and lost all its pods at once, while others of it waited already."""
+    world = a_world(nodes=3, args={"onPartialBind": on_partial})
+    first = gang("g", 3)
+    world.submit(*first)
+    world.run()
+    world.submit(*gang("g", 3, first=5, at=1))
+    refuse_binding(world, "g-7")
+    world.advance(5)
+    world.lag()
+    world.delete(*(world.pod(pod.name) for pod in first))
+    world.catch_up()
+    world.run()
+    world.submit(created(a_pod("vip", cpu=1, priority=9, preemptionPolicy="Never"), 7))
+    world.run()
+    world.answers = world.fine
+    world.advance(60)
+    assert running(world).get("g", 0) == left
+
+
+@pytest.mark.parametrize("dies", [pytest.param(True, id="after a restart"), pytest.param(False, id="in the same life")])
+def test_a_group_that_lost_its_pod_group_is_not_taken_back(dies: bool) -> None:
+    """Nobody knows how many it takes; two of it run."""
+    world = a_world(nodes=2, args={"onPartialBind": "Evict"})
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    world.submit(a_pod_group("g", 2), *(member(f"g-{number}", labels) for number in range(3)))
+    world.run()
+    world.delete(a_pod_group("g", 2))
+    if dies:
+        world.restart()
+    world.advance(60)
+    assert not evicted(world) and len(world.bindings) == 2
+
+
+def test_after_a_while_it_is_told_who_is_bound_and_who_is_not() -> None:
+    world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 20})
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.advance(19)
+    assert not world.said("g-2", "PodGroupBoundInPart")
+    world.advance(2)
+    told = "Pod group default/g: 2 bound or about to be (g-0, g-1), 1 not (g-2)"
+    assert world.said("g-2", "PodGroupBoundInPart") == [told]
+    world.answers = world.fine
+    world.advance(60)
+    assert world.said("g-2", "PodGroupBoundInPart") == [told]
+
+
+def test_a_group_that_wants_it_is_taken_back_whole() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.run()
+    assert evicted(world) == ["g-0", "g-1"] and running(world) == {}
+    assert world.said("g-0", "PodGroupTakenBack")
+    world.answers = world.fine
+    world.submit(*gang("g", 2, 3, first=7, at=9))
+    world.advance(30)
+    assert running(world) == {"g": 3}
+
+
+def test_an_eviction_that_fails_is_tried_again() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+    tries = 0
+
+    def answer(action: Action) -> Result | None:
+        nonlocal tries
+        if isinstance(action, Bind) and action.pod.name == "g-2":
+            return Result(action.id, 500, "no")
+        if isinstance(action, Evict):
+            tries += 1
+            return Result(action.id, 429, "later") if tries <= 2 else Result(action.id)
+        return Result(action.id)
+
+    world.answers = answer
+    world.submit(*gang("g", 3))
+    world.run()
+    assert running(world) == {"g": 2} and tries == 2
+    world.advance(5)
+    assert running(world) == {} and tries == 4
+
+
+@pytest.mark.parametrize("policy", ["Complete", "Evict"])
+def test_what_a_dead_scheduler_left_behind(policy: str) -> None:
+    """It died between two bindings."""
+    world = a_world(nodes=4, args={"onPartialBind": policy})
+    world.answers = lambda action: None if isinstance(action, Bind) and action.pod.name != "g-0" else Result(action.id)
+    world.submit(*gang("g", 3))
+    world.run()
+    assert running(world) == {"g": 1}
+    world.answers = world.fine
+    world.submit(*(created(a_pod(f"rival-{at}", cpu=1), 0) for at in range(2)))
+    world.restart()
+    world.advance(20)
+    assert running(world)["g"] == 3 and not evicted(world)
+
+
+def test_what_a_dead_scheduler_left_behind_and_cannot_be_completed() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+    world.answers = lambda action: None if isinstance(action, Bind) and action.pod.name != "g-0" else Result(action.id)
+    world.submit(*gang("g", 3))
+    world.run()
+    world.answers = world.fine
+    for name in {"n0", "n1", "n2"} - {world.pod("g-0").node_name}:
+        world.submit(a_pod(f"rival-{name}", cpu=1, node=name))
+    world.restart()
+    world.advance(20)
+    assert evicted(world) == ["g-0"] and "g" not in running(world)
+
+
+@pytest.mark.parametrize("policy", ["Complete", "Evict"])
+def test_a_member_that_comes_later_only_takes_the_place_of_a_lost_one(policy: str) -> None:
+    world = a_world(nodes=3, args={"onPartialBind": policy})
+    started = {"startTime": "2026-01-01T00:00:05Z"}
+    world.submit(*gang("g", 2, 3, node="n0", status=started))
+    world.submit(*gang("g", 1, 3, first=2, at=9))
+    world.advance(30)
+    assert not evicted(world) and running(world) == {"g": 3}
+
+
+def test_a_running_gang_is_not_taken_back_because_one_of_its_pods_ended() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+    world.submit(*gang("g", 4, 3))
+    world.advance(2)
+    assert running(world) == {"g": 3}
+    ended = next(pod for pod in world.pods() if pod.node_name)
+    world.submit(msgspec.structs.replace(ended, status=msgspec.structs.replace(ended.status, phase="Succeeded")))
+    world.advance(20)
+    assert not evicted(world)
+
+
+@pytest.mark.parametrize("policy", ["Complete", "Evict"])
+def test_counting_only_those_that_wait_does_not_break_up_a_gang(policy: str) -> None:
+    world = a_world(nodes=3, args={"onPartialBind": policy, "matchPolicy": "only-waiting"})
+    world.submit(*gang("g", 4, 3))
+    world.advance(30)
+    assert running(world) == {"g": 3} and not evicted(world)
+
+
+def test_what_a_dead_scheduler_left_is_completed_though_only_those_that_wait_count() -> None:
+    world = a_world(nodes=4, args={"matchPolicy": "only-waiting"})
+    world.answers = lambda action: None if isinstance(action, Bind) and action.pod.name != "g-0" else Result(action.id)
+    world.submit(*gang("g", 3))
+    world.run()
+    world.answers = world.fine
+    world.restart()
+    world.advance(20)
+    assert running(world) == {"g": 3}
+
+
+def test_after_a_restart_the_rest_of_a_gang_keeps_its_room_even_if_it_fails_once_more() -> None:
+    world = bound_in_part()
+    world.restart()
+    world.advance(3)
+    assert any("2 bound or about to be (g-0, g-1)" in each for each in world.said("g-2"))
+    world.submit(created(a_pod("greedy", cpu=1), 0))
+    world.advance(1)
+    assert not world.pod("greedy").node_name
+    world.answers = world.fine
+    world.advance(30)
+    assert running(world) == {"g": 3}

@@ -1,0 +1,326 @@
+"""Gangs over time: how long they wait after a failure, in which order, and what is left when something breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.binding.failure import FailureHandler
+from stowplan.objects.actions import Action, Bind, Evict
+from stowplan.objects.changes import Result
+from stowplan.objects.pod_groups import SigsPodGroup
+from stowplan.objects.pods import Pod
+from tests.builders import a_budget, a_node, a_pod
+from tests.engine.groups.test_groups import a_gang_world, is_bind_of, members
+from tests.engine.small_plugins import Gangs, profiles
+from tests.plugins.nodes.coscheduling.pod_groups import (
+    MIN,
+    NAME,
+    a_pod_group,
+    a_world,
+    created,
+    evicted,
+    gang,
+    member,
+    refuse_binding,
+    running,
+)
+from tests.world import World
+
+
+def binds(world: World) -> int:
+    return sum(isinstance(action, Bind) for action in world.actions)
+
+
+# -- after a failure
+
+
+class Controller:
+    """Makes three pods of a gang, and new ones for those that go; `all_anew`: for the others, too."""
+
+    def __init__(self, world: World, *, all_anew: bool) -> None:
+        self._world, self._all_anew, self._made = world, all_anew, 0
+
+    def act(self) -> None:
+        if len(self._world.pods()) < 3 and self._all_anew:
+            self._world.delete(*self._world.pods())
+        for _ in range(3 - len(self._world.pods())):
+            self._world.submit(*gang("g", 1, 3, first=self._made, at=self._made))
+            self._made += 1
+
+
+@pytest.mark.parametrize("all_anew", [False, True], ids=["what was evicted is made anew", "all its pods are"])
+def test_a_gang_that_is_taken_back_again_and_again_backs_off_as_a_group(all_anew: bool) -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+    controller = Controller(world, all_anew=all_anew)
+    refuse_binding(world, *(f"g-{3 * each + 2}" if all_anew else "g-2" for each in range(100)))
+    for _ in range(30):
+        controller.act()
+        world.run()
+    assert binds(world) == 3 and len(evicted(world)) == 2
+    for _ in range(60):
+        world.advance(1)
+        controller.act()
+    assert 3 * 5 <= binds(world) <= 3 * 11, "after 1, 2, 4, 8 and each 10 seconds"
+    world.answers = world.fine
+    world.advance(12)
+    assert running(world) == {"g": 3}
+
+
+# -- what is left when something breaks
+
+
+def test_a_member_that_is_being_bound_keeps_its_room_when_others_of_its_group_go() -> None:
+    world = a_gang_world(nodes=5)
+    world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)
+    world.submit(*members(3, needed=3))
+    world.run()
+    world.submit(a_pod("g3", cpu=1, labels={"gang": "g", "min": "3", "patience": "60"}))
+    world.run()
+    world.delete(world.pod("g2"))
+    world.delete(world.pod("g3"))
+    steps = {placing.pod.name: placing.step for placing in world.scheduler.placings.values()}
+    assert steps == {"g0": BindStep.BINDING, "g1": BindStep.BINDING} and len(world.scheduler.state.pods) == 2
+
+
+def test_an_error_after_a_gang_was_placed_leaves_nothing_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    back = FailureHandler.back
+
+    def breaks(self: FailureHandler, unit: Any, message: str, *rest: Any, **more: Any) -> Any:
+        if "runs without this pod" in message:
+            raise KeyError("oops")
+        return back(self, unit, message, *rest, **more)
+
+    world = a_world(nodes=2)
+    monkeypatch.setattr(FailureHandler, "back", breaks)
+    world.submit(*gang("g", 3, 2))
+    world.run()
+    world.check()
+    assert not world.bindings and not world.scheduler.state.pods
+    assert any("internal error: KeyError" in each for each in world.said("g-0"))
+    monkeypatch.undo()
+    world.advance(15)
+    assert running(world) == {"g": 2}
+
+
+def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> None:
+    class Moody(Gangs):
+        ill = False
+
+        def group_of(self, pod: Pod, cluster: Any) -> Any:
+            if self.ill:
+                raise KeyError("oops")
+            return super().group_of(pod, cluster)
+
+    moody = Moody()
+    world = World(nodes=[a_node(f"n{at}", cpu=1) for at in range(3)], profiles=profiles(postBind=[moody]))
+    world.submit(*members(3, needed=3))
+    moody.ill = True
+    world.run()
+    assert not world.bindings and any("oops" in each for each in world.said("g0"))
+    moody.ill = False
+    world.advance(15)
+    assert len(world.bindings) == 3
+
+
+# -- who is let in, and in which order
+
+
+def labelled(group: SigsPodGroup) -> SigsPodGroup:
+    metadata = msgspec.structs.replace(group.metadata, labels={"new": "label"})
+    return msgspec.structs.replace(group, metadata=metadata)
+
+
+def test_the_others_are_let_in_when_an_odd_oldest_member_goes() -> None:
+    world = a_world(nodes=3)
+    world.answers = lambda _: None  # nobody hears of the conditions that are written
+    (odd,) = gang("g", 1, 2, first=9, at=-5, priority=7)
+    world.submit(odd, *gang("g", 3, 3))
+    world.advance(5)
+    assert not binds(world)
+    world.delete(odd)
+    world.run()
+    assert binds(world) == 3
+
+
+def test_an_odd_member_does_not_say_how_important_its_gang_is() -> None:
+    world = a_world(nodes=2)
+    world.submit(*(created(a_pod(f"b{at}", cpu=1, node=f"n{at}", priority=5000), 0) for at in range(2)))
+    world.submit(*gang("g", 1, 2, first=9, at=5, priority=4000), *gang("g", 2, preemptionPolicy="Never"))
+    world.submit(*(created(a_pod(f"vip{at}", cpu=1, priority=1000, preemptionPolicy="Never"), 1) for at in range(2)))
+    world.advance(3)
+    world.delete(world.pod("b0"), world.pod("b1"))
+    world.advance(20)
+    assert running(world) == {"vip0": 1, "vip1": 1}
+
+
+def test_what_a_running_gang_could_do_without_does_not_age() -> None:
+    world = a_world(nodes=3, args={"starvationSeconds": 10})
+    world.submit(a_pod("other", cpu=1, node="n0", priority=2000), *gang("g", 3, 2))
+    world.advance(30)
+    assert running(world) == {"g": 2, "other": 1}
+    world.submit(created(a_pod("vip", cpu=1, priority=1000, preemptionPolicy="Never"), 40))
+    world.advance(1)
+    world.delete(world.pod("other"))
+    world.advance(20)
+    assert running(world) == {"g": 2, "vip": 1}
+
+
+def test_a_gang_that_turns_out_to_be_bound_in_part_goes_first() -> None:
+    world = a_world(nodes=3)
+    world.submit(*gang("g", 3), *(a_pod(f"vip{at}", cpu=1, priority=9, preemptionPolicy="Never") for at in range(2)))
+    world.submit(*gang("g", 1, 3, first=9, node="n0"))
+    world.run()
+    assert running(world) == {"g": 3}
+
+
+def test_what_a_running_gang_could_do_without_does_not_keep_others_from_saving_room() -> None:
+    world = a_world(nodes=4, args={"starvationSeconds": 10, "preemption": False})
+    world.submit(*gang("r", 2, at=-5, node="n2"))
+    world.submit(*gang("r", 1, 2, first=7, at=-5, cpu=2))
+    world.submit(*(a_pod(f"s{at}", cpu=1, node=f"n{node}") for at, node in enumerate((0, 1, 3))))
+    world.advance(15)
+    world.delete(world.pod("s0"))  # the pod that is too large is tried again
+    world.advance(5)
+    world.submit(a_pod("s0", cpu=1, node="n0"), *gang("g", 2))
+    for number in range(3, 18):
+        world.advance(15)
+        world.submit(created(a_pod(f"s{number}", cpu=1), 59))
+        leaves = next((pod for pod in world.pods() if pod.node_name and pod.name.startswith("s")), None)
+        if leaves is not None:
+            world.delete(leaves)
+    assert running(world).get("g") == 2
+
+
+@pytest.mark.parametrize(
+    ("nodes", "before", "after", "tried"),
+    [
+        pytest.param(2, a_pod_group("p", 3), a_pod_group("p", 2), 2, id="fewer pods are enough"),
+        pytest.param(3, a_pod_group("p", 3, minResources={"cpu": "5"}), a_pod_group("p", 3), 3, id="less room is"),
+        pytest.param(2, a_pod_group("p", 3), labelled(a_pod_group("p", 3)), 0, id="it asks for the same"),
+    ],
+)
+def test_a_group_is_tried_again_when_its_object_asks_for_less(nodes: int, before: Any, after: Any, tried: int) -> None:
+    world = a_world(nodes=nodes)
+    labels = {"scheduling.x-k8s.io/pod-group": "p"}
+    world.submit(before, *(created(a_pod(f"p{at}", cpu=1, labels=labels), at) for at in range(3)))
+    world.advance(30)
+    said = len(world.said("p0"))
+    assert not world.bindings
+    world.submit(after)
+    world.advance(30)
+    assert len(world.bindings) == tried and (tried or len(world.said("p0")) == said)
+
+
+# -- bound in part
+
+
+def test_who_is_bound_is_told_though_the_rest_is_tried_again_and_again() -> None:
+    world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 20})
+    world.answers = lambda action: None if is_bind_of(action, "g-2") else Result(action.id)
+    world.submit(*gang("g", 3))
+    world.advance(40)
+    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    world.advance(100)
+    assert 2 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 6
+
+
+def test_who_is_bound_may_be_told_at_once_and_is_not_told_without_end() -> None:
+    world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 0})
+    refuse_binding(world, "g-2")
+    world.submit(*gang("g", 3))
+    world.run()
+    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    world.advance(60)
+    assert 4 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 7
+
+
+def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told_once() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict"})
+
+    def answer(action: Action) -> Result:
+        refused = isinstance(action, Evict) or is_bind_of(action, "g-2")
+        return Result(action.id, 403, "no") if refused else Result(action.id)
+
+    world.answers = answer
+    world.submit(*gang("g", 3))
+    world.advance(60)
+    tries = sum(isinstance(action, Evict) and action.pod.name == "g-0" for action in world.actions)
+    assert 8 <= tries <= 10, "after 1, 2, 4, 8 and each 10 seconds"
+    assert len(world.said("g-0", "PodGroupTakenBack")) == 1
+    world.answers = world.fine
+    world.advance(10)
+    assert not running(world)
+
+
+def test_a_gang_that_a_budget_protects_is_not_taken_back_and_is_told_so() -> None:
+    world = a_world(nodes=3, args={"onPartialBind": "Evict", "partialBindDeadlineSeconds": 20})
+    world.submit(a_budget("keep", **{"gang-of": "g"}))
+    refuse_binding(world, "g-2")
+    labels = {NAME: "g", MIN: "3", "gang-of": "g"}
+    world.submit(*(member(f"g-{at}", labels) for at in range(3)))
+    world.advance(25)
+    assert not evicted(world) and running(world) == {"g": 2}
+    assert world.said("g-2", "PodGroupBoundInPart")[0].endswith("; a PodDisruptionBudget protects g-0, g-1")
+    world.submit(a_budget("keep", allowed=2, **{"gang-of": "g"}))
+    world.advance(30)
+    assert evicted(world) == ["g-0", "g-1"]
+
+
+# -- what many members cost
+
+
+class Counting(Gangs):
+    """How often was it asked?"""
+
+    asked = 0
+
+    def group_of(self, pod: Pod, cluster: Any) -> Any:
+        self.asked += 1
+        return super().group_of(pod, cluster)
+
+
+def come(world: World, pods: list[Pod]) -> None:
+    for pod in pods:
+        world.submit(pod)
+
+
+def go(world: World, pods: list[Pod]) -> None:
+    come(world, pods)
+    world.run()
+    for pod in pods:
+        world.delete(pod)
+
+
+def are_refused(world: World, pods: list[Pod]) -> None:
+    sent: list[Action] = []
+    world.answers = lambda action: sent.append(action) if isinstance(action, Bind) else Result(action.id)
+    world.submit(a_node("n", cpu=len(pods)))
+    come(world, pods)
+    world.run()
+    for action in sent:
+        world.answer(Result(action.id, 503, "no"))
+    assert len(sent) == len(pods)
+
+
+@pytest.mark.parametrize(
+    ("happen", "needed", "gated"),
+    [
+        pytest.param(come, 80, False, id="the last one completes the gang"),
+        pytest.param(come, 2, False, id="they come beyond the minimum"),
+        pytest.param(come, 2, True, id="they come with scheduling gates"),
+        pytest.param(go, 80, False, id="a gang goes"),
+        pytest.param(go, 2, False, id="those beyond the minimum go"),
+        pytest.param(are_refused, 80, False, id="the binding of each is refused"),
+    ],
+)
+def test_each_member_costs_the_same_however_many_there_are(happen: Any, needed: int, gated: bool) -> None:
+    counting = Counting()
+    world = World(profiles=profiles(postBind=[counting]), checks=False)
+    more: dict[str, Any] = {"schedulingGates": [{"name": "wait"}]} if gated else {}
+    labels = {"gang": "g", "min": str(needed)}
+    happen(world, [a_pod(f"g{at}", cpu=1, labels=labels, **more) for at in range(80)])
+    assert counting.asked <= 80 * 16

@@ -1,0 +1,124 @@
+"""Gangs of all spellings, single pods, reservations, budgets, evictions, failures and restarts in any order.
+
+What the engine's own storm checks after each step holds here, too (`tests/invariants.py`). Besides, at any moment: a
+step gives nodes to enough of a gang or to none, room for a gang never costs more than disruption budgets allow, and no
+gang that was whole is taken back. And when the storm is over and everybody had time: a gang is whole or unbound, or
+others took from it what it lacks (`chronicle`); pods were evicted only for gangs that ran; nobody waits who fits, or
+for whom room would be made; nothing is held for anybody.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stowplan.engine.attempt import placer as placing
+from stowplan.engine.queue.unit import QueueStage, Unit
+from stowplan.objects.actions import Evict
+from tests.builders import a_node, a_pod
+from tests.engine.groups.group_disturbances import Weather
+from tests.engine.groups.group_spellings import MINIMA
+from tests.plugins.nodes.coscheduling.pod_groups import NAME, created, gang, member, profiles, running
+from tests.world import World
+
+
+class GangStorm(Weather):
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        self.failing = (Evict, 500, 0, 0)
+        self.settle(40)
+        for unit in self.world.scheduler.queue.units.values():
+            self.nobody_waits_who_fits(unit)
+        self.settle(400)  # longer than anybody waits to be tried again
+        self.story.check()
+        self.nothing_is_left_over()
+        for unit in self.world.scheduler.queue.units.values():
+            self.nobody_waits_who_fits(unit)
+            self.nobody_waits_for_whom_room_can_be_made(unit)
+
+    def settle(self, seconds: float) -> None:
+        """Kubelets and controllers do their part until nothing changes any more."""
+        for _ in range(30):
+            before = self._so_far()
+            self.world.advance(seconds)
+            self.kubelets_let_go()
+            self._clean_up()
+            self.controllers_act()
+            if before == self._so_far():
+                return
+        raise AssertionError("it never comes to rest")
+
+    def _so_far(self) -> tuple[int, int, set[str]]:
+        return self.story.evictions, len(self.world.bound), {pod.uid for pod in self.world.pods()}
+
+    def nobody_waits_who_fits(self, unit: Unit) -> None:
+        scheduler, name = self.world.scheduler, unit.group.removeprefix("default/")
+        if name in MINIMA and unit.stage is QueueStage.GATED:
+            waiting = [pod for pod in self.story.members(name) if not pod.node_name]
+            complete = self.story.minimum(name) is not None and len(waiting) >= self.story.lacks(name)
+            assert not complete, f"{name} is held back, and {len(waiting)} pods are enough"
+            return
+        placer = placing.Placer(scheduler.state, np.random.default_rng(0))
+        outcome = placer.place(unit, scheduler.profiles[unit.profile], {})
+        for each in outcome.placings if outcome.whole else ():
+            each.release()
+        assert not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"
+
+    def nobody_waits_for_whom_room_can_be_made(self, unit: Unit) -> None:
+        scheduler = self.world.scheduler
+        if unit.group and unit.stage is not QueueStage.GATED:
+            plan = scheduler.deciding._clearing.plan(unit, scheduler.profiles[unit.profile])
+            assert plan is None, f"{[pod.name for pod in plan.victims]} could make room for {unit.group}"
+
+    def nothing_is_left_over(self) -> None:
+        self.world.check()
+        scheduler = self.world.scheduler
+        assert not scheduler.placings
+        assert not [group for group, party in scheduler._binding._parties.items() if len(party)]
+        kept = ("ResourceReservation", "default/kept") in self.world.objects
+        assert len(scheduler.state.held) <= kept
+
+
+class EvictingGangStorm(GangStorm):
+    args: ClassVar[dict[str, Any]] = {"onPartialBind": "Evict"}
+
+
+TestGangStorm = GangStorm.TestCase
+TestEvictingGangStorm = EvictingGangStorm.TestCase
+# More would take minutes; each must be set by its own name, since pytest runs whatever else is called a test case here.
+TestGangStorm.settings = TestEvictingGangStorm.settings = settings(
+    settings.default, max_examples=min(settings.default.max_examples, 200)
+)
+
+
+@given(
+    free=st.lists(st.integers(0, 3), min_size=1, max_size=5),
+    lesser=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)), max_size=10),
+    wanted=st.lists(st.integers(1, 3), min_size=2, max_size=5),
+    gangs=st.lists(st.integers(2, 3), max_size=2),
+)
+def test_nobody_is_evicted_for_a_gang_that_then_does_not_run(
+    free: list[int], lesser: list[tuple[int, int]], wanted: list[int], gangs: list[int]
+) -> None:
+    """Some nodes, pods and gangs of all sizes on them, and one gang that matters more than all of them."""
+    world = World(nodes=[a_node(f"n{at}", cpu=3 + more) for at, more in enumerate(free)], profiles=profiles())
+    world.submit(
+        *(created(a_pod(f"p{at}", cpu=cpu, priority=priority), 0) for at, (cpu, priority) in enumerate(lesser))
+    )
+    for at, size in enumerate(gangs):
+        world.submit(*gang(f"lesser{at}", size, priority=5, at=1))
+    world.advance(5)
+    before = running(world)
+    labels = {NAME: "g", "pod-group.scheduling.kubenexus.io/min-available": str(len(wanted))}
+    world.submit(*(member(f"g-{at}", labels, cpu=cpu, priority=50) for at, cpu in enumerate(wanted)))
+    world.advance(60)
+    evicted = [action for action in world.actions if isinstance(action, Evict)]
+    after = running(world)
+    assert after.get("g", 0) in (0, len(wanted))
+    assert not evicted or after["g"] == len(wanted)
+    for at, size in enumerate(gangs):
+        assert after.get(f"lesser{at}", 0) in (0, size), (before, after)

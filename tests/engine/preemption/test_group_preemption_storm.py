@@ -1,0 +1,114 @@
+"""Any cluster full of lesser pods and gangs, some under disruption budgets, and one gang that matters more than all.
+
+Nobody is evicted unless it then runs whole; no budget is overdrawn; no lesser gang is left with too few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stowplan.engine.preemption.feasibility import Feasibility
+from stowplan.objects.actions import Evict
+from stowplan.objects.pods import Pod
+from tests.builders import a_budget, a_node, a_pod
+from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_pod_group, a_world, created, member, running
+from tests.world import World
+
+GROUP = "scheduling.x-k8s.io/pod-group"
+BUDGETS = ("red", "blue")
+
+
+@dataclass
+class Scene:
+    """`lone`: cpu, priority and budget of each lesser pod; `gangs`: members and minimum of each lesser gang, and the
+    budget of its first member; `wanted`: the cpu of each member; `least`: minResources, if any.
+    """
+
+    nodes: list[int]
+    lone: list[tuple[int, int, str]]
+    gangs: list[tuple[int, int, str]]
+    allowed: dict[str, int]
+    wanted: list[int]
+    least: int | None
+
+
+budget = st.sampled_from(["", *BUDGETS])
+scenes = st.builds(
+    Scene,
+    nodes=st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    lone=st.lists(st.tuples(st.integers(1, 2), st.integers(0, 12), budget), max_size=10),
+    gangs=st.lists(st.tuples(st.integers(2, 4), st.integers(2, 3), budget), max_size=2),
+    allowed=st.fixed_dictionaries({name: st.integers(0, 3) for name in BUDGETS}),
+    wanted=st.lists(st.integers(1, 3), min_size=2, max_size=5),
+    least=st.none() | st.integers(1, 12),
+)
+
+
+def lesser(scene: Scene) -> list[Pod]:
+    more: dict[str, Any] = {"preemptionPolicy": "Never"}
+    pods = [
+        created(a_pod(f"p{at}", cpu=cpu, priority=priority, labels={"budget": name}, **more), 0)
+        for at, (cpu, priority, name) in enumerate(scene.lone)
+    ]
+    for at, (count, minimum, name) in enumerate(scene.gangs):
+        labels = {NAME: f"lesser{at}", MIN: str(minimum)}
+        for number in range(count):
+            own = {**labels, "budget": name if number == 0 else ""}
+            pods.append(member(f"lesser{at}-{number}", own, priority=5, at=1, **more))
+    return pods
+
+
+def the_gang(scene: Scene) -> list[Any]:
+    resources = {} if scene.least is None else {"minResources": {"cpu": str(scene.least)}}
+    group = a_pod_group("g", len(scene.wanted), **resources)
+    return [group, *(member(f"g-{at}", {GROUP: "g"}, cpu=cpu, priority=10) for at, cpu in enumerate(scene.wanted))]
+
+
+def played(scene: Scene, graceful: bool) -> tuple[World, list[Pod]]:
+    """The world afterwards, and whom the gang had evicted."""
+    world = a_world(nodes=0, graceful=graceful)
+    world.submit(*(a_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(scene.nodes)))
+    world.submit(*(a_budget(name, budget=name, allowed=allowed) for name, allowed in scene.allowed.items()))
+    world.submit(*lesser(scene))
+    world.advance(5)
+    before = {pod.uid: pod for pod in world.pods()}
+    world.submit(*the_gang(scene))
+    for _ in range(4):
+        world.advance(30)
+        world.delete(*(pod for pod in world.pods() if pod.terminating))
+    told = dict.fromkeys(action.pod.uid for action in world.actions if isinstance(action, Evict))
+    return world, [before[uid] for uid in told]
+
+
+def runs(world: World) -> int:
+    return sum(name.startswith("g-") for name in world.bindings)
+
+
+@pytest.mark.parametrize("graceful", [False, True], ids=["at once", "gracefully"])
+@given(scene=scenes)
+def test_nobody_is_evicted_for_a_gang_that_then_does_not_run(scene: Scene, graceful: bool) -> None:
+    world, gone = played(scene, graceful)
+    assert runs(world) in (0, len(scene.wanted))
+    assert not gone or runs(world)
+    assert all(pod.priority < 10 for pod in gone)
+    for name, allowed in scene.allowed.items():
+        assert sum(pod.labels["budget"] == name for pod in gone) <= allowed
+    after = running(world)
+    for at, (count, minimum, _) in enumerate(scene.gangs):
+        assert after.get(f"lesser{at}", 0) in (0, *range(min(minimum, count), count + 1))
+
+
+@given(scene=scenes, cpu=st.integers(1, 3))
+def test_a_quick_look_never_says_no_wrongly(scene: Scene, cpu: int) -> None:
+    """Members that are all alike fit or not, in whatever order they are tried: with the look and without it."""
+    scene.wanted = [cpu] * len(scene.wanted)
+    world, _ = played(scene, False)
+    with patch.object(Feasibility, "hopeless", lambda *_: False):
+        other, _ = played(scene, False)
+    assert runs(world) == runs(other)

@@ -1,0 +1,64 @@
+"""Trails come back as they went in, and the ring keeps within its bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.engine.decision_log import DecisionLog
+from stowplan.framework.evaluation import schedule_one
+from stowplan.framework.verdict import Decision
+from tests.builders import a_node, a_pod, a_profile, a_state, rejections, scores
+
+MIXED = [a_node("a", cpu=4), a_node("b", cpu=1), a_node("c", cpu=8, taints=["t=v:NoSchedule"]), a_node("d", cpu=8)]
+
+
+def decided(name: str = "web", nodes: list[Any] = MIXED, **wishes: Any) -> Decision:
+    return schedule_one(a_pod(name, **wishes), a_state(nodes=nodes), a_profile())
+
+
+def told(decision: Decision) -> Any:
+    return decision.node, decision.full_message, rejections(decision), scores(decision), list(decision.trail.scored())
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        pytest.param({"cpu": 2}, id="some nodes are feasible"),
+        pytest.param({"cpu": "100m", "tolerations": ["t:NoSchedule"]}, id="all are"),
+        pytest.param({"cpu": 64}, id="none is"),
+        pytest.param({"cpu": 1, "node_selector": {"no": "such"}}, id="none is, for several reasons"),
+    ],
+)
+def test_a_trail_comes_back_as_it_went_in(wishes: Any) -> None:
+    trails, before = DecisionLog(), told(decided(**wishes))
+    kept = decided(**wishes)
+    trails.keep(kept)
+    found = trails.latest(kept.pod.uid)
+    assert found is not None and told(found) == before
+    again = trails.latest(kept.pod.uid)
+    assert again is not None and told(again) == before, "looking changes nothing"
+
+
+def test_the_ring_keeps_within_its_bytes_and_the_latest_decisions() -> None:
+    trails = DecisionLog(limit=20_000)
+    for number in range(100):
+        trails.keep(decided(f"p{number}", cpu=2))
+    assert trails.nbytes <= 20_000 and 2 < len(trails) < 100
+    assert trails.latest("uid-of-default-p99") is not None and trails.latest("uid-of-default-p0") is None
+
+
+def test_a_pod_has_one_trail_the_latest() -> None:
+    trails = DecisionLog()
+    trails.keep(decided(cpu=2))
+    trails.keep(decided(cpu=64))
+    found = trails.latest("uid-of-default-web")
+    assert len(trails) == 1 and found is not None and found.node is None
+
+
+def test_packed_trails_take_a_few_bytes_per_node() -> None:
+    trails = DecisionLog()
+    many = [a_node(f"n{number}", cpu=4) for number in range(1000)]
+    trails.keep(decided(nodes=many, cpu=1))
+    assert trails.nbytes < 12 * 1000

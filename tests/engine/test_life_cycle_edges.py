@@ -1,0 +1,467 @@
+"""Every edge of the drawing at the top of `engine/scheduler.py`, one test each, named after it: from, to, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from stowplan.columns.nodes.views import Cluster
+from stowplan.engine.binding.assumed_pod import BindStep, assumed
+from stowplan.engine.queue.unit import QueueStage
+from stowplan.framework.interfaces import Group, Wake
+from stowplan.framework.verdict import Refuse, Reject
+from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
+from stowplan.objects.changes import Result
+from stowplan.objects.pods import Pod
+from tests.builders import a_node, a_pod
+from tests.engine.life_cycle_worlds import (
+    EVERYWHERE,
+    EXTENDER,
+    FULL,
+    GATED,
+    PATCH,
+    UID,
+    a_waiting_world,
+    a_world,
+    delete,
+    fine,
+    finish,
+    let_somebody_else_bind,
+    no_answer,
+    of,
+    reason,
+    recreate,
+    refused,
+    stage,
+    step,
+)
+from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
+from tests.world import World
+
+# -- queued
+
+
+def test_submitted_to_active() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web"))
+    assert stage(world) is QueueStage.ACTIVE
+
+
+def test_submitted_to_gated() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web", **GATED))
+    world.run()
+    assert stage(world) is QueueStage.GATED and not world.actions
+
+
+def test_gated_to_active_when_its_gate_opens() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web", **GATED))
+    world.submit(a_pod("web"))
+    assert stage(world) is QueueStage.ACTIVE
+    world.run()
+    assert world.bindings == {"web": "a"}
+
+
+class Curfew:
+    """Open until a test closes it; a new node makes the gate be asked again."""
+
+    open = True
+
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
+        return None if self.open else Refuse(("too late",), resolvable=False)
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("Add",))
+
+
+def test_unschedulable_to_gated_when_its_gate_closes() -> None:
+    curfew = Curfew()
+    world = a_world(curfew, at=["preEnqueue"])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    assert stage(world) is QueueStage.UNSCHEDULABLE
+    curfew.open = False
+    world.submit(a_node("b", cpu=4))
+    world.advance(60)
+    assert stage(world) is QueueStage.GATED
+    curfew.open = True
+    world.submit(a_node("c", cpu=4))
+    world.run()
+    assert "web" in world.bindings
+
+
+def test_unschedulable_to_backoff_when_woken_before_its_backoff_is_over() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    world.submit(a_node("a", cpu=1, labels={"of": "no help"}))
+    assert stage(world) is QueueStage.UNSCHEDULABLE
+    world.submit(a_node("b", cpu=4))
+    assert stage(world) is QueueStage.BACKOFF
+
+
+def test_unschedulable_to_active_when_woken_after_its_backoff() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.advance(2)
+    world.submit(a_node("b", cpu=4))
+    assert stage(world) is QueueStage.ACTIVE
+
+
+def test_unschedulable_to_active_after_five_minutes_anyway() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.advance(299)
+    assert len(world.said("web")) == 1
+    world.advance(2)
+    assert len(world.said("web")) == 2
+
+
+def test_backoff_to_active_when_it_is_over() -> None:
+    world = a_world(Notes("one", [], reserve=KeyError("oops")))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and world.scheduler.next_deadline() == pytest.approx(1.0)
+
+
+def test_backoff_to_deciding_early_when_nothing_is_active() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    world.submit(a_node("b", cpu=4))
+    assert stage(world) is QueueStage.BACKOFF and world.now == 0
+    world.run()
+    assert world.bindings == {"web": "b"}
+
+
+# -- deciding
+
+
+def test_deciding_to_unschedulable_when_there_is_no_node() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("web", cpu=2))
+    world.run()
+    assert stage(world) is QueueStage.UNSCHEDULABLE and reason(world) == "Unschedulable"
+    assert world.said("web", "FailedScheduling")[0].startswith(FULL)
+
+
+class Broken:
+    def filter(self, pod: Pod, nodes: Any) -> Iterable[Reject]:
+        raise KeyError("oops")
+
+
+def test_deciding_to_error_backoff_when_a_plugin_raises() -> None:
+    world = a_world(Broken(), at=["filter"])
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
+    assert 'plugin "Broken" failed at filter' in world.said("web", "FailedScheduling")[0]
+
+
+def test_deciding_to_asking_when_an_extender_must_be_asked() -> None:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.answers = no_answer(Ask)
+    world.submit(a_pod("web"))
+    world.run()
+    (asked,) = of(world, Ask)
+    assert (asked.verb, set(asked.nodes), asked.deadline) == ("filter", {"a", "b"}, 5.0)
+    assert stage(world) is QueueStage.IN_FLIGHT and not world.scheduler.state.pods
+
+
+def test_asking_to_deciding_when_it_is_answered() -> None:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.extender = lambda ask: Result(ask.id, body={"NodeNames": ["b"], "FailedNodes": {"a": "too far"}})
+    world.submit(a_pod("web"))
+    world.run()
+    assert world.bindings == {"web": "b"}
+
+
+def test_asking_to_error_backoff_when_it_is_never_answered() -> None:
+    world = World(nodes=["a", "b"], extenders=(EXTENDER,))
+    world.answers = no_answer(Ask)
+    world.submit(a_pod("web"))
+    world.advance(5)
+    assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
+    assert "no answer in time" in world.said("web", "FailedScheduling")[0]
+
+
+def test_deciding_to_reserved_to_bound() -> None:
+    world = World(nodes=["a"])
+    world.submit(a_pod("web"))
+    world.run()
+    assert world.bindings == {"web": "a"}
+    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert not world.scheduler.queue.units and not world.scheduler.placings
+
+
+# -- reserved
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_reserved_to_unschedulable_when_refused(point: str) -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log), Notes("two", log, **{point: Refuse(("no",))}))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.UNSCHEDULABLE and reason(world) == "Unschedulable"
+    assert world.said("web") == ["0/1 nodes are available: 1 no."]
+    assert log[-2:] == ["two unreserve", "one unreserve"] and not world.scheduler.state.pods
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_reserved_to_error_backoff_when_a_plugin_raises(point: str) -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log), Notes("two", log, **{point: KeyError("oops")}))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
+    assert f'plugin "two" failed at {point}' in world.said("web")[0]
+    assert log[-2:] == ["two unreserve", "one unreserve"] and not world.scheduler.state.pods
+
+
+def test_reserved_to_waiting() -> None:
+    world = a_waiting_world()
+    assert step(world) is BindStep.WAITING and not of(world, Bind)
+    assert world.scheduler.next_deadline() == 60
+    assert world.pod("web").nominated_node == "a"
+
+
+def test_waiting_to_pre_binding_when_allowed() -> None:
+    world = a_world(Patience(), Notes("one", [], pre_bind=[PATCH]))
+    world.answers = no_answer(Patch)
+    world.submit(a_pod("web", labels={"patience": "60"}))
+    world.run()
+    world.allow(UID, "Patience")
+    assert step(world) is BindStep.PRE_BINDING
+
+
+def test_waiting_to_unschedulable_when_rejected() -> None:
+    world = a_waiting_world()
+    world.reject(UID, "Patience", "the others did not come")
+    assert stage(world) is QueueStage.UNSCHEDULABLE and not world.scheduler.state.pods
+    assert world.said("web") == ["0/1 nodes are available: 1 the others did not come."]
+    assert world.pod("web").nominated_node == ""
+
+
+def test_waiting_to_unschedulable_when_its_time_is_up() -> None:
+    world = a_waiting_world(90.0)
+    world.advance(89)
+    assert step(world) is BindStep.WAITING
+    world.advance(1)
+    assert stage(world) is QueueStage.UNSCHEDULABLE
+    late = "rejected due to timeout after waiting 1m30s at plugin Patience"
+    assert world.said("web") == [f"0/1 nodes are available: 1 {late}."]
+
+
+def test_waiting_to_error_backoff_when_preempted() -> None:
+    world = a_waiting_world()
+    world.submit(a_pod("big", cpu=1, priority=9))
+    world.advance(0.5)
+    assert world.bindings == {"big": "a"}
+    assert stage(world) is QueueStage.BACKOFF and world.pod("web").terminating is False
+    assert world.said("web", "Preempted") == [
+        "Preempted by pod uid-of-default-big on node a (in kube-scheduler memory)."
+    ]
+
+
+# -- pre-binding and binding
+
+
+def test_reserved_to_pre_binding() -> None:
+    world = a_world(Notes("one", [], pre_bind=[PATCH]))
+    world.answers = no_answer(Patch)
+    world.submit(a_pod("web"))
+    world.run()
+    assert step(world) is BindStep.PRE_BINDING and not of(world, Bind)
+    assert world.pod("web").nominated_node == "a"
+
+
+def test_pre_binding_to_error_backoff_when_a_plugin_raises() -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log, pre_bind=KeyError("oops")))
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and log[-1] == "one unreserve"
+    assert 'plugin "one" failed at pre_bind' in world.said("web")[0]
+
+
+def test_pre_binding_to_error_backoff_when_an_action_fails() -> None:
+    log: list[str] = []
+    world = a_world(Notes("one", log, pre_bind=[PATCH]))
+    world.answers = refused(Patch, 500)
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and log[-1] == "one unreserve" and not world.scheduler.state.pods
+    assert world.pod("web").nominated_node == ""
+    world.answers = fine
+    world.advance(2)
+    assert world.bindings == {"web": "a"}
+
+
+def test_pre_binding_to_binding_when_all_actions_are_done() -> None:
+    world = a_world(Notes("one", [], pre_bind=[PATCH, PATCH]))
+    world.answers = no_answer(Patch, Bind)
+    world.submit(a_pod("web"))
+    world.run()
+    first, second = of(world, Patch)
+    world.answer(Result(first.id))
+    assert step(world) is BindStep.PRE_BINDING
+    world.answer(Result(second.id))
+    assert step(world) is BindStep.BINDING and len(of(world, Bind)) == 1
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+def test_binding_to_error_backoff_when_refused(status: int) -> None:
+    world = World(nodes=["a"])
+    world.answers = refused(Bind, status)
+    world.submit(a_pod("web"))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError" and not world.scheduler.state.pods
+    assert len(of(world, Read)) == (status == 409)
+    world.answers = fine
+    world.advance(0.9)
+    assert not world.bindings
+    world.advance(0.2)
+    assert world.bindings == {"web": "a"}
+
+
+def test_binding_to_error_backoff_when_never_answered() -> None:
+    world = World(nodes=["a"], answer_within=10)
+    world.answers = no_answer(Bind)
+    world.submit(a_pod("web"))
+    world.run()
+    assert step(world) is BindStep.BINDING
+    world.answers = fine
+    world.advance(10)
+    assert stage(world) is QueueStage.BACKOFF and len(of(world, Read)) == 1
+    world.advance(2)
+    assert world.bindings == {"web": "a"}
+
+
+def test_binding_to_bound_though_never_answered_when_the_server_shows_it() -> None:
+    world = World(nodes=["a"], answer_within=10)
+    world.answers = no_answer(Bind)
+    world.submit(a_pod("web"))
+    world.run()
+    world.submit(assumed(world.pod("web"), "a"))
+    world.advance(10)
+    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert not world.scheduler.placings and not of(world, SetCondition)
+
+
+def test_bound_to_out_when_the_watch_says_so_too() -> None:
+    world = World(nodes=["a"])
+    world.lag()
+    world.submit_at_once(a_pod("web"))
+    world.run()
+    assert step(world) is BindStep.BOUND and world.said("web")
+    world.catch_up()
+    assert not world.scheduler.placings and len(world.scheduler.state.pods) == 1
+
+
+# -- groups, and evictions that fail
+
+
+def a_gang(number: int, **wishes: Any) -> list[Pod]:
+    return [a_pod(f"g{each}", labels={"gang": "g", "min": "2"}, **wishes) for each in range(number)]
+
+
+@pytest.mark.parametrize("before", ["active", "backoff", "unschedulable", "deciding"])
+def test_a_group_with_too_few_members_to_gated(before: str) -> None:
+    extenders = (EXTENDER,) if before == "deciding" else ()
+    room = a_node("a", cpu=8 if before in ("active", "deciding") else 1)
+    world = World(nodes=[room], profiles=profiles(postBind=[Gangs()]), extenders=extenders)
+    world.answers = no_answer(Ask)
+    world.submit(*(gang := a_gang(2, cpu=2)))
+    if before != "active":
+        world.run()
+    if before == "backoff":
+        world.submit(a_node("b", cpu=8))
+    (unit,) = world.scheduler.queue.units.values()
+    assert unit.stage.value == {"deciding": "in flight"}.get(before, before)
+    world.delete(gang[0])
+    for ask in of(world, Ask):
+        world.answer(Result(ask.id, body={"NodeNames": ["a"]}))
+    world.run()
+    assert unit.stage is QueueStage.GATED and not world.bindings
+
+
+def test_unschedulable_to_error_backoff_when_an_eviction_fails() -> None:
+    world = World(nodes=[a_node("a", cpu=1)])
+    world.submit(a_pod("small", cpu=1, node="a"))
+    world.answers = refused(Evict, 500)
+    world.submit(a_pod("web", cpu=1, priority=9))
+    world.run()
+    assert stage(world) is QueueStage.BACKOFF and world.scheduler.next_deadline() == pytest.approx(1.0)
+    assert not world.said("small", "Preempted")
+    world.answers = fine
+    world.advance(3)
+    assert world.bindings == {"web": "a"}
+
+
+@pytest.mark.parametrize("before", [BindStep.WAITING, BindStep.PRE_BINDING])
+def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(before: BindStep) -> None:
+    waits = {"patience": "60"}
+    world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
+    first, second = a_gang(2)
+    both = before is BindStep.WAITING
+    patient = a_pod("g1", labels={**second.labels, **waits})
+    world.submit(a_pod("g0", labels={**first.labels, **(waits if both else {})}), patient)
+    world.run()
+    assert world.scheduler.placings[first.uid].step is before
+    world.reject(patient.uid, "Patience", "no")
+    assert not world.scheduler.placings and not world.scheduler.state.pods
+    (unit,) = world.scheduler.queue.units.values()
+    assert set(unit.pods) == {first.uid, second.uid} and unit.stage is QueueStage.UNSCHEDULABLE
+
+
+def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
+    world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
+    first, second = a_gang(2)
+    world.submit(first, a_pod("g1", labels={**second.labels, "patience": "60"}))
+    world.run()
+    assert {each.step for each in world.scheduler.placings.values()} == {BindStep.WAITING, BindStep.PRE_BINDING}
+    world.now += 10
+    world.scheduler.step(world.now)
+    (unit,) = world.scheduler.queue.units.values()
+    assert set(unit.pods) == {first.uid, second.uid} and not world.bindings
+
+
+def test_bound_to_evicted_when_its_group_is_bound_in_part_and_wants_to_be_whole_or_nothing() -> None:
+    class WholeOrNothing(Gangs):
+        def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
+            group = super().group_of(pod, cluster)
+            return None if group is None else msgspec.structs.replace(group, evicts=True)
+
+    world = World(nodes=["a"], profiles=profiles(postBind=[WholeOrNothing()]))
+    world.answers = lambda action: (
+        Result(action.id, 500, "no") if isinstance(action, Bind) and action.pod.name == "g1" else Result(action.id)
+    )
+    world.submit(*a_gang(2))
+    world.run()
+    assert [action.pod.name for action in of(world, Evict)] == ["g0"] and not world.bindings
+
+
+# -- out, from everywhere
+
+
+@pytest.mark.parametrize("happens", [delete, finish, let_somebody_else_bind, recreate], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("begin", EVERYWHERE, ids=lambda each: each.__name__)
+def test_everywhere_to_out(begin: Callable[[], World], happens: Callable[[World], None]) -> None:
+    world = begin()
+    before = [action for action in world.actions if isinstance(action, Ask | Bind | Patch)]
+    happens(world)
+    bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
+    assert UID not in world.scheduler.queue.units or world.scheduler.deciding.asking
+    assert UID not in world.scheduler.placings and set(world.scheduler.state.pods) == bound
+    for late in before:
+        world.answer(Result(late.id, 200, body={"NodeNames": ["a"]}))  # an answer that comes too late is nothing
+    world.answers = fine
+    world.advance(400)
+    assert not world.scheduler.queue.units and set(world.scheduler.state.pods) == bound
+    assert not world.bound, "it was bound after all"
+    world.check()

@@ -1,0 +1,198 @@
+"""Plugins that keep something in the API in step: what they are told, how often they are asked, what if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from stowplan.columns.nodes.views import Cluster
+from stowplan.engine.reconcilers import AFTER_ERROR, AT_A_TIME
+from stowplan.engine.reports import PluginMisbehaved, Report
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Result
+from stowplan.objects.meta import Object
+from stowplan.objects.workloads import ReplicaSet
+from tests.builders import a_node, a_pod, a_replica_set
+from tests.engine.small_plugins import profiles
+from tests.world import World
+
+
+class Census:
+    """Writes the number of bound pods into an annotation of a replica set."""
+
+    tends = ("Pod", "ReplicaSet")
+
+    def __init__(self) -> None:
+        self.told: list[list[str] | None] = []
+        self.fails = False
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+        if self.fails:
+            raise KeyError("oops")
+        self.told.append(None if changed is None else [f"{type(each).__name__} {each.name}" for each in changed])
+        found = cluster.get(ReplicaSet, "default/web")
+        number = str(sum(len(list(node.pods)) for node in cluster.nodes))
+        if found is not None and found.annotations.get("census") != number:
+            yield Patch(kind="ReplicaSet", key=found.key, body={"metadata": {"annotations": {"census": number}}})
+
+
+class Many:
+    """Writes to a hundred objects at once."""
+
+    tends = ("Node",)
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+        for number in range(100) if changed is None else ():
+            yield Patch(kind="ReplicaSet", key=f"default/{number}", body={})
+
+
+@pytest.fixture
+def census() -> Census:
+    return Census()
+
+
+@pytest.fixture
+def world(census: Census) -> World:
+    world = World(nodes=["a"], profiles=profiles(postBind=[census]))
+    world.submit(a_replica_set("web"))
+    world.run()
+    return world
+
+
+def counted(world: World) -> str | None:
+    return world.objects["ReplicaSet", "default/web"].annotations.get("census")
+
+
+def test_a_plugin_may_ask_to_be_asked_again(world: World, census: Census) -> None:
+    """By the time that it names, though nothing changed."""
+    census.tend_at = 30.0  # type: ignore[attr-defined]
+    world.advance(29)
+    before = len(census.told)
+    world.advance(1)
+    assert census.told[before:] == [[]]
+    census.tend_at = None  # type: ignore[attr-defined]
+    world.advance(60)
+    assert len(census.told) == before + 1
+
+
+def test_first_everything_then_what_changed(world: World, census: Census) -> None:
+    assert census.told[0] is None and counted(world) == "0"
+    world.submit(a_pod("p"))
+    world.run()
+    assert counted(world) == "0", "it was asked a moment ago"
+    world.advance(2)
+    assert counted(world) == "1"
+    seen = {each for told in census.told[1:] for each in told or ()}
+    assert seen == {"Pod p", "ReplicaSet web"}
+
+
+def test_it_is_not_asked_while_nothing_happens(world: World, census: Census) -> None:
+    world.advance(5)  # its own patch is news, once
+    asked = len(census.told)
+    world.advance(600)
+    assert len(census.told) == asked
+
+
+def test_not_before_its_patches_are_answered(world: World, census: Census) -> None:
+    world.advance(5)
+    world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
+    world.submit(a_pod("p"))
+    world.advance(3)
+    asked = len(census.told)
+    world.submit(a_pod("q"))
+    world.advance(3)
+    assert len(census.told) == asked
+    world.answers = lambda action: Result(action.id)
+    world.advance(60)  # the patch counts as lost
+    assert None in census.told[asked:] and counted(world) == "2"
+
+
+@pytest.mark.parametrize(("status", "again"), [(409, True), (500, True), (404, False)])
+def test_after_a_refusal_everything_is_looked_at(world: World, census: Census, status: int, again: bool) -> None:
+    world.advance(5)
+    world.answers = lambda action: Result(action.id, status if isinstance(action, Patch) else 200)
+    world.submit(a_pod("p"))
+    world.advance(3)
+    asked = len(census.told)
+    world.answers = lambda action: Result(action.id)
+    world.advance(3)
+    assert (None in census.told[asked:]) is again
+    assert (counted(world) == "1") is again
+
+
+def test_one_that_raises_is_asked_again_later_and_pods_go_on(world: World, census: Census) -> None:
+    world.advance(5)
+    census.fails = True
+    world.submit(a_pod("p"))
+    world.advance(3)
+    assert world.bindings == {"p": "a"} and counted(world) == "0"
+    census.fails, asked = False, len(census.told)
+    world.advance(5)
+    assert len(census.told) == asked, "not at once"
+    world.advance(6)
+    assert census.told[asked] is None and counted(world) == "1"
+
+
+def test_each_error_is_reported() -> None:
+    said: list[Report] = []
+    census = Census()
+    census.fails = True
+    world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
+    world.advance(AFTER_ERROR * 2)
+    assert said == [PluginMisbehaved("Census", "tend", "KeyError: 'oops'")] * 3
+    census.tend = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment,return-value]
+    world.advance(AFTER_ERROR)
+    assert said[-1] == PluginMisbehaved("Census", "tend", "answered 'nothing'; only Patch or Create or Delete is right")
+
+
+@pytest.mark.parametrize("status", [200, 403, 404, 0])
+def test_so_many_writes_are_under_way_at_a_time_and_the_others_follow(status: int) -> None:
+    world = World(profiles=profiles(postBind=[Many()]), checks=False)
+    world.answers = lambda _: None
+    world.submit(a_node("a"))
+    world.run()
+    assert len(world.actions) == AT_A_TIME and all(map(world.scheduler.is_upkeep, world.actions))
+    for sent in range(AT_A_TIME + 1, 101):
+        world.answer(Result(world.actions[sent - AT_A_TIME - 1].id, status))
+        assert len(world.actions) == sent
+    first = [action.key for action in world.actions if isinstance(action, Patch)][:100]
+    assert first == [f"default/{number}" for number in range(100)]
+    assert not world.scheduler.is_upkeep(world.actions[0]) and world.scheduler.is_upkeep(world.actions[-1])
+
+
+def test_a_plugin_of_two_profiles_does_its_work_once(census: Census) -> None:
+    one = profiles(postBind=[census])["default-scheduler"]
+    world = World(nodes=["a"], profiles={"default-scheduler": one, "other": one})
+    world.submit(a_replica_set("web"))
+    world.run()
+    assert len([action for action in world.actions if isinstance(action, Patch)]) == 1
+
+
+def test_a_json_patch_may_test_what_it_is_based_on(world: World) -> None:
+    def patch(old: str, new: str) -> Result:
+        path = "/metadata/annotations/census"
+        body = [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
+        return world._patch(Patch(kind="ReplicaSet", key="default/web", body=body))
+
+    assert patch("7", "8").status == 409 and counted(world) == "0"
+    assert patch("0", "8").fine and counted(world) == "8"
+
+
+def test_what_is_refused_for_good_is_tried_ever_more_seldom(world: World, census: Census) -> None:
+    world.advance(5)
+    world.answers = lambda action: Result(action.id, 403 if isinstance(action, Patch) else 200)
+    world.submit(a_pod("p"))
+    world.advance(1000)
+    refused = sum(isinstance(action, Patch) for action in world.actions)
+    assert 5 <= refused <= 14
+    world.answers = lambda action: Result(action.id)
+    world.advance(301)
+    assert counted(world) == "1"

@@ -1,0 +1,133 @@
+"""What becomes of plugins that misbehave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stowplan.columns.state import ClusterState
+from stowplan.framework.evaluation import schedule_one
+from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
+from tests.builders import a_pod, a_profile, a_profile_of, a_state, rejections
+from tests.columns.model import contents, told
+from tests.framework.fakes import a_plugin, decide, refusing
+
+U = "Unschedulable"
+DEFAULT = a_profile()
+REJECTED = np.array([True, True, True])
+
+
+def refusing_all(reason: Any = "no", resolvable: Any = True) -> Any:
+    return lambda _, nodes: [Reject(np.ones(len(nodes), np.bool_), reason, resolvable)]
+
+
+def raises(*_: Any) -> Any:
+    raise KeyError("zone")
+
+
+def starts_and_raises(pod: Any, nodes: Any) -> Any:
+    yield Reject(np.zeros(len(nodes), np.bool_), "fine so far")
+    raise KeyError("zone")
+
+
+MISDEEDS = [
+    pytest.param({"pre_enqueue": raises}, "KeyError: 'zone'", id="pre_enqueue raises"),
+    pytest.param({"pre_filter": raises}, "KeyError: 'zone'", id="pre_filter raises"),
+    pytest.param({"filter": raises}, "KeyError: 'zone'", id="filter raises"),
+    pytest.param({"filter": starts_and_raises}, "KeyError: 'zone'", id="filter raises half-way"),
+    pytest.param({"score": raises}, "KeyError: 'zone'", id="score raises"),
+    pytest.param({"score": 0, "avoid": raises}, "KeyError: 'zone'", id="avoid raises"),
+    pytest.param({"score": 0, "avoid": "a"}, "answered 'a'; Avoid or None was due", id="avoid answers nonsense"),
+    pytest.param({"filter": refusing_all(), "post_filter": raises}, "KeyError: 'zone'", id="post_filter raises"),
+    pytest.param({"pre_filter": "maybe"}, "answered 'maybe'", id="pre_filter answers nonsense"),
+    pytest.param({"filter": None}, "not iterable", id="filter answers None"),
+    pytest.param({"filter": [True]}, "must be 3 booleans", id="filter yields what is no Reject"),
+    pytest.param(
+        {"filter": [Reject(REJECTED[:2], "no")]}, "found bool of shape (2,)", id="filter speaks of fewer nodes"
+    ),
+    pytest.param(
+        {"filter": [Reject(np.array([1, 0, 0]), "no")]}, "found int64 of shape (3,)", id="filter gives numbers"
+    ),
+    pytest.param(
+        {"filter": [Reject(REJECTED, f"reason {n}") for n in range(61)]},
+        "gave 61 rejections",
+        id="filter has 61 reasons",
+    ),
+    pytest.param({"score": np.array([1, 2])}, "found int64 of shape (2,)", id="score speaks of fewer nodes"),
+    pytest.param({"score": np.array([1.0, 2.0, 3.0])}, "found float64 of shape (3,)", id="score gives floats"),
+    pytest.param({"score": np.array([[1], [2], [3]])}, "found int64 of shape (3, 1)", id="score gives a table"),
+    pytest.param({"score": [1, 2, 3]}, "found [1, 2, 3]", id="score gives a list"),
+    pytest.param({"score": np.array([0, 101, 100])}, "within 0 and 100; found 101", id="a score of 101"),
+    pytest.param({"score": np.array([0, -1, 100])}, "within 0 and 100; found -1", id="a score of -1"),
+]
+
+MISDEEDS += [
+    pytest.param({"pre_enqueue": "no"}, "Refuse or None was due", id="pre_enqueue answers nonsense"),
+    pytest.param(
+        {"filter": refusing_all(), "post_filter": None}, "PostFilterResult was due", id="post_filter answers None"
+    ),
+    pytest.param(
+        {"filter": refusing_all(resolvable=REJECTED[:2])}, "resolvable must be", id="resolvable speaks of fewer nodes"
+    ),
+    pytest.param({"filter": refusing_all(resolvable=None)}, "resolvable must be", id="resolvable is None"),
+    pytest.param({"filter": refusing_all(["no"])}, "a reason must be a text", id="a reason that is a list"),
+    pytest.param({"filters_by_row": raises, "filter": ()}, "KeyError: 'zone'", id="filters_by_row raises"),
+    pytest.param({"filter": refusing_all(5)}, "a reason must be a text", id="a reason that is a number"),
+    pytest.param({"pre_filter": lambda *_: Refuse("no")}, "tuple of texts", id="reasons that are one text"),
+    pytest.param({"pre_filter": lambda *_: Only("a")}, "frozenset of node names", id="names that are one text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("methods", "problem"), MISDEEDS)
+def test_a_plugin_that_misbehaves_ends_this_decision_and_nothing_else(methods: dict[str, Any], problem: str) -> None:
+    state = a_state(nodes=["a", "b", "c"], pods=[a_pod("there", node="a", cpu=1), a_pod("promised", nominated="b")])
+    before, expected = _contents(state), told(schedule_one(a_pod("next"), state, DEFAULT))
+    decision = schedule_one(a_pod(), state, a_profile_of(a_plugin("Culprit", **methods)))
+    assert decision.error.startswith('plugin "Culprit" failed at ')
+    assert problem in decision.error
+    assert (decision.node, decision.message) == (None, decision.error)
+    assert _contents(state) == before
+    assert told(schedule_one(a_pod("next"), state, DEFAULT)) == expected
+
+
+def _contents(state: ClusterState) -> dict[str, Any]:
+    return contents(state, (), (), a_pod())
+
+
+def test_a_plugin_that_changes_columns_is_stopped() -> None:
+    def grabs(pod: Any, nodes: Any) -> Any:
+        nodes.allocatable["cpu"][0] = 10**9
+        return np.zeros(len(nodes), np.int64)
+
+    assert "read-only" in decide(a_plugin(score=grabs)).error
+
+
+def test_a_plugin_whose_filter_is_wrong_fails_only_where_it_is_asked() -> None:
+    """A node that an earlier plugin rejected is never shown to it."""
+    picky = a_plugin("Picky", filter=lambda _, nodes: raises() if "a" in nodes.names else [])
+    assert decide(a_plugin("First", filter=refusing("a")), picky).error == ""
+    assert 'plugin "Picky"' in decide(picky).error
+
+
+def test_a_plugin_may_be_a_dataclass() -> None:
+    @dataclass
+    class Rule:
+        filters_by_row = True
+        label: str = "zone"
+
+        def filter(self, pod: Any, nodes: Any) -> Any:
+            yield Reject(~nodes.label(self.label).present, "no")
+
+    assert rejections(decide(Rule(), nodes=["a"])) == {"a": ("Rule", U, ("no",))}
+
+
+def test_the_last_word_of_post_filters() -> None:
+    nobody = a_plugin("Nobody", filter=refusing("a", "b", "c"))
+    talks = a_plugin("Talks", post_filter=PostFilterResult(("one",)))
+    settles = a_plugin("Settles", post_filter=PostFilterResult(("two",), settles=True))
+    later = a_plugin("Later", post_filter=lambda *_: pytest.fail("it was settled"))
+    assert decide(nobody, talks).full_message == "0/3 nodes are available: 3 no. one"
+    assert decide(nobody, settles, later).full_message == "0/3 nodes are available: 3 no. two"

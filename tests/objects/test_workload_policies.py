@@ -1,0 +1,129 @@
+"""WorkloadPolicies: every spelling comes to the same rule, and what is wrong with one is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from stowplan.objects import kinds
+from stowplan.objects.selectors import LabelRequirement
+from stowplan.objects.workload_policies import WorkloadPolicy
+from tests.plugins.nodes.workload_policy.policies import a_policy
+
+SEED = Path(__file__).parents[1] / "seeds" / "workload_policy"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "type_", "method"),
+    [
+        pytest.param({}, "Preferred", "Balance", id="the defaults"),
+        pytest.param({"allocationType": "Required"}, "Required", "Balance", id="as in the seed's example"),
+        pytest.param({"allocationType": "require"}, "Required", "Balance", id="as in the seed's prose"),
+        pytest.param({"allocationType": "REQUIRE"}, "Required", "Balance", id="in capitals"),
+        pytest.param({"allocationType": "preferred"}, "Preferred", "Balance", id="preferred, as in the prose"),
+        pytest.param({"allocationType": "Preferred"}, "Preferred", "Balance", id="Preferred, as in the flow"),
+        pytest.param({"allocationMethod": "Fill"}, "Preferred", "Fill", id="Fill"),
+        pytest.param({"allocationMethod": "fILL"}, "Preferred", "Fill", id="Fill in any case"),
+        pytest.param({"allocationMethod": "balance"}, "Preferred", "Balance", id="balance"),
+        pytest.param({"scheduleStrategy": "Fill"}, "Preferred", "Fill", id="as in the seed's design"),
+        pytest.param({"scheduleStrategy": "fill"}, "Preferred", "Fill", id="scheduleStrategy in any case"),
+        pytest.param(
+            {"scheduleStrategy": "Fill", "allocationMethod": "Balance"}, "Preferred", "Balance", id="both: the method"
+        ),
+    ],
+)  # fmt: skip
+def test_spellings(spelled: dict[str, str], type_: str, method: str) -> None:
+    rule = a_policy(**spelled).rule
+    assert (rule.type, rule.method, rule.problems) == (type_, method, ())
+    assert (rule.required, rule.fills) == (type_ == "Required", method == "Fill")
+
+
+@pytest.mark.parametrize(
+    ("file", "desired", "type_", "method"),
+    [
+        pytest.param("design-details.yaml", {"member": 2, "host": 3}, "Preferred", "Fill", id="the design's"),
+        pytest.param("workloadpolicy.yaml", {"member": 1, "host": 3}, "Required", "Fill", id="the test plan's"),
+    ],
+)
+def test_the_seeds_policies(file: str, desired: dict[str, int], type_: str, method: str) -> None:
+    policy = kinds.convert(WorkloadPolicy, yaml.safe_load((SEED / file).read_text()))
+    rule = policy.rule
+    assert policy.key == "workload-test/workload-policy-test"
+    assert (rule.topology_key, rule.desired) == ("workload-test", desired)
+    assert (rule.type, rule.method, rule.problems, rule.remarks) == (type_, method, (), ())
+
+
+def test_a_selector_has_both_parts() -> None:
+    expression = {"key": "tier", "operator": "In", "values": ["b", "a"]}
+    rule = a_policy(labelSelector={"matchLabels": {"app": "x"}, "matchExpressions": [expression]}).rule
+    assert rule.selector == (LabelRequirement("app", "In", ("x",)), LabelRequirement("tier", "In", ("a", "b")))
+
+
+def test_two_methods_are_worth_a_remark() -> None:
+    both = a_policy(scheduleStrategy="Fill", allocationMethod="Balance").rule
+    assert both.remarks == ("allocationMethod Balance counts, scheduleStrategy Fill does not",)
+    assert a_policy(scheduleStrategy="Fill", allocationMethod="fill").rule.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param({"topologyKey": ""}, "topologyKey is empty", id="no topology key"),
+        pytest.param({"topologyKey": "a b"}, "topologyKey 'a b' is no label key", id="one that no node can have"),
+        pytest.param({"labelSelector": None}, "labelSelector is missing", id="no selector"),
+        pytest.param({"labelSelector": {}}, "labelSelector is empty and would select every pod", id="an empty one"),
+        pytest.param(
+            {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+            "labelSelector has a condition that means nothing",
+            id="a selector that cannot be read",
+        ),
+        pytest.param({"allocationPolicy": []}, "allocationPolicy lists no domain", id="no domains"),
+        pytest.param(
+            {"allocationPolicy": [{"name": "a", "replicas": -1}]},
+            "allocationPolicy wants -1 replicas in 'a'",
+            id="less than nothing",
+        ),
+        pytest.param(
+            {"allocationPolicy": [{"name": "a", "replicas": 1}, {"name": "a", "replicas": 2}]},
+            "allocationPolicy lists 'a' 2 times",
+            id="a domain twice",
+        ),
+        pytest.param(
+            {"allocationType": "soft"}, "allocationType 'soft' is neither Required nor Preferred", id="a type"
+        ),
+        pytest.param({"allocationMethod": "x"}, "allocationMethod 'x' is neither Balance nor Fill", id="a method"),
+        pytest.param({"scheduleStrategy": "x"}, "scheduleStrategy 'x' is neither Balance nor Fill", id="a strategy"),
+        pytest.param({"matchLabelKeys": ["/"]}, "matchLabelKeys has '/', which is no label key", id="a label key"),
+    ],
+)
+def test_what_makes_a_policy_invalid(spec: dict[str, Any], problem: str) -> None:
+    assert a_policy(**spec).rule.problems == (problem,)
+
+
+def test_all_that_is_wrong_is_said() -> None:
+    policy = kinds.convert(WorkloadPolicy, {"metadata": {"name": "p"}, "spec": {}})
+    assert policy.rule.problems == (
+        "topologyKey is empty", "labelSelector is missing", "allocationPolicy lists no domain",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("replicas", [pytest.param(0, id="none"), pytest.param(2**31 - 1, id="very many")])
+def test_numbers_of_replicas(replicas: int) -> None:
+    assert a_policy({"a": replicas}).rule.problems == ()
+
+
+def test_a_policy_is_read_from_the_wire_with_its_status() -> None:
+    policy = a_policy(generation=3)
+    status = {
+        "observedGeneration": 3,
+        "domains": [{"name": "a", "desired": 1, "current": 2, "pending": 0}],
+        "conditions": [{"type": "Valid", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    }
+    document = {**msgspec.to_builtins(policy), "status": status}
+    found = kinds.decode(WorkloadPolicy, msgspec.json.encode(document))
+    assert (found.rule, found.metadata.generation) == (policy.rule, 3)
+    assert (found.status.domains[0].current, found.status.conditions[0].type) == (2, "Valid")

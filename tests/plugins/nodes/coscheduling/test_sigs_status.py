@@ -1,0 +1,120 @@
+"""What a PodGroup is told about itself, from the first pod to the last."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from stowplan.objects.actions import Patch
+from stowplan.objects.changes import Result
+from stowplan.objects.pod_groups import SigsPodGroup, SigsPodGroupStatus
+from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.coscheduling.sigs_status import _phase
+from tests.builders import a_pod
+from tests.plugins.nodes.coscheduling.pod_groups import MOMENT, a_pod_group, a_world, created
+from tests.world import World
+
+LABELS = {"scheduling.x-k8s.io/pod-group": "p"}
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j", "controller": True}
+
+
+def status(world: World) -> SigsPodGroupStatus:
+    found = world.objects["SigsPodGroup", "default/p"]
+    assert isinstance(found, SigsPodGroup)
+    return found.status
+
+
+def in_phase(world: World, name: str, phase: str) -> None:
+    pod = world.pod(name)
+    world.submit(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase)))
+    world.advance(2)
+
+
+def pods(*numbers: int) -> list[Pod]:
+    return [a_pod(f"p{at}", cpu=1, labels=LABELS, owner=OWNER) for at in numbers]
+
+
+def test_from_the_first_pod_to_the_last() -> None:
+    world = a_world(nodes=3)
+    world.submit(a_pod_group("p", 3))
+    world.advance(2)
+    assert status(world).phase == "Pending"
+    world.submit(*pods(0, 1))
+    world.advance(2)
+    assert (status(world).phase, status(world).occupied_by) == ("Pending", "default/train")
+    world.submit(*pods(2))
+    world.advance(2)
+    assert status(world).phase == "Scheduling" and len(world.bindings) == 3
+    for at in range(3):
+        in_phase(world, f"p{at}", "Running")
+    assert (status(world).phase, status(world).running) == ("Running", 3)
+    in_phase(world, "p0", "Succeeded")
+    assert (status(world).phase, status(world).running, status(world).succeeded) == ("Running", 2, 1)
+    in_phase(world, "p1", "Succeeded")
+    in_phase(world, "p2", "Succeeded")
+    assert (status(world).phase, status(world).running, status(world).succeeded) == ("Finished", 0, 3)
+
+
+def test_what_had_ended_before_a_restart_still_counts() -> None:
+    world = a_world(nodes=3)
+    world.submit(a_pod_group("p", 3), *pods(0, 1, 2))
+    world.advance(2)
+    for at in range(3):
+        in_phase(world, f"p{at}", "Running")
+    in_phase(world, "p0", "Failed")
+    assert (status(world).phase, status(world).failed) == ("Failed", 1)
+    world.delete(world.pod("p0"))
+    world.restart()
+    world.advance(3)
+    in_phase(world, "p1", "Succeeded")
+    assert (status(world).running, status(world).succeeded, status(world).failed) == (1, 1, 1)
+
+
+def test_when_it_first_had_enough_pods_is_told_once() -> None:
+    world = a_world(nodes=3)
+    world.submit(a_pod_group("p", 2), *(created(pod, at) for pod, at in zip(pods(0, 1, 2), (4, 9, 7), strict=True)))
+    world.advance(2)
+    assert status(world).schedule_start_time == MOMENT + timedelta(seconds=7)
+    world.delete(world.pod("p0"))
+    in_phase(world, "p1", "Running")
+    assert status(world).schedule_start_time == MOMENT + timedelta(seconds=7)
+
+
+def test_pods_that_came_before_the_object_count() -> None:
+    world = a_world(nodes=0)
+    world.answers = lambda action: Result(action.id) if isinstance(action, Patch) else None  # pods stay as they are
+    world.submit(*pods(0, 1))
+    world.advance(3)
+    world.submit(a_pod_group("p", 2))
+    world.advance(3)
+    assert status(world).phase == "Scheduling"
+
+
+def test_nothing_is_written_that_stands_there_already() -> None:
+    world = a_world(nodes=3)
+    world.submit(a_pod_group("p", 2), *pods(0, 1))
+    world.advance(5)
+    before = len(world.actions)
+    in_phase(world, "p0", "")
+    world.advance(60)
+    assert not [each for each in world.actions[before:] if type(each).__name__ == "Patch"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "there", "phase"),
+    [
+        pytest.param({}, 2, "Pending", id="too few pods"),
+        pytest.param({}, 3, "Scheduling", id="enough pods"),
+        pytest.param({"running": 2}, 3, "Scheduling", id="not all run"),
+        pytest.param({"running": 3}, 3, "Running", id="all run"),
+        pytest.param({"running": 2, "succeeded": 1}, 2, "Running", id="one is done"),
+        pytest.param({"succeeded": 3}, 0, "Finished", id="all are done"),
+        pytest.param({"failed": 1, "running": 2}, 2, "Failed", id="one failed"),
+        pytest.param({"failed": 1, "running": 1}, 1, "Pending", id="one failed, and too few are left"),
+    ],
+)
+def test_phases(counts: dict[str, Any], there: int, phase: str) -> None:
+    assert _phase(SigsPodGroupStatus(**counts), 3, there) == phase
