@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stowplan
-from stowplan.apps.explain_case import Case
+from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.engine.scheduler import Scheduler
 from stowplan.objects.actions import Bind, Record
 from stowplan.objects.changes import Put, Result
@@ -38,6 +38,8 @@ from tests.placement.hub import Hub
 SOURCE = f"{Path(stowplan.__file__).parent}/"
 NODES = [a_node(name) for name in ("a", "b", "c")]
 MOST_STEPS = 10
+# Both engines are built on pending_actions, which is why it is in a lower package. It is on the way all the same.
+ENGINE = ("stowplan.engine", "stowplan.framework.pending_actions")
 
 
 class Call(NamedTuple):
@@ -85,7 +87,7 @@ def switches(modules: Iterable[str]) -> int:
 
 
 def pod() -> Walk:
-    walk, scheduler = Walk("stowplan.engine"), Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
+    walk, scheduler = Walk(*ENGINE), Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
     for node in NODES:
         scheduler.handle(Put(node), 0.0)
     _bind(scheduler, "first")
@@ -105,7 +107,7 @@ def _bind(scheduler: Scheduler, name: str) -> str:
 
 
 def placement() -> Walk:
-    walk, hub = Walk("stowplan.engine", "stowplan.placement"), Hub(*some_clusters(3))
+    walk, hub = Walk(*ENGINE, "stowplan.placement"), Hub(*some_clusters(3))
     _place(hub, "first")
     walk.follow(hub.engine)
     walk.ended = _place(hub, "second")
@@ -119,7 +121,7 @@ def _place(hub: Hub, name: str) -> str:
 
 
 def explain() -> Walk:
-    walk, pods = Walk("stowplan.engine"), [a_pod(name, cpu="100m") for name in ("first", "second")]
+    walk, pods = Walk(*ENGINE), [a_pod(name, cpu="100m") for name in ("first", "second")]
     ask = _explainer(pods)
     ask(pods[0])
     walk.ended = f"{pods[1].key} goes to {walk.watch(ask, pods[1])}"
@@ -128,7 +130,7 @@ def explain() -> Walk:
 
 def _explainer(pods: list[Pod]) -> Callable[[Pod], str | None]:
     """As `stowplan explain` asks where a pod of a dump would go; when it asks otherwise, change this alone."""
-    case = Case([*NODES, *pods], {"default-scheduler": a_profile()})
+    case = Snapshot([*NODES, *pods], {"default-scheduler": a_profile()})
     return lambda pod: case.answer(pod).node
 
 
