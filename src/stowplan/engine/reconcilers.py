@@ -16,8 +16,9 @@ from typing import Any
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.reports import PluginMisbehaved, Report
+from stowplan.framework.interfaces import ReconcilePlugin
 from stowplan.framework.pending_actions import PendingActions
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Write
 from stowplan.objects.changes import Result
@@ -34,9 +35,9 @@ AT_A_TIME = 32  # writes of one plugin
 class PluginReconciler:
     """One plugin, what it has not been told yet (None: everything), its writes under way, and those that follow."""
 
-    def __init__(self, bound: EnabledPlugin) -> None:
-        self.bound = bound
-        self.kinds = frozenset(bound.plugin.tends)
+    def __init__(self, enabled: EnabledPlugin[ReconcilePlugin]) -> None:
+        self.enabled = enabled
+        self.kinds = frozenset(enabled.plugin.tends)
         self.changed: list[Object] | None = None
         self.ready_at = float("-inf")
         self.refusals = 0  # in a row
@@ -49,7 +50,7 @@ class PluginReconciler:
             return None
         if self.changed is None or self.changed:
             return self.ready_at
-        again: float | None = getattr(self.bound.plugin, "tend_at", None)
+        again: float | None = getattr(self.enabled.plugin, "tend_at", None)
         return None if again is None else max(again, self.ready_at)
 
 
@@ -67,10 +68,10 @@ class Reconcilers:
 
     def adopt(self) -> None:
         """The plugins of the profiles as they are now. One that several profiles have does its work once."""
-        found = {bound.name: bound for profile in self._profiles.values() for bound in profile.tending}
+        found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.reconcilers}
         for tender in self._tenders:
             self._outbox.forget(tender.awaited)
-        self._tenders = [PluginReconciler(bound) for bound in found.values()]
+        self._tenders = [PluginReconciler(enabled) for enabled in found.values()]
 
     @property
     def anybody(self) -> bool:
@@ -104,7 +105,9 @@ class Reconcilers:
     def _ask(self, tender: PluginReconciler, now: float) -> Iterator[Any]:
         told, tender.changed, tender.ready_at = tender.changed, [], now + PAUSE
         try:
-            tender.to_be_sent.extend(ask_list(tender.bound, "tend", Write, told, Cluster(self._state)))  # type: ignore[arg-type]
+            enabled = tender.enabled
+            writes = call_list(enabled, enabled.plugin.tend, Write, told, Cluster(self._state))
+            tender.to_be_sent.extend(writes)
         except PluginError as error:
             tender.changed, tender.ready_at = None, now + AFTER_ERROR
             self._report(PluginMisbehaved(error.plugin, error.point, error.problem))

@@ -250,7 +250,7 @@ class Scheduler:
             left = ClusterEvent(ASSIGNED, "Delete", assumed(old, old.nominated_node), None)
             own = self.queue.units.get(self.admission.unit_of.get(old.uid))
             profile = self.profiles.get(old.scheduler_name)
-            grouped = profile is not None and profile.groups  # then it may have been kept against everybody
+            grouped = profile is not None and profile.group_plugins  # then it may have been kept against everybody
             self.admission.happened([left], now, most_important=None if grouped else old.priority, besides=own)
 
     def _vanished(self, uid: str, now: float) -> Iterator[Any]:

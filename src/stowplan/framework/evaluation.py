@@ -2,7 +2,7 @@
 
     schedule_one
       1  gate         is the pod held back?                                   pre_enqueue
-      2  narrow       is it refused as a whole, or bound to certain nodes?    pre_filter, all of them
+      2  narrow       is it refused as a whole, or limited to some nodes?  pre_filter, all of them
       3  sift         which nodes are left, and which plugin refused which?   filter, in order, survivors only
                       what do extenders say?                                  their answers, where they are there
                       which are to be had only if there is no other?          avoid
@@ -21,12 +21,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Ints, Rows
+from stowplan.columns.arrays import Bools, Bytes, Ints, Rows
 from stowplan.columns.nodes.answer_cache import VERDICT, CachedAnswers
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.extenders import Consultation
-from stowplan.framework.plugin_calls import ask, ask_filter, ask_score, expect
+from stowplan.framework.interfaces import AvoidPlugin, FilterPlugin, ScorePlugin
+from stowplan.framework.plugin_calls import call, call_filter, call_optional, call_score, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict import (
@@ -162,10 +163,10 @@ class Evaluation:
         self.trail = Trail(state.table.live_names(), np.full(len(self.nodes), FEASIBLE, np.int32), [])
 
     def gate(self) -> Verdict | None:
-        for bound in self.profile.at("preEnqueue"):
-            refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", self.pod, self.cluster))
+        for enabled in self.profile.pre_enqueue:
+            refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, self.pod, self.cluster)
             if refused is not None:
-                return Verdict(bound.name, refused.code, refused.reasons)
+                return Verdict(enabled.name, refused.code, refused.reasons)
         return None
 
     def decide(self, decision: Decision, generator: np.random.Generator | None, *, make_room: bool = True) -> None:
@@ -187,28 +188,26 @@ class Evaluation:
         if not len(self.nodes):
             said.refused = Verdict("", UNRESOLVABLE, ("no nodes available to schedule pods",))
             return
-        for bound in self.profile.at("preFilter"):
-            said.asked.append(bound.name)
-            if not hasattr(bound.plugin, "pre_filter"):
-                continue
-            answer = ask(bound, "pre_filter", self.pod, self.cluster)
+        for enabled in self.profile.pre_filters:
+            said.asked.append(enabled.name)
+            answer = call(enabled, enabled.plugin.pre_filter, self.pod, self.cluster)
             if answer is None:
                 continue
             if answer is SKIP:
-                said.skipped.add(bound.name)
+                said.skipped.add(enabled.name)
             elif isinstance(answer, Refuse):
-                said.refused = Verdict(bound.name, answer.code, answer.reasons)
+                said.refused = Verdict(enabled.name, answer.code, answer.reasons)
                 if not answer.resolvable:
                     said.names = None
                     return
             elif isinstance(answer, Only):
-                said.by.append(bound.name)
+                said.by.append(enabled.name)
                 said.names = answer.names if said.names is None else said.names & answer.names
                 if not said.names:
                     said.refused = Verdict("", UNRESOLVABLE, (nobody_satisfies(said.by),))
                     return
             else:
-                raise PluginError(bound.name, "pre_filter", f"answered {answer!r}; None, SKIP, Only or Refuse was due")
+                raise wrong(enabled, enabled.plugin.pre_filter, answer, "None, SKIP, Only or Refuse was due")
 
     # -- filters
 
@@ -239,13 +238,13 @@ class Evaluation:
             self.search.stop(self.nodes, verdict_of, self.profile)
         if self.consultation:
             self._sift_by_extenders(self.consultation, book, verdict_of)
-        for bound in self.profile.avoiding:
-            self._leave_out(bound, book, verdict_of)
+        for enabled in self.profile.avoid_plugins:
+            self._leave_out(enabled, book, verdict_of)
         self.trail.verdicts, self.trail.verdict_of = book.verdicts, verdict_of
 
-    def _leave_out(self, bound: EnabledPlugin, book: VerdictCodes, verdict_of: Verdicts) -> None:
+    def _leave_out(self, enabled: EnabledPlugin[AvoidPlugin], book: VerdictCodes, verdict_of: Verdicts) -> None:
         """Nodes that a plugin would rather not have are refused as long as another one is left."""
-        avoided = expect(bound, "avoid", Avoid, ask(bound, "avoid", self.pod, self.cluster))
+        avoided = call_optional(enabled, enabled.plugin.avoid, Avoid, self.pod, self.cluster)
         if avoided is None:
             return
         named = np.zeros(len(verdict_of), np.bool_)
@@ -253,7 +252,7 @@ class Evaluation:
         left = verdict_of == FEASIBLE
         out = left & (named != avoided.others)
         if out.any() and (left & ~out).any():
-            verdict_of[out] = book.number(Verdict(bound.name, UNSCHEDULABLE, (avoided.reason,)))
+            verdict_of[out] = book.number(Verdict(enabled.name, UNSCHEDULABLE, (avoided.reason,)))
 
     def _sift_by_extenders(self, consultation: Consultation, book: VerdictCodes, verdict_of: Verdicts) -> None:
         names = {self.trail.names[at]: at for at in (verdict_of == FEASIBLE).nonzero()[0].tolist()}
@@ -284,10 +283,10 @@ class Evaluation:
             verdict_of[left] = self.filtered(self.view(self.nodes.rows[left]), rest, book)
         return book, verdict_of
 
-    def steady(self, filters: tuple[EnabledPlugin, ...]) -> CachedAnswers:
+    def steady(self, filters: tuple[EnabledPlugin[FilterPlugin], ...]) -> CachedAnswers:
         """The verdicts of filters, and the scores of plugins, that depend on pod's shape and row alone."""
         table, kept = self.state.table, self.state.kept
-        key = (self.profile, self.pod.shape.key, tuple(bound.name for bound in filters))
+        key = (self.profile, self.pod.shape.key, tuple(enabled.name for enabled in filters))
         found = kept.get(key)
         worn = found is not None and len(found.book.verdicts) > MOST_VERDICTS
         answers = CachedAnswers(VerdictCodes()) if found is None or worn else found
@@ -295,32 +294,32 @@ class Evaluation:
         if len(stale):
             nodes = self.nodes if len(stale) == len(self.nodes) else self.view(stale)
             answers.put(VERDICT, stale, self.filtered(nodes, filters, answers.book), capacity)
-            for bound in self.profile.at("score"):
-                if getattr(bound.plugin, "scores_by_row", False):
-                    score = ask_score(bound, self.pod, nodes)
+            for enabled in self.profile.scorers:
+                if getattr(enabled.plugin, "scores_by_row", False):
+                    score = call_score(enabled, self.pod, nodes)
                     if score is not None:
-                        answers.put(bound.name, stale, np.asarray(score, np.uint8), capacity)
+                        answers.put(enabled.name, stale, np.asarray(score, np.uint8), capacity)
             kept.keep(key, answers)
         answers.clock = table.clock
         self.answers = answers
         return answers
 
-    def filters(self) -> tuple[EnabledPlugin, ...]:
+    def filters(self) -> tuple[EnabledPlugin[FilterPlugin], ...]:
         """The filters that have something to do for this pod."""
-        return tuple(bound for bound in self.profile.at("filter") if bound.name not in self.narrowed.skipped)
+        return tuple(enabled for enabled in self.profile.filters if enabled.name not in self.narrowed.skipped)
 
-    def filtered(self, nodes: Nodes, filters: Iterable[EnabledPlugin], book: VerdictCodes) -> Verdicts:
+    def filtered(self, nodes: Nodes, filters: Iterable[EnabledPlugin[FilterPlugin]], book: VerdictCodes) -> Verdicts:
         """Every filter in order, each asked only about the nodes that are left; the number of each node's verdict."""
         verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
         left, refused = nodes, None
         places: Rows | None = None  # where the nodes that are left are; all of them as long as none was refused
-        for bound in filters:
+        for enabled in filters:
             if refused is not None:
                 passed = (~refused).nonzero()[0]
                 left, places = left.where(passed), passed if places is None else places[passed]
             if not len(left):
                 break
-            refused = book.enter(bound, ask_filter(bound, self.pod, left), verdict_of, places)
+            refused = book.enter(enabled, call_filter(enabled, self.pod, left), verdict_of, places)
         return verdict_of
 
     def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
@@ -354,26 +353,24 @@ class Evaluation:
             return
         everybody = len(trail.feasible) == len(self.nodes)
         nodes = self.nodes if everybody else self.nodes.where(trail.feasible)
-        trail.totals = np.zeros(len(nodes), np.int64 if self.consultation else self.profile.points_type)
-        pre_scored = {bound.name for bound in self.profile.at("preScore")}
-        for bound in self.profile.at("score"):
-            score = self.score_of(bound, nodes)
-            splits = "preScore" in getattr(bound.plugin, "configurable_at", ())
-            if score is None and splits and bound.name not in pre_scored:
+        trail.totals = np.zeros(len(nodes), np.int64 if self.consultation else self.profile.totals_type)
+        for enabled in self.profile.scorers:
+            score = self.score_of(enabled, nodes)
+            if score is None and enabled.name in self.profile.scored_without_pre_score:
                 # Saying "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
                 score = 0
             if score is not None:
-                trail.scores[bound.name] = (bound.weight, score)
-                add_weighted(trail.totals, score, bound.weight)
+                trail.scores[enabled.name] = (enabled.weight, score)
+                add_weighted(trail.totals, score, enabled.weight)
         if self.consultation and len(trail.feasible) > 1:
             for name, weight, scores in self.consultation.scores([trail.names[at] for at in trail.feasible.tolist()]):
                 trail.scores[name] = (weight, scores)
                 add_weighted(trail.totals, scores, weight)
 
-    def score_of(self, bound: EnabledPlugin, nodes: Nodes) -> Ints | int | None:
-        column = None if self.answers is None else self.answers.columns.get(bound.name)
+    def score_of(self, enabled: EnabledPlugin[ScorePlugin], nodes: Nodes) -> Bytes | int | None:
+        column = None if self.answers is None else self.answers.columns.get(enabled.name)
         if column is None or not len(nodes):
-            return ask_score(bound, self.pod, nodes)
+            return call_score(enabled, self.pod, nodes)
         return nodes.copied(column)  # type: ignore[no-any-return]
 
     # -- post-filters
@@ -381,11 +378,10 @@ class Evaluation:
     def make_room(self, decision: Decision) -> PostFilterResult | None:
         reasons: tuple[str, ...] = ()
         breaks = False
-        for bound in self.profile.at("postFilter"):
-            answer = ask(bound, "post_filter", self.pod, decision, self)
-            if not isinstance(answer, PostFilterResult):
-                raise PluginError(bound.name, "post_filter", f"answered {answer!r}; PostFilterResult was due")
-            result = answer
+        for enabled in self.profile.post_filters:
+            result = call(enabled, enabled.plugin.post_filter, self.pod, decision, self)
+            if not isinstance(result, PostFilterResult):
+                raise wrong(enabled, enabled.plugin.post_filter, result, "PostFilterResult was due")
             if result.candidate is not None or result.settles:
                 return result
             reasons, breaks = reasons + result.reasons, breaks or result.breaks_promise
@@ -412,12 +408,12 @@ class Evaluation:
 
     def local(self) -> str:
         """The most that any filter for this pod looks at: "node", "resources", "pods" of one node, or "" for more."""
-        marks = (getattr(bound.plugin, "local", "") for bound in self.filters())
+        marks = (getattr(enabled.plugin, "local", "") for enabled in self.filters())
         known = (mark if mark in LOCALITY else "" for mark in marks)
         return min(known, key=LOCALITY.index, default="node")
 
 
-def add_weighted(totals: Ints, score: Ints | int, weight: int) -> None:
+def add_weighted(totals: Ints, score: Ints | Bytes | int, weight: int) -> None:
     """Scores may be kept as bytes, which must not be multiplied as such."""
     if weight == 1 or isinstance(score, int):
         totals += score * weight
@@ -435,11 +431,11 @@ def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
     return trail.names[int(trail.feasible[int(best[int(generator.integers(len(best)))])])]
 
 
-def leading(filters: tuple[EnabledPlugin, ...], pod: Pod) -> tuple[EnabledPlugin, ...]:
+def leading(filters: tuple[EnabledPlugin[FilterPlugin], ...], pod: Pod) -> tuple[EnabledPlugin[FilterPlugin], ...]:
     """The filters up to the first one whose answer for a node needs more than the pod's shape and that node's row."""
-    for at, bound in enumerate(filters):
-        by_row = getattr(bound.plugin, "filters_by_row", False)
-        if not (ask(bound, "filters_by_row", pod) if callable(by_row) else by_row):
+    for at, enabled in enumerate(filters):
+        by_row = getattr(enabled.plugin, "filters_by_row", False)
+        if not (call(enabled, by_row, pod) if callable(by_row) else by_row):
             return filters[:at]
     return filters
 

@@ -29,7 +29,7 @@ Class attributes that a plugin may have, all optional:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,7 +50,7 @@ from stowplan.framework.verdict import (
     Skip,
     Verdict,
 )
-from stowplan.objects.actions import Write
+from stowplan.objects.actions import AnyAction, Write
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -240,7 +240,7 @@ class PermitPlugin(Protocol):
 
 @runtime_checkable
 class PreBindPlugin(Protocol):
-    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
+    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
         """Actions that must succeed before the pod is bound."""
 
 
@@ -260,13 +260,13 @@ class PreBoundPlugin(Protocol):
 
 @runtime_checkable
 class BindPlugin(Protocol):
-    def bind(self, pod: Pod, node_name: str) -> Any | None:
+    def bind(self, pod: Pod, node_name: str) -> AnyAction | None:
         """The action that binds the pod; None leaves it to the next plugin."""
 
 
 @runtime_checkable
 class PostBindPlugin(Protocol):
-    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
+    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
         """Actions once the pod is bound."""
 
 
@@ -279,6 +279,8 @@ class SiblingsPlugin(Protocol):
 @runtime_checkable
 class ReconcilePlugin(Protocol):
     """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
+
+    tends: Collection[str]  # the kinds whose changes it is told of
 
     def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
         """What is to be written now. `changed` has the old and new versions of all objects of its kinds that changed
@@ -360,6 +362,13 @@ METHODS: dict[str, str] = {
     "bind": "bind",
     "postBind": "post_bind",
 }
+
+# The methods of plugins that no extension point of kube-scheduler has.
+ROLES = (
+    *("unreserve", "pre_bound", "group_of", "group_key", "slots_of", "siblings", "avoid", "for_extenders"),
+    *("needs_free", "filters_by_row", "tend", "gauges", "recount", "wakes_on"),
+)
+CALLED = (*filter(None, METHODS.values()), *ROLES)
 
 
 def points_of(plugin: type) -> frozenset[str]:

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.arrays import Bools, Bytes, Ints
 from stowplan.objects.actions import Ask
 from stowplan.objects.pods import Pod
 
@@ -144,7 +144,7 @@ class Trail:
     verdict_of: npt.NDArray[np.int32]
     verdicts: list[Verdict]
     feasible: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    scores: dict[str, tuple[int, Ints | int]] = field(default_factory=dict)
+    scores: dict[str, tuple[int, Ints | Bytes | int]] = field(default_factory=dict)
     totals: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def rejections(self) -> Iterator[tuple[str, Verdict | None]]:

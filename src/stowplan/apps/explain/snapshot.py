@@ -67,7 +67,7 @@ class Snapshot:
             if isinstance(each, Pod):
                 self.pods[each.key] = each
         self.state.known = {pod.uid: pod for pod in self.pods.values() if not pod.finished}
-        grouped = any(profile.groups for profile in profiles.values())
+        grouped = any(profile.group_plugins for profile in profiles.values())
         for pod in self.pods.values():
             if pod.pending and pod.nominated_node and not pod.terminating:
                 promise = self._admission.promise if grouped else self.state.nominate
@@ -81,7 +81,7 @@ class Snapshot:
     def answer(self, pod: Pod) -> Explanation:
         """About a pod, with its group if it waits with one."""
         profile = self._profile(pod)
-        unit = self._unit(pod) if profile.groups and pod.pending else None
+        unit = self._unit(pod) if profile.group_plugins and pod.pending else None
         if unit is None or unit.broken:
             return Explanation(self._decide(pod, profile))
         if unit.key not in self._answers:

@@ -108,7 +108,7 @@ def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answe
     if decision.node is not None or decision.gated is not None:
         return {}
     answer: Answer = {"message": decision.message}
-    post_filters = {bound.name: bound.plugin for bound in profile.at("postFilter")}
+    post_filters = {enabled.name: enabled.plugin for enabled in profile.post_filters}
     if "DefaultPreemption" in post_filters and len(decision.trail.names):
         answer["preemption"] = _preemption(decision, state, profile, post_filters["DefaultPreemption"])
     return answer

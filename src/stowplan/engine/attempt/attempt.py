@@ -191,7 +191,7 @@ class Attempts:
 
     def _permit(self, unit: Unit, outcome: placer.UnitOutcome, now: float) -> Iterator[Any]:
         """All is reserved, may they go on?"""
-        refused = self._not_permitted(outcome.placings) if self._profiles[unit.profile].at("permit") else None
+        refused = self._not_permitted(outcome.placings) if self._profiles[unit.profile].permitters else None
         outcome.refused, outcome.whole = refused, refused is None
         if unit.group:
             self._report(placer.tried(unit, outcome))

@@ -18,7 +18,8 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
 from stowplan.engine.queue.unit import Unit
-from stowplan.framework.plugin_calls import ask, ask_list, expect
+from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
+from stowplan.framework.plugin_calls import call, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict import NotYet, Refuse, Verdict
 from stowplan.objects.actions import AnyAction, Patch
@@ -123,62 +124,63 @@ class AssumedPod:
 
     def reserve(self) -> Verdict | None:
         """Let plugins take whatever goes with the node; all of it is given back if one of them refuses."""
-        for bound in self.profile.reserving:
-            if bound.name in self.idle:
+        for enabled in self.profile.reservers:
+            if enabled.name in self.idle:
                 continue
-            refused = expect(bound, "reserve", Refuse, ask(bound, "reserve", self.pod, self.node_name, self.state))
+            refused = call_optional(enabled, enabled.plugin.reserve, Refuse, self.pod, self.node_name, self.state)
             if refused is not None:
                 self.release()
-                return Verdict(bound.name, refused.code, refused.reasons)
+                return Verdict(enabled.name, refused.code, refused.reasons)
         return None
 
     def ask_permits(self) -> Verdict | None:
         """May it go on? Plugins that want it to wait are noted in `permits`."""
-        for bound in self.profile.at("permit"):
-            answer = ask(bound, "permit", self.pod, self.node_name, Cluster(self.state))
+        for enabled in self.profile.permitters:
+            answer = call(enabled, enabled.plugin.permit, self.pod, self.node_name, Cluster(self.state))
             if answer is None:
                 continue
-            refused = answer if isinstance(answer, Refuse) else self._made_to_wait(bound, answer)
+            refused = answer if isinstance(answer, Refuse) else self._made_to_wait(enabled, answer)
             if refused is not None:
                 self.release()
-                return Verdict(bound.name, refused.code, refused.reasons)
+                return Verdict(enabled.name, refused.code, refused.reasons)
         return None
 
-    def _made_to_wait(self, bound: EnabledPlugin, seconds: Any) -> Refuse | None:
+    def _made_to_wait(self, enabled: EnabledPlugin[PermitPlugin], seconds: Any) -> Refuse | None:
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
         if not number:
-            raise PluginError(bound.name, "permit", f"answered {seconds!r}; None, Refuse or seconds to wait were due")
+            raise wrong(enabled, enabled.plugin.permit, seconds, "None, Refuse or seconds to wait were due")
         if seconds <= 0:
-            return Refuse((messages.waited(0, bound.name),))
-        self.permits[bound.name] = min(float(seconds), LONGEST_PERMIT)
+            return Refuse((messages.waited(0, enabled.name),))
+        self.permits[enabled.name] = min(float(seconds), LONGEST_PERMIT)
         return None
 
     def pre_bind(self) -> Iterator[tuple[str, Any]]:
         """Actions that must succeed first, each with the plugin that wants it done."""
-        for bound in self.profile.pre_binding:
-            if bound.name in self.idle:
+        for enabled in self.profile.pre_binders:
+            if enabled.name in self.idle:
                 continue
-            for action in ask_list(bound, "pre_bind", AnyAction, self.pod, self.node_name, Cluster(self.state)):
+            cluster = Cluster(self.state)
+            for action in call_list(enabled, enabled.plugin.pre_bind, AnyAction, self.pod, self.node_name, cluster):
                 if isinstance(action, Patch):
                     self.state.assumed.written(action.kind, action.key, self.uid)
-                yield bound.name, action
+                yield enabled.name, action
 
     @property
-    def awaiting(self) -> list[EnabledPlugin]:
+    def awaiting(self) -> list[EnabledPlugin[PreBoundPlugin]]:
         """The plugins that may make it wait for what their actions began."""
-        return [bound for bound in self.profile.awaiting if bound.name not in self.idle]
+        return [enabled for enabled in self.profile.pre_bind_waiters if enabled.name not in self.idle]
 
-    def pre_bound(self, bound: EnabledPlugin) -> bool | NotYet | Refuse:
+    def pre_bound(self, enabled: EnabledPlugin[PreBoundPlugin]) -> bool | NotYet | Refuse:
         """Is there what one of the plugins asked for?"""
-        answer = ask(bound, "pre_bound", self.pod, self.node_name, Cluster(self.state))
+        answer = call(enabled, enabled.plugin.pre_bound, self.pod, self.node_name, Cluster(self.state))
         if not isinstance(answer, bool | NotYet | Refuse):
-            raise PluginError(bound.name, "pre_bound", f"answered {answer!r}; a bool, NotYet or Refuse was due")
+            raise wrong(enabled, enabled.plugin.pre_bound, answer, "a bool, NotYet or Refuse was due")
         return answer
 
     def bind(self) -> Any | None:
         """The binding, by the first plugin that wants to do it."""
-        for bound in self.profile.at("bind"):
-            action = expect(bound, "bind", AnyAction, ask(bound, "bind", self.pod, self.node_name))
+        for enabled in self.profile.binders:
+            action = call_optional(enabled, enabled.plugin.bind, AnyAction, self.pod, self.node_name)
             if action is not None:
                 return action
         return None
@@ -186,11 +188,13 @@ class AssumedPod:
     def siblings(self) -> list[str]:
         """Uids of pods that plugins want tried, now that this one has come so far."""
         cluster = Cluster(self.state)
-        return [uid for each in self.profile.activators for uid in ask_list(each, "siblings", str, self.pod, cluster)]
+        found = (call_list(each, each.plugin.siblings, str, self.pod, cluster) for each in self.profile.sibling_plugins)
+        return [uid for uids in found for uid in uids]
 
     def post_bind(self) -> Iterator[Any]:
-        for bound in self.profile.at("postBind"):
-            yield from ask_list(bound, "post_bind", AnyAction, self.pod, self.node_name, Cluster(self.state))
+        for enabled in self.profile.post_binders:
+            cluster = Cluster(self.state)
+            yield from call_list(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
 
     def release(self) -> list[tuple[Object, Object]]:
         """Give back what was reserved, the last first; then the node's room, unless it is somebody else's by now.
@@ -199,10 +203,9 @@ class AssumedPod:
         """
         book = self.state.assumed
         held = [each for each in book.by(self.uid) if book.pending(each)]
-        for bound in reversed(self.profile.at("reserve")):
-            if hasattr(bound.plugin, "unreserve"):
-                with suppress(PluginError):  # the others must have their turn, and the room must be given back
-                    ask(bound, "unreserve", self.pod, self.node_name, self.state)
+        for enabled in self.profile.unreservers:
+            with suppress(PluginError):  # the others must have their turn, and the room must be given back
+                call(enabled, enabled.plugin.unreserve, self.pod, self.node_name, self.state)
         placed = self.state.pods.get(self.uid)
         if placed is not None and placed.pod is self.pod:
             self.state.remove_pod(self.uid)

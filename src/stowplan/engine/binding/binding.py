@@ -58,7 +58,7 @@ class Binding:
     def start(self, placings: Sequence[AssumedPod], now: float) -> Iterator[Any]:
         """Those that were taken go on."""
         for placing in placings:
-            if placing.profile.activators:
+            if placing.profile.sibling_plugins:
                 self._activate_siblings(placing)
         for placing in placings:
             if self.placings.get(placing.uid) is not placing:
@@ -140,7 +140,7 @@ class Binding:
             yield from self.awaiting.ask(placing, now)
             return
         actions = [self._send(placing, action, now, plugin) for plugin, action in wanted]
-        if not placing.profile.quick.issuperset(plugin for plugin, _ in wanted):
+        if not placing.profile.quick_pre_binders.issuperset(plugin for plugin, _ in wanted):
             yield from self._announce(placing)
         yield from actions
 

@@ -1,4 +1,4 @@
-"""Pods whose pre-binding has begun something that others must finish: a volume is made, a claim is bound.
+"""Pods whose pre-binding has begun something that others must finish: a volume is made, a claim is enabled.
 
 Their plugins are asked (`pre_bound`) when the actions have succeeded, and again only when an object changed that they
 wait for: each placing is filed under those objects. Who is to be asked again is noted when it happens and asked in the
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod
+from stowplan.framework.interfaces import PreBoundPlugin
 from stowplan.framework.pending_actions import PendingActions
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.verdict import NotYet, Refuse
@@ -73,7 +74,7 @@ class PreBindWaits:
             yield from self._go_on(placing, now)
             return
         try:
-            answers = [(bound, placing.pre_bound(bound)) for bound in awaiting]
+            answers = [(enabled, placing.pre_bound(enabled)) for enabled in awaiting]
         except PluginError as error:
             yield from self._give_up(placing, str(error), now)
             return
@@ -93,24 +94,33 @@ class PreBindWaits:
             yield from self._go_on(placing, now)
 
     def _weighed(
-        self, wait: PreBindWait, answers: Iterable[tuple[EnabledPlugin, bool | NotYet | Refuse]], now: float
+        self,
+        wait: PreBindWait,
+        answers: Iterable[tuple[EnabledPlugin[PreBoundPlugin], bool | NotYet | Refuse]],
+        now: float,
     ) -> tuple[str, set[Ref]]:
         """Why the placing must be given up, if so; else what it waits for. Who is not content has a reminder."""
         until: set[Ref] = set()
-        for bound, answer in answers:
+        for enabled, answer in answers:
             if isinstance(answer, Refuse):
-                return messages.at_pre_bind(bound.name, ", ".join(answer.reasons)), until
+                return messages.at_pre_bind(enabled.name, ", ".join(answer.reasons)), until
             if answer is True:
-                self._outbox.forget([wait.reminders.pop(bound.name, 0)])
+                self._outbox.forget([wait.reminders.pop(enabled.name, 0)])
                 continue
-            until |= answer.until if isinstance(answer, NotYet) else {(kind, "") for kind in _awaits(bound)}
-            if bound.name not in wait.reminders:
-                at = now + float(getattr(bound.plugin, "pre_bind_timeout", LONGEST_WAIT))
-                wait.reminders[bound.name] = self._outbox.remind(at, partial(self._late, wait, bound))
+            until |= answer.until if isinstance(answer, NotYet) else {(kind, "") for kind in _awaits(enabled)}
+            if enabled.name not in wait.reminders:
+                at = now + float(getattr(enabled.plugin, "pre_bind_timeout", LONGEST_WAIT))
+                wait.reminders[enabled.name] = self._outbox.remind(at, partial(self._late, wait, enabled))
         return "", until
 
-    def _late(self, wait: PreBindWait, bound: EnabledPlugin, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
-        late = messages.at_pre_bind(bound.name, getattr(bound.plugin, "pre_bind_late", LATE))
+    def _late(
+        self,
+        wait: PreBindWait,
+        enabled: EnabledPlugin[PreBoundPlugin],
+        result: Result,  # noqa: ARG002
+        now: float,
+    ) -> Iterator[Any]:
+        late = messages.at_pre_bind(enabled.name, getattr(enabled.plugin, "pre_bind_late", LATE))
         yield from self._give_up(wait.placing, late, now)
 
     def _file(self, wait: PreBindWait, until: set[Ref]) -> None:
@@ -132,5 +142,5 @@ class PreBindWaits:
             self._again.pop(placing.uid, None)
 
 
-def _awaits(bound: EnabledPlugin) -> tuple[str, ...]:
-    return tuple(getattr(bound.plugin, "awaits", ()))
+def _awaits(enabled: EnabledPlugin[PreBoundPlugin]) -> tuple[str, ...]:
+    return tuple(getattr(enabled.plugin, "awaits", ()))

@@ -16,7 +16,7 @@ from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Members
 from stowplan.engine.queue.unit import Unit
-from stowplan.framework.plugin_calls import ask
+from stowplan.framework.plugin_calls import call
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, Decision
 from stowplan.objects.pods import Pod
@@ -109,15 +109,14 @@ class Feasibility:
 def _wanted(pod: Pod, profile: Profile) -> Amounts:
     """What must be free on a node for this pod, by the filters that can say so; nothing if none can."""
     wanted: Amounts = {}
-    for bound in profile.at("filter"):
-        if hasattr(bound.plugin, "needs_free"):
-            wanted |= dict(ask(bound, "needs_free", pod))
+    for enabled in profile.needs_free_filters:
+        wanted |= dict(call(enabled, enabled.plugin.needs_free, pod))
     return {name: amount for name, amount in wanted.items() if amount > 0}
 
 
 def _closed(decision: Decision, profile: Profile) -> Bools:
     """Per live row: is the node no place for such a pod, whoever is there?"""
-    by_node = {bound.name for bound in profile.at("filter") if _judges_nodes(bound.plugin)}
+    by_node = {enabled.name for enabled in profile.filters if _judges_nodes(enabled.plugin)}
     verdicts: Sequence[bool] = [
         verdict.code == UNRESOLVABLE and verdict.plugin in by_node for verdict in decision.trail.verdicts
     ]

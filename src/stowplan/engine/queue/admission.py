@@ -20,7 +20,7 @@ from stowplan.engine.queue.gate import GROUP, Gate
 from stowplan.engine.queue.queue import SchedulingQueue
 from stowplan.engine.queue.unit import QueueStage, Unit
 from stowplan.framework.interfaces import TIMEOUT, Group, QueueEntry, Wake
-from stowplan.framework.plugin_calls import ask, ask_list, expect
+from stowplan.framework.plugin_calls import call, call_list, call_optional
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
@@ -37,7 +37,7 @@ class Admission:
         longest_wait: float,
     ) -> None:
         self.profiles, self.state = profiles, state
-        self._sort = next(iter(profiles.values())).at("queueSort")[0].plugin
+        self._sort = next(iter(profiles.values())).queue_sort.plugin
         self.groups = Groups(self._grouped)
         self.gate = Gate(profiles, state, self.groups, self.measure, self.group_of)
         self.queue = SchedulingQueue(
@@ -80,7 +80,7 @@ class Admission:
             self.groups.given_a_node(uid)
         for uid in told:
             self.groups.told_to_go(uid)
-        self._sort = next(iter(self.profiles.values())).at("queueSort")[0].plugin
+        self._sort = next(iter(self.profiles.values())).queue_sort.plugin
         self.queue.adopt(self.ages_after, initial_backoff=initial_backoff, max_backoff=max_backoff)
         for pod in list(self.known.values()):
             if not pod.node_name and pod.uid not in self.unit_of and pod.uid not in self.state.pods:
@@ -214,7 +214,7 @@ class Admission:
 
     def _grouped(self, pod: Pod) -> Group | None:
         profile = self.profiles.get(pod.scheduler_name)
-        return None if profile is None or not profile.groups else self.group_of(pod, profile)
+        return None if profile is None or not profile.group_plugins else self.group_of(pod, profile)
 
     def _group_name(self, pod: Pod, profile: Profile) -> tuple[str, str]:
         """The pod's group and what went wrong in finding it; both may be nothing."""
@@ -228,14 +228,14 @@ class Admission:
         return "", members.odd(pod, group)
 
     def group_of(self, pod: Pod, profile: Profile) -> Group | None:
-        for bound in profile.groups:
-            group = expect(bound, "group_of", Group, ask(bound, "group_of", pod, Cluster(self.state)))
+        for enabled in profile.group_plugins:
+            group = call_optional(enabled, enabled.plugin.group_of, Group, pod, Cluster(self.state))
             if group is not None:
-                return self._with_slots(group, pod, profile) if profile.holding else group
+                return self._with_slots(group, pod, profile) if profile.slot_plugins else group
         return None
 
     def _with_slots(self, group: Group, pod: Pod, profile: Profile) -> Group:
-        held = (ask(bound, "slots_of", pod, Cluster(self.state)) for bound in profile.holding)
+        held = (call(enabled, enabled.plugin.slots_of, pod, Cluster(self.state)) for enabled in profile.slot_plugins)
         return msgspec.structs.replace(group, slots=group.slots + sum(int(each) for each in held))
 
     # -- what happens
@@ -269,7 +269,7 @@ class Admission:
         """A pod that comes to a node or leaves one changes what its group lacks."""
         pod = happening.new or happening.old
         profile = self.profiles.get(pod.scheduler_name)
-        if profile is None or not profile.groups or happening.action not in ("Add", "Delete"):
+        if profile is None or not profile.group_plugins or happening.action not in ("Add", "Delete"):
             return
         try:
             group = self.group_of(pod, profile)
@@ -301,7 +301,7 @@ class Admission:
         """Did any plugin of any profile register for such a thing?"""
         kind = (happening.resource, happening.action)
         if kind not in self._mattering:
-            every = ((name, bound.name) for name, profile in self.profiles.items() for bound in profile.all)
+            every = ((name, enabled.name) for name, profile in self.profiles.items() for enabled in profile.all)
             wakes = (self._wakes(*each) for each in every)
             self._mattering[kind] = any(w is None or any(concerns(each, happening) for each in w) for w in wakes)
         return self._mattering[kind]
@@ -311,19 +311,19 @@ class Admission:
         key = (profile, plugin)
         if key not in self._registered:
             found = self.profiles[profile]
-            bounds = found.groups if plugin == GROUP else [each for each in found.all if each.name == plugin]
-            self._registered[key] = self._registered_by(bounds, plugin)
+            plugins = found.group_plugins if plugin == GROUP else [each for each in found.all if each.name == plugin]
+            self._registered[key] = self._registered_by(plugins, plugin)
         return self._registered[key]
 
     @staticmethod
-    def _registered_by(bounds: Iterable[EnabledPlugin], plugin: str) -> tuple[Wake, ...] | None:
+    def _registered_by(plugins: Iterable[EnabledPlugin[Any]], plugin: str) -> tuple[Wake, ...] | None:
         wakes: tuple[Wake, ...] = ()
         asked = False
-        for bound in bounds:
-            if hasattr(bound.plugin, "wakes_on"):
+        for enabled in plugins:
+            if hasattr(enabled.plugin, "wakes_on"):
                 asked = True
                 try:
-                    wakes += tuple(ask_list(bound, "wakes_on", Wake))
+                    wakes += tuple(call_list(enabled, enabled.plugin.wakes_on, Wake))
                 except PluginError:
                     return None
         if plugin == GROUP:
@@ -335,7 +335,7 @@ class Admission:
         if plugin == GROUP and wake.own:
             return getattr(happening.new, "uid", None) in unit.pods
         profile = self.profiles[unit.profile]
-        asked = [each.plugin for each in profile.groups] if plugin == GROUP else [profile.plugin(plugin)]
+        asked = [each.plugin for each in profile.group_plugins] if plugin == GROUP else [profile.plugin(plugin)]
         pods = [unit.lead] if plugin == GROUP else unit.pods.values()  # what a group waits for is the same for all
         try:
             return any(wake.helps(each, pod, happening.old, happening.new) for each in asked for pod in pods)

@@ -14,7 +14,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.queue.unit import QueueStage, Unit
 from stowplan.framework.interfaces import UNKNOWN, Group
-from stowplan.framework.plugin_calls import ask, expect
+from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, Refuse, Verdict
 from stowplan.objects.errors import PluginError
@@ -81,10 +81,10 @@ class Gate:
         odd = members.odd(pod, group) if members is not None and group is not None else ""
         if odd:
             return Verdict(GROUP, UNRESOLVABLE, (odd,))
-        for bound in self._profiles[profile].at("preEnqueue"):
-            refused = expect(bound, "pre_enqueue", Refuse, ask(bound, "pre_enqueue", pod, Cluster(self._state)))
+        for enabled in self._profiles[profile].pre_enqueue:
+            refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, pod, Cluster(self._state))
             if refused is not None:
-                return Verdict(bound.name, refused.code, refused.reasons)
+                return Verdict(enabled.name, refused.code, refused.reasons)
         return None
 
     def _too_few(self, unit: Unit) -> str:
