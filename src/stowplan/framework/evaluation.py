@@ -69,6 +69,7 @@ def schedule_one(
     search: NodeSearch | None = None,
     consultation: Consultation | None = None,
     join: Join | None = None,
+    within: Rows | None = None,
 ) -> Decision:
     """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins.
 
@@ -77,40 +78,27 @@ def schedule_one(
     is honoured; without one every node is looked at. If extenders must be asked first, their questions are in
     `Decision.asks` and the rest is provisional. `join` says who would have to go besides victims. Room that is reserved
     for the pod is free for it: a few places first, and if it finds no node with those, all of them.
+
+    `within`: only these rows are considered, for the pod itself and for victims. The decision is that of a cluster with
+    these nodes alone, as far as plugins judge by node: `0/N nodes are available` counts them, and a percentage of nodes
+    is a percentage of them. Counts over the whole cluster (topology spread, affinity to other pods, how common an image
+    is) include the pods and nodes outside. In the trail the nodes outside are UNSEEN. Cached answers are refreshed for
+    all rows, as in any other decision.
     """
+
+    def decide(*, make_room: bool) -> Decision:
+        evaluation = Evaluation(pod, state, profile, search, consultation, join, within)
+        return evaluation.decision(generator, gate=gate, make_room=make_room)
+
     names, more = state.stand_ins.offers(pod)
     if more:
         with state.aside(names):
-            decision = _decided(pod, state, profile, generator, gate, False, search, consultation, None)
+            decision = decide(make_room=False)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
         names, _ = state.stand_ins.offers(pod, None)
     with state.aside(names):
-        return _decided(pod, state, profile, generator, gate, make_room, search, consultation, join)
-
-
-def _decided(
-    pod: Pod,
-    state: ClusterState,
-    profile: Profile,
-    generator: np.random.Generator | None,
-    gate: bool,
-    make_room: bool,
-    search: NodeSearch | None,
-    consultation: Consultation | None,
-    join: Join | None,
-) -> Decision:
-    evaluation = Evaluation(pod, state, profile, search, consultation, join)
-    decision = Decision(pod, None, evaluation.trail)
-    try:
-        decision.gated = evaluation.gate() if gate else None
-        if decision.gated is None:
-            evaluation.decide(decision, generator, make_room=make_room)
-    except PluginError as error:
-        decision.node, decision.error = None, str(error)
-    if consultation:
-        decision.asks, consultation.open = tuple(consultation.open), []
-    return decision
+        return decide(make_room=make_room)
 
 
 def passing(pod: Pod, cluster: Cluster) -> Bools:
@@ -128,6 +116,10 @@ def _passing(state: ClusterState, profile: Profile, pod: Pod) -> Bools:
     evaluation.sift()
     found: Bools = evaluation.trail.verdict_of == FEASIBLE
     return found
+
+
+def _live(rows: Rows, state: ClusterState) -> Rows:
+    return rows[state.table.live[rows]]
 
 
 @dataclass
@@ -152,15 +144,31 @@ class Evaluation:
         search: NodeSearch | None = None,
         consultation: Consultation | None = None,
         join: Join | None = None,
+        within: Rows | None = None,
     ) -> None:
         pod.__dict__["shape"] = state.shape(pod)
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
         self.join = join
         self.cluster = Cluster(state, {PROFILE: partial(_passing, state, profile)})
-        self.nodes = self.cluster.nodes
+        self.nodes = self.cluster.nodes if within is None else self.view(_live(np.unique(within), state))
         self.narrowed = Narrowed()
         self.answers: CachedAnswers | None = None
-        self.trail = Trail(state.table.live_names(), np.full(len(self.nodes), FEASIBLE, np.int32), [])
+        names = state.table.live_names() if within is None else self.nodes.names
+        self.trail = Trail(names, np.full(len(self.nodes), FEASIBLE, np.int32), [])
+
+    def decision(self, generator: np.random.Generator | None, *, gate: bool, make_room: bool) -> Decision:
+        decision = Decision(self.pod, None, self.trail)
+        try:
+            decision.gated = self.gate() if gate else None
+            if decision.gated is None:
+                self.decide(decision, generator, make_room=make_room)
+        except PluginError as error:
+            decision.node, decision.error = None, str(error)
+        if self.consultation:
+            decision.asks, self.consultation.open = tuple(self.consultation.open), []
+        if self.nodes is not self.cluster.nodes:
+            self.trail.widen(self.state.table.live_names(), np.searchsorted(self.cluster.nodes.rows, self.nodes.rows))
+        return decision
 
     def gate(self) -> Verdict | None:
         for enabled in self.profile.pre_enqueue:
@@ -292,7 +300,8 @@ class Evaluation:
         answers = CachedAnswers(VerdictCodes()) if found is None or worn else found
         stale, capacity = answers.stale(table, table.capacity), table.capacity
         if len(stale):
-            nodes = self.nodes if len(stale) == len(self.nodes) else self.view(stale)
+            everything = self.cluster.nodes
+            nodes = everything if len(stale) == len(everything) else self.view(stale)
             answers.put(VERDICT, stale, self.filtered(nodes, filters, answers.book), capacity)
             for enabled in self.profile.scorers:
                 if getattr(enabled.plugin, "scores_by_row", False):
