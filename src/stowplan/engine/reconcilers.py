@@ -2,7 +2,7 @@
 
 Each is told what changed since it was last asked, and answers with writes. It is asked again once those are answered,
 not sooner than a second later, however much happens. Where a write failed, and at the start, it is asked about
-everything. One that must look again by a certain time, though nothing changed, says so (`tend_at`). So many of its
+everything. One that must look again by a certain time, though nothing changed, says so (`reconcile_at`). So many of its
 writes are under way at a time; the others follow as these are answered.
 """
 
@@ -37,7 +37,7 @@ class PluginReconciler:
 
     def __init__(self, enabled: EnabledPlugin[ReconcilePlugin]) -> None:
         self.enabled = enabled
-        self.kinds = frozenset(enabled.plugin.tends)
+        self.kinds = frozenset(enabled.plugin.reconciles)
         self.changed: list[Object] | None = None
         self.ready_at = float("-inf")
         self.refusals = 0  # in a row
@@ -50,7 +50,7 @@ class PluginReconciler:
             return None
         if self.changed is None or self.changed:
             return self.ready_at
-        again: float | None = getattr(self.enabled.plugin, "tend_at", None)
+        again: float | None = getattr(self.enabled.plugin, "reconcile_at", None)
         return None if again is None else max(again, self.ready_at)
 
 
@@ -63,69 +63,69 @@ class Reconcilers:
         report: Callable[[Report], None] = lambda _: None,
     ) -> None:
         self._profiles, self._state, self._outbox, self._report = profiles, state, outbox, report
-        self._tenders: list[PluginReconciler] = []
+        self._reconcilers: list[PluginReconciler] = []
         self.adopt()
 
     def adopt(self) -> None:
         """The plugins of the profiles as they are now. One that several profiles have does its work once."""
         found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.reconcilers}
-        for tender in self._tenders:
-            self._outbox.forget(tender.awaited)
-        self._tenders = [PluginReconciler(enabled) for enabled in found.values()]
+        for reconciler in self._reconcilers:
+            self._outbox.forget(reconciler.awaited)
+        self._reconcilers = [PluginReconciler(enabled) for enabled in found.values()]
 
     @property
     def anybody(self) -> bool:
-        return bool(self._tenders)
+        return bool(self._reconcilers)
 
     def awaits(self, number: int) -> bool:
         """Is this the number of a write under way?"""
-        return any(number in tender.awaited for tender in self._tenders)
+        return any(number in reconciler.awaited for reconciler in self._reconcilers)
 
     def changed(self, *versions: Object | None) -> None:
         """An object came, changed or went: its old and its new version."""
-        for tender in self._tenders:
-            if tender.changed is not None and len(tender.changed) > MOST:
-                tender.changed = None
-            elif tender.changed is not None:
-                tender.changed += [
-                    each for each in versions if each is not None and type(each).__name__ in tender.kinds
+        for reconciler in self._reconcilers:
+            if reconciler.changed is not None and len(reconciler.changed) > MOST:
+                reconciler.changed = None
+            elif reconciler.changed is not None:
+                reconciler.changed += [
+                    each for each in versions if each is not None and type(each).__name__ in reconciler.kinds
                 ]
 
     def next_deadline(self) -> float | None:
-        moments = (tender.due_at for tender in self._tenders)
+        moments = (reconciler.due_at for reconciler in self._reconcilers)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def tend(self, now: float) -> Iterator[Any]:
+    def reconcile(self, now: float) -> Iterator[Any]:
         """Ask those for whom it is time."""
-        for tender in self._tenders:
-            due = tender.due_at
+        for reconciler in self._reconcilers:
+            due = reconciler.due_at
             if due is not None and due <= now:
-                yield from self._ask(tender, now)
+                yield from self._ask(reconciler, now)
 
-    def _ask(self, tender: PluginReconciler, now: float) -> Iterator[Any]:
-        told, tender.changed, tender.ready_at = tender.changed, [], now + PAUSE
+    def _ask(self, reconciler: PluginReconciler, now: float) -> Iterator[Any]:
+        told, reconciler.changed, reconciler.ready_at = reconciler.changed, [], now + PAUSE
         try:
-            enabled = tender.enabled
-            writes = call_list(enabled, enabled.plugin.tend, Write, told, Cluster(self._state))
-            tender.to_be_sent.extend(writes)
+            enabled = reconciler.enabled
+            writes = call_list(enabled, enabled.plugin.reconcile, Write, told, Cluster(self._state))
+            reconciler.to_be_sent.extend(writes)
         except PluginError as error:
-            tender.changed, tender.ready_at = None, now + AFTER_ERROR
+            reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
             self._report(PluginMisbehaved(error.plugin, error.point, error.problem))
-        yield from self._send(tender, now)
+        yield from self._send(reconciler, now)
 
-    def _send(self, tender: PluginReconciler, now: float) -> Iterator[Any]:
-        while tender.to_be_sent and len(tender.awaited) < AT_A_TIME:
-            sent = self._outbox.send(tender.to_be_sent.popleft(), now, partial(self._answered, tender))
-            tender.awaited.add(sent.id)
+    def _send(self, reconciler: PluginReconciler, now: float) -> Iterator[Any]:
+        while reconciler.to_be_sent and len(reconciler.awaited) < AT_A_TIME:
+            sent = self._outbox.send(reconciler.to_be_sent.popleft(), now, partial(self._answered, reconciler))
+            reconciler.awaited.add(sent.id)
             yield sent
 
-    def _answered(self, tender: PluginReconciler, result: Result, now: float) -> Iterator[Any]:
+    def _answered(self, reconciler: PluginReconciler, result: Result, now: float) -> Iterator[Any]:
         """Refused again and again, it is tried ever more seldom: nobody may have the right to write there."""
-        tender.awaited.discard(result.id)
+        reconciler.awaited.discard(result.id)
         if result.fine or result.status == 404:
-            tender.refusals = 0
+            reconciler.refusals = 0
         else:
-            tender.refusals += 1
-            pause = min(PAUSE * 2.0 ** min(tender.refusals - 1, 10), LONGEST_PAUSE)
-            tender.changed, tender.ready_at = None, max(tender.ready_at, now + pause)
-        yield from self._send(tender, now)
+            reconciler.refusals += 1
+            pause = min(PAUSE * 2.0 ** min(reconciler.refusals - 1, 10), LONGEST_PAUSE)
+            reconciler.changed, reconciler.ready_at = None, max(reconciler.ready_at, now + pause)
+        yield from self._send(reconciler, now)

@@ -148,7 +148,7 @@ class Scheduler:
         if self._outbox.due(now):
             yield from self._outbox.expire(now)
         if self._tending.anybody:
-            yield from self._tending.tend(now)
+            yield from self._tending.reconcile(now)
         if self.admission.groups.changed:
             yield from self._vigil.look(now)
         attempt = self.deciding.next(now)

@@ -16,8 +16,9 @@ Class attributes that a plugin may have, all optional:
     quick_pre_bind    its pre_bind wants no more than a write: the pod's status need not say meanwhile where it is to go
     awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
     reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
-    tends             kinds whose changes make it worth asking its `tend`; see `Tend`
-    tend_at           (of an instance) when to ask its `tend` again though nothing changed, by `cluster.now`; or None
+    reconciles        kinds whose changes make it worth calling its `reconcile`; see `ReconcilePlugin`
+    reconcile_at      (of an instance) when to call its `reconcile` again though nothing changed, by `cluster.now`, or
+                      None
     args_file         where further arguments of it may be found: (the argument that names the file, its default); what
                       the configuration itself says wins, and a default file that is not there is nothing
     args_alike        arguments that are other names of others, in snake_case: {a name: the one it stands for}; where
@@ -280,9 +281,9 @@ class SiblingsPlugin(Protocol):
 class ReconcilePlugin(Protocol):
     """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
 
-    tends: Collection[str]  # the kinds whose changes it is told of
+    reconciles: Collection[str]  # the kinds whose changes it is told of
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
         """What is to be written now. `changed` has the old and new versions of all objects of its kinds that changed
         since it was last asked; None: look at everything, at the start or because a write failed.
         """
@@ -366,7 +367,7 @@ METHODS: dict[str, str] = {
 # The methods of plugins that no extension point of kube-scheduler has.
 ROLES = (
     *("unreserve", "pre_bound", "group_of", "group_key", "slots_of", "siblings", "avoid", "for_extenders"),
-    *("needs_free", "filters_by_row", "tend", "gauges", "recount", "wakes_on"),
+    *("needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
 )
 CALLED = (*filter(None, METHODS.values()), *ROLES)
 

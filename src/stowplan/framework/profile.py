@@ -148,7 +148,7 @@ class Profile:
     @cached_property
     def reconcilers(self) -> tuple[EnabledPlugin[ReconcilePlugin], ...]:
         """The plugins that write objects to the API to keep them in step with the cluster."""
-        return self._having("tend")
+        return self._having("reconcile")
 
     @cached_property
     def gauge_plugins(self) -> tuple[EnabledPlugin[GaugesPlugin], ...]:

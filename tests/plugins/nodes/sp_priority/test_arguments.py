@@ -68,7 +68,7 @@ def test_the_lists_are_joined_and_nothing_is_no_namespace() -> None:
 )
 def test_it_reads_what_it_needs(args: dict[str, Any], reads: set[str]) -> None:
     plugin = with_priority(**args).plugin("SPPriority")
-    assert set(plugin.reads) == reads and set(plugin.tends) == reads | {"Pod"}
+    assert set(plugin.reads) == reads and set(plugin.reconciles) == reads | {"Pod"}
 
 
 # -- the seed's own files
