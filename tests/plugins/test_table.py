@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.framework.config.plugin_sets import DEFAULT_PLUGINS
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
 from stowplan.plugins import BUILT_IN
 from tests.builders import a_profile
 from tests.framework.config.configurations import POINTS_OF

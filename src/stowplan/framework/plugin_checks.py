@@ -21,8 +21,8 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluation import LOCALITY
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
+from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
+from stowplan.framework.extension_points import METHODS
 from stowplan.framework.interfaces import (
-    METHODS,
     AvoidPlugin,
     BindPlugin,
     ExtenderLabelsPlugin,

@@ -123,7 +123,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
     found = []
     if not reason:
         evaluation = Evaluation(decision.pod, state, profile)
-        evaluation.narrow()
+        evaluation.pre_filter()
         found, _ = plugin.dry_run(decision.pod, decision, evaluation)
     answer["candidates"] = {
         each.node: {"victims": [pod.name for pod in each.victims], "pdbViolations": each.violations}

@@ -18,7 +18,7 @@ from stowplan.apps.run.plugin_metrics import PluginGauges
 from stowplan.engine import reports
 from stowplan.engine.queue.unit import QueueStage
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.interfaces import METHODS
+from stowplan.framework.extension_points import METHODS
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
