@@ -129,7 +129,7 @@ class Placer:
         if decision.node is None:
             outcome.failed.append(decision)
         elif provisionally or not decision.asks:
-            idle = decision.skipped & profile.done_by_skipping
+            idle = decision.skipped & profile.skip_is_final
             assumed_pod = AssumedPod(pod, decision.node, unit, profile, self._state, idle)
             outcome.refused = assumed_pod.assume()
             if outcome.refused is None:
