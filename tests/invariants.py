@@ -61,6 +61,8 @@ def check_reserved(world: World) -> None:
 def check_columns(world: World) -> None:
     """The columns are what they would be if built anew from the server's objects and what is on its way."""
     rebuilt = ClusterState()
+    for profile in world.scheduler.profiles.values():
+        profile.attach(rebuilt)
     for each in world.objects.values():
         rebuilt.apply(Put(each))
     for placing in world.scheduler.placings.values():

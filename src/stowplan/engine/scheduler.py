@@ -91,6 +91,8 @@ class Scheduler:
     ) -> None:
         self.profiles = dict(profiles)
         self.state = state or ClusterState()
+        for profile in self.profiles.values():
+            profile.attach(self.state)
         self._outbox = PendingActions(answer_within)
         self.admission = Admission(
             self.profiles,
@@ -134,7 +136,7 @@ class Scheduler:
         self.state.apply(change)
         self._binding.awaiting.changed(found)
         self._tending.changed(old, None if gone else found)
-        self.admission.happened(cluster_events.of(old, None if gone else found), now)
+        self.admission.happened(cluster_events.of(old, None if gone else found, self.profiles), now)
         return []
 
     def step(self, now: float) -> list[Action]:
@@ -188,6 +190,8 @@ class Scheduler:
         """
         self.profiles.clear()
         self.profiles.update(profiles)
+        for profile in self.profiles.values():
+            profile.attach(self.state)
         self._binding.extenders = extenders
         self.deciding.adopt(extenders)
         self._tending.adopt()
@@ -231,7 +235,7 @@ class Scheduler:
             if pod.uid not in self.placings:
                 self._keep_promise(old, pod)
                 self.admission.submit(pod, now)
-        self.admission.happened(cluster_events.of(old, None if out else pod), now)
+        self.admission.happened(cluster_events.of(old, None if out else pod, self.profiles), now)
         self._promise_changed(old, None if out else pod, now)
 
     def _keep_promise(self, old: Pod | None, pod: Pod) -> None:

@@ -77,13 +77,13 @@ def schedule_one(
     `Decision.asks` and the rest is provisional. `join` says who would have to go besides victims. Room that is reserved
     for the pod is free for it: a few places first, and if it finds no node with those, all of them.
     """
-    names, more = state.stand_ins.offers(pod)
+    names, more = state.offers(pod)
     if more:
         with state.aside(names):
             decision = _decided(pod, state, profile, generator, gate, False, search, consultation, None)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
-        names, _ = state.stand_ins.offers(pod, None)
+        names, _ = state.offers(pod, None)
     with state.aside(names):
         return _decided(pod, state, profile, generator, gate, make_room, search, consultation, join)
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from stowplan.columns.state import ClusterState
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.interfaces import METHODS
 from stowplan.framework.registry import Registry
@@ -70,6 +71,11 @@ class Profile:
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "slots_of"))
 
     @cached_property
+    def event_plugins(self) -> tuple[EnabledPlugin, ...]:
+        """The plugins that add cluster events."""
+        return tuple(bound for bound in self.all if hasattr(bound.plugin, "cluster_events"))
+
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The kinds that its plugins read."""
         return frozenset(("Pod", "Node")).union(*(getattr(bound.plugin, "reads", ()) for bound in self.all))
@@ -125,9 +131,20 @@ class Profile:
         """The plugins that keep something in the API in step."""
         return tuple(bound for bound in self.all if hasattr(bound.plugin, "tend"))
 
+    def attach(self, state: ClusterState) -> None:
+        """Make a state hold room as the plugins say. Every state that the profile decides on needs this once."""
+        for bound in self.all:
+            attach_plugin(bound.plugin, state)
+
     def plugin(self, name: str) -> Any | None:
         """The instance of a plugin that runs anywhere in this profile."""
         return next((bound.plugin for bound in self.all if bound.name == name), None)
+
+
+def attach_plugin(plugin: Any, state: ClusterState) -> None:
+    source = getattr(plugin, "holds_room", None)
+    if source is not None:
+        state.hold_as(source)
 
 
 def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> Profile:

@@ -53,6 +53,11 @@ def identity(pod: Pod) -> Identity:
     return found
 
 
+def is_driver(pod: Pod) -> bool:
+    """True for the driver of a Spark application."""
+    return identity(pod).role == DRIVER
+
+
 def _identity(pod: Pod) -> Identity:
     labels = pod.labels
     own = "" if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name or ""

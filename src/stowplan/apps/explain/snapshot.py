@@ -61,6 +61,8 @@ class Explanation:
 class Snapshot:
     def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile]) -> None:
         self.state, self.pods, self.profiles = ClusterState(), dict[str, Pod](), profiles
+        for profile in profiles.values():
+            profile.attach(self.state)
         self._answers: dict[Hashable, dict[str, Explanation]] = {}  # of groups
         for each in map(_identified, objects):
             self.state.apply(Put(each))

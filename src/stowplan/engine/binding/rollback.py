@@ -100,7 +100,8 @@ class Rollback:
         given_back = placing.release()
         for _, found in given_back:
             self.awaiting.changed(found)
-        return [each for old, new in given_back for each in cluster_events.of(old, new)]
+        profiles = self._admission.profiles
+        return [each for old, new in given_back for each in cluster_events.of(old, new, profiles)]
 
     def stop_waiting_for_answers(self, placing: AssumedPod) -> None:
         if placing.awaited:
