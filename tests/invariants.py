@@ -130,7 +130,7 @@ def check_node(world: World, name: str, bound: Pod) -> None:
     for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):
         state.apply(Put(each))
     row = state.table.row_of[name]
-    for resource in state.shape(bound).request:
+    for resource in bound.shape.request:
         taken, offered = state.table.requested[resource], state.table.allocatable.get(resource)
         there = 0 if offered is None else int(offered[row])
         assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"

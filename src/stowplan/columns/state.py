@@ -12,10 +12,9 @@ Every change costs what it changes. Finished pods take no room; pods without a n
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from weakref import WeakValueDictionary
 
 from stowplan.columns.assumed_objects import AssumedObjects
 from stowplan.columns.held.held_room import FEW, HeldRoom
@@ -33,11 +32,11 @@ from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape, signature
+from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape
 from stowplan.objects.workloads import Namespace
 
 CARRIED = (REQUIRED_ANTI, REQUIRED, PREFERRED)
-RECENT_SHAPES = 1024
+RECENT_QUERIES = 1024
 REMEMBERED = 10_000  # pods that are gone
 NOTHING = nullcontext()
 
@@ -70,8 +69,6 @@ class ClusterState:
         self.held: dict[str, tuple[str, dict[str, int]]] = {}
         self._nominations: dict[str, str] = {}
         self.firm: dict[str, None] = {}  # uids of those whose promise is
-        self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
-        self._recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
         self._queries: dict[AffinityTerm, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
@@ -121,25 +118,13 @@ class ClusterState:
 
     # -- pods on nodes
 
-    def shape(self, pod: Pod) -> Shape:
-        """The shape that all pods like this one share."""
-        own: Shape | None = pod.__dict__.get("shape")
-        if own is not None and self._shapes.get(own.key) is own:
-            return own
-        key = signature(pod)
-        shape = self._shapes.get(key)
-        if shape is None:
-            shape = self._shapes[key] = Shape(pod, key)
-            self._recent.append(shape)
-        return shape
-
     def add_pod(self, pod: Pod, node_name: str, *, as_extension: bool = False) -> None:
         """The pod is on this node, and on no other. `as_extension`: counted as kube's PreFilter extensions count."""
         if pod.uid in self.pods:
             self.remove_pod(pod.uid, as_extension=as_extension)
         self.drop_nomination(pod.uid)
         row = self._row(node_name)
-        shape = self.shape(pod)
+        shape = pod.shape
         self._place(pod, row, shape, as_extension)
         self._journaled(lambda: self._displace(pod.uid, as_extension))
         self._hold_ports(shape, row, +1, as_extension)
@@ -335,7 +320,7 @@ class ClusterState:
             self._queries, self._queries_at = {}, self.store.version_of(Namespace)
         query = self._queries.get(term)
         if query is None:
-            if len(self._queries) >= RECENT_SHAPES:
+            if len(self._queries) >= RECENT_QUERIES:
                 self._queries.clear()
             query = self._queries[term] = term.query(self.namespace_labels())
         return query

@@ -152,7 +152,6 @@ class Evaluation:
         consultation: Consultation | None = None,
         join: Join | None = None,
     ) -> None:
-        pod.__dict__["shape"] = state.shape(pod)
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
         self.join = join
         self.cluster = Cluster(state, {PROFILE: partial(_passing, state, profile)})

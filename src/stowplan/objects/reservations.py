@@ -19,7 +19,8 @@ import msgspec
 from stowplan.objects import quantity, requests
 from stowplan.objects.applications import APPLICATIONS, DRIVER, NAMES, POD_GROUP, ROLES, identity
 from stowplan.objects.meta import Condition, Object
-from stowplan.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+from stowplan.objects.pod_parts import Container, PodSpec, ResourceRequirements
+from stowplan.objects.pods import Pod, once_per_pod
 
 GROUP, VERSION, KIND = "scheduling.kubenexus.io", "v1alpha1", "ResourceReservation"
 NAMED = f"{GROUP}/reservation"
@@ -95,17 +96,20 @@ class ResourceReservation(Object, frozen=True, rename="camel", omit_defaults=Tru
 
 
 def reservation_of(pod: Pod) -> str:
-    """namespace/name of the reservation that holds places for this pod, if there is one; empty for most pods."""
-    found: str | None = pod.__dict__.get("reservation")
-    if found is None:
-        found = pod.__dict__["reservation"] = _reservation_of(pod)
-    return found
-
-
-def _reservation_of(pod: Pod) -> str:
-    own = pod.annotations.get(NAMED, "") if pod.metadata.annotations else ""
-    if not own and _LABELS.isdisjoint(pod.labels) and pod.spec.scheduling_group is None:
+    """Return the namespace/name of the reservation that holds room for this pod; "" for most pods."""
+    metadata = pod.metadata
+    if (
+        not metadata.annotations.get(NAMED)
+        and _LABELS.isdisjoint(metadata.labels)
+        and pod.spec.scheduling_group is None
+    ):
         return ""
+    return _reservation_of(pod)
+
+
+@once_per_pod
+def _reservation_of(pod: Pod) -> str:
+    own = pod.annotations.get(NAMED, "")
     who = identity(pod)
     name = own or who.application or who.group or (pod.name if who.role == DRIVER else "")
     return f"{pod.namespace}/{object_name(name)}" if name else ""

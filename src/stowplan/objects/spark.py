@@ -17,7 +17,7 @@ import msgspec
 
 from stowplan.objects import quantity
 from stowplan.objects.applications import is_driver
-from stowplan.objects.pods import Pod
+from stowplan.objects.pods import Pod, once_per_pod
 from stowplan.objects.reservations import GPU, amounts
 
 CPU = ("spark-executor-cpu", "kubenexus.io/executor-cpu")
@@ -50,10 +50,12 @@ def executors(pod: Pod) -> Executors | None:
     """What a driver says of its executors; None for other pods, and for drivers that say nothing."""
     if not pod.metadata.annotations or not is_driver(pod):
         return None
-    found: Executors | None = pod.__dict__.get("executors")
-    if found is None and any(key in pod.annotations for key in EVERY):
-        found = pod.__dict__["executors"] = _read(pod.annotations)
-    return found
+    return _executors(pod)
+
+
+@once_per_pod
+def _executors(pod: Pod) -> Executors | None:
+    return _read(pod.annotations) if any(key in pod.annotations for key in EVERY) else None
 
 
 def hint_for_driver(pod: Pod) -> str:

@@ -7,7 +7,8 @@ from functools import lru_cache
 import msgspec
 
 from stowplan.objects.meta import Object
-from stowplan.objects.pods import DiskVolume, InlineVolume, Pod
+from stowplan.objects.pod_parts import DiskVolume, InlineVolume
+from stowplan.objects.pods import Pod
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelSelector, NodeSelector, NodeTerm, compile_node_selector
 

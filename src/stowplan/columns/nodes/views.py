@@ -26,7 +26,6 @@ from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm, Selector, field_matches
-from stowplan.objects.shape import Shape
 from stowplan.objects.taints import Taint
 from stowplan.objects.workloads import Namespace, Service
 
@@ -255,9 +254,6 @@ class Cluster:
         return {} if namespace is None else namespace.labels
 
     # -- pods
-
-    def shape(self, pod: Pod) -> Shape:
-        return self._state.shape(pod)
 
     def pods_on(self, node_name: str) -> list[Pod]:
         row = self._state.table.row_of.get(node_name)

@@ -212,8 +212,4 @@ class AssumedPod:
 
 def assumed(pod: Pod, node_name: str) -> Pod:
     """The pod as it will be once it is bound."""
-    spec = msgspec.structs.replace(pod.spec, node_name=node_name)
-    made = msgspec.structs.replace(pod, spec=spec)
-    if "shape" in pod.__dict__:
-        made.__dict__["shape"] = pod.__dict__["shape"]  # where a pod is, is not part of its shape
-    return made
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
