@@ -10,32 +10,29 @@ from datetime import datetime
 
 import msgspec
 
+from stowplan.objects.meta import ApiValue
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
 from stowplan.objects.taints import Toleration
 
 
-class _PodPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a pod."""
-
-
-class ResourceRequirements(_PodPart, frozen=True):
+class ResourceRequirements(ApiValue, frozen=True):
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
 
 
-class ContainerPort(_PodPart, frozen=True):
+class ContainerPort(ApiValue, frozen=True):
     container_port: int = 0
     host_port: int = 0
     protocol: str = ""
     host_ip: str = msgspec.field(default="", name="hostIP")
 
 
-class RestartRule(_PodPart, frozen=True):
+class RestartRule(ApiValue, frozen=True):
     action: str = ""
 
 
-class Container(_PodPart, frozen=True):
+class Container(ApiValue, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -49,31 +46,31 @@ class Container(_PodPart, frozen=True):
         return self.restart_policy == "Always"
 
 
-class PreferredNodeTerm(_PodPart, frozen=True):
+class PreferredNodeTerm(ApiValue, frozen=True):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(_PodPart, frozen=True):
+class NodeAffinity(ApiValue, frozen=True):
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredNodeTerm, ...] = msgspec.field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
-class PodAffinityTerm(_PodPart, frozen=True):
+class PodAffinityTerm(ApiValue, frozen=True):
     topology_key: str = ""
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
 
 
-class WeightedPodAffinityTerm(_PodPart, frozen=True):
+class WeightedPodAffinityTerm(ApiValue, frozen=True):
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(_PodPart, frozen=True):
+class PodAffinity(ApiValue, frozen=True):
     """Affinity or anti-affinity to other pods."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
@@ -84,13 +81,13 @@ class PodAffinity(_PodPart, frozen=True):
     )
 
 
-class Affinity(_PodPart, frozen=True):
+class Affinity(ApiValue, frozen=True):
     node_affinity: NodeAffinity = NodeAffinity()
     pod_affinity: PodAffinity = PodAffinity()
     pod_anti_affinity: PodAffinity = PodAffinity()
 
 
-class TopologySpreadConstraint(_PodPart, frozen=True):
+class TopologySpreadConstraint(ApiValue, frozen=True):
     max_skew: int = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
@@ -101,12 +98,12 @@ class TopologySpreadConstraint(_PodPart, frozen=True):
     match_label_keys: tuple[str, ...] = ()
 
 
-class ClaimVolume(_PodPart, frozen=True):
+class ClaimVolume(ApiValue, frozen=True):
     claim_name: str = ""
     read_only: bool = False
 
 
-class DiskVolume(_PodPart, frozen=True):
+class DiskVolume(ApiValue, frozen=True):
     """A GCE persistent disk (pdName), an EBS volume (volumeID) or an Azure disk (diskURI, kind)."""
 
     pd_name: str = ""
@@ -118,25 +115,25 @@ class DiskVolume(_PodPart, frozen=True):
     partition: int = 0
 
 
-class ISCSIVolume(_PodPart, frozen=True):
+class ISCSIVolume(ApiValue, frozen=True):
     iqn: str = ""
     target_portal: str = ""
     lun: int = 0
     read_only: bool = False
 
 
-class RBDVolume(_PodPart, frozen=True):
+class RBDVolume(ApiValue, frozen=True):
     monitors: tuple[str, ...] = ()
     image: str = ""
     pool: str = "rbd"
     read_only: bool = False
 
 
-class ImageVolume(_PodPart, frozen=True):
+class ImageVolume(ApiValue, frozen=True):
     reference: str = ""
 
 
-class InlineVolume(_PodPart, frozen=True):
+class InlineVolume(ApiValue, frozen=True):
     """An inline volume of a kind of which only the presence, or the driver, matters."""
 
     driver: str = ""
@@ -145,19 +142,19 @@ class InlineVolume(_PodPart, frozen=True):
     share_name: str = ""
 
 
-class ClaimSpecOfTemplate(_PodPart, frozen=True):
+class ClaimSpecOfTemplate(ApiValue, frozen=True):
     storage_class_name: str | None = None
 
 
-class ClaimTemplate(_PodPart, frozen=True):
+class ClaimTemplate(ApiValue, frozen=True):
     spec: ClaimSpecOfTemplate = ClaimSpecOfTemplate()
 
 
-class EphemeralVolume(_PodPart, frozen=True):
+class EphemeralVolume(ApiValue, frozen=True):
     volume_claim_template: ClaimTemplate | None = None
 
 
-class Volume(_PodPart, frozen=True):
+class Volume(ApiValue, frozen=True):
     """A volume; its name is kept only where it names a claim (`ephemeral`)."""
 
     name: str = ""
@@ -176,21 +173,21 @@ class Volume(_PodPart, frozen=True):
     csi: InlineVolume | None = None
 
 
-class SchedulingGate(_PodPart, frozen=True):
+class SchedulingGate(ApiValue, frozen=True):
     name: str = ""
 
 
-class SchedulingGroup(_PodPart, frozen=True):
+class SchedulingGroup(ApiValue, frozen=True):
     pod_group_name: str | None = None
 
 
-class PodResourceClaim(_PodPart, frozen=True):
+class PodResourceClaim(ApiValue, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(_PodPart, frozen=True):
+class PodSpec(ApiValue, frozen=True):
     node_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -212,25 +209,25 @@ class PodSpec(_PodPart, frozen=True):
     host_users: bool | None = None
 
 
-class PodCondition(_PodPart, frozen=True):
+class PodCondition(ApiValue, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""
 
 
-class ContainerStatus(_PodPart, frozen=True):
+class ContainerStatus(ApiValue, frozen=True):
     name: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Quantity] = {}
 
 
-class PodClaimStatus(_PodPart, frozen=True):
+class PodClaimStatus(ApiValue, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(_PodPart, frozen=True):
+class PodStatus(ApiValue, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
     start_time: datetime | None = None

@@ -14,7 +14,7 @@ from stowplan.objects.taints import Toleration
 Value = TypeVar("Value")
 
 
-class Pod(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class Pod(Object, frozen=True, dict=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

@@ -18,7 +18,7 @@ import msgspec
 
 from stowplan.objects import quantity, requests
 from stowplan.objects.applications import APPLICATIONS, DRIVER, NAMES, POD_GROUP, ROLES, identity
-from stowplan.objects.meta import Condition, Object
+from stowplan.objects.meta import ApiValue, Condition, Object
 from stowplan.objects.pod_parts import Container, PodSpec, ResourceRequirements
 from stowplan.objects.pods import Pod, once_per_pod
 
@@ -31,11 +31,7 @@ LONGEST = 253
 _LABELS = frozenset((*APPLICATIONS, *ROLES, *NAMES, POD_GROUP))
 
 
-class _ReservationPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a reservation."""
-
-
-class Reserved(_ReservationPart, frozen=True):
+class Reserved(ApiValue, frozen=True):
     """Room on a node. The flat fields are the seed's spelling; `resources` wins where both name a resource."""
 
     node: str = ""
@@ -51,14 +47,14 @@ class Reserved(_ReservationPart, frozen=True):
         return {name: str(amount) for name, amount in given.items()}
 
 
-class ResourceReservationSpec(_ReservationPart, frozen=True):
+class ResourceReservationSpec(ApiValue, frozen=True):
     """`ttlSeconds`: one that nobody owns goes when no pod has used it for so long; 0: never."""
 
     reservations: dict[str, Reserved] = {}
     ttl_seconds: int = 0
 
 
-class ResourceReservationStatus(_ReservationPart, frozen=True):
+class ResourceReservationStatus(ApiValue, frozen=True):
     """`pods`: who has which place. `reserved` and `taken` are numbers of places."""
 
     pods: dict[str, str] = {}
@@ -74,7 +70,7 @@ class ReservedSlot(msgspec.Struct, frozen=True):
     amounts: dict[str, int]
 
 
-class ResourceReservation(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class ResourceReservation(Object, frozen=True, dict=True):
     spec: ResourceReservationSpec = ResourceReservationSpec()
     status: ResourceReservationStatus = ResourceReservationStatus()
 
