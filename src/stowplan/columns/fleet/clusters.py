@@ -155,7 +155,7 @@ class Fleet(NamedRows):
             self._scored[row] -= 1
             self._release(row)
 
-    def decide(self, names: Iterable[str], by: int) -> None:
+    def count_decision(self, names: Iterable[str], by: int) -> None:
         """So many decisions more (or, below zero, less) name these clusters."""
         for name in names:
             row = self.row(name)
