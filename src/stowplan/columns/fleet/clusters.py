@@ -203,7 +203,7 @@ class Fleet(NamedRows):
 
     # -- questions
 
-    def kept(
+    def cached(
         self,
         question: Hashable,
         version: Hashable,
@@ -226,7 +226,7 @@ class Fleet(NamedRows):
     def matching(self, kind: str, selector: Selector | None) -> Bools:
         """Which rows' labels (or claims) a selector matches."""
         version = (self.versions[kind], self.capacity)
-        return self.kept((kind, selector), version, lambda: self._matching(kind, selector))
+        return self.cached((kind, selector), version, lambda: self._matching(kind, selector))
 
     def _matching(self, kind: str, selector: Selector | None) -> Bools:
         found = np.full(self.capacity, selector is not None)
