@@ -14,6 +14,7 @@ from aiohttp import web
 from stowplan.apps import printing
 from stowplan.apps.http_server import Pages
 from stowplan.apps.run.options import RunningScheduler
+from stowplan.engine.scheduler import Scheduler
 
 STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
 LOOK_WITHIN = 5.0
@@ -77,9 +78,13 @@ async def _latest(running: RunningScheduler, key: str) -> dict[str, Any] | None:
 async def _groups(running: RunningScheduler) -> dict[str, Any] | None:
     if running.live is None:
         return None
-    groups, now = running.live.engine.admission.groups, time.monotonic()
-    groups.forget(now)
-    return printing.grouped(groups, datetime.now(UTC) - timedelta(seconds=now))
+    now = time.monotonic()
+    return pod_groups(running.live.engine, now, datetime.now(UTC) - timedelta(seconds=now))
+
+
+def pod_groups(engine: Scheduler, now: float, start: datetime) -> dict[str, Any]:
+    """The body of /debug/podgroups. Reading it changes nothing in the engine."""
+    return printing.grouped(engine.admission.groups.remembered(now), start)
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

@@ -115,6 +115,10 @@ class Groups:
     def __iter__(self) -> Iterator[Members]:
         return iter(self._books.values())
 
+    def remembered(self, now: float) -> Iterator[Members]:
+        """The groups that `forget` would keep. Nothing is forgotten by asking."""
+        return (each for name, each in self._books.items() if now - self._empty.get(name, now) < REMEMBERED)
+
     def get(self, name: str) -> Members | None:
         return self._books.get(name)
 
