@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from stowplan.apps import report_log
 from stowplan.apps.logging import Log
-from stowplan.apps.report_log import say
 from stowplan.engine import reports
 
 TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nodes fit")
@@ -16,7 +16,7 @@ TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nod
 
 def lines(what: reports.Report, v: int) -> str:
     stream = io.StringIO()
-    say(Log(v, stream=stream), what)
+    report_log.write(Log(v, stream=stream), what)
     return re.sub(r"^(.).*? stowplan\] ", r"\1 ", stream.getvalue(), flags=re.MULTILINE).strip()
 
 

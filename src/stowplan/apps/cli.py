@@ -243,9 +243,9 @@ def _answer(found: Any, output: str, text: str) -> None:
     if output == "table":
         click.echo(text)
         return
-    from stowplan.apps import printing
+    from stowplan.apps import json_output
 
-    printing.echo(found, output)
+    json_output.echo(found, output)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from stowplan.engine import reports
 FAILED, TRIED = "Unable to schedule pod; waiting", "Unable to schedule pod group; waiting"
 
 
-def say(log: Log, what: reports.Report) -> None:
+def write(log: Log, what: reports.Report) -> None:
     match what:
         case reports.PodBound() if log.v >= 2:
             log.info("Successfully bound pod to node", level=_level(what.group), pod=what.pod, node=what.node_name)

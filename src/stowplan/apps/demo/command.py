@@ -26,8 +26,8 @@ from stowplan.apps.demo import fleet_scene
 from stowplan.apps.demo import objects as demo_objects
 from stowplan.apps.demo import screen as demo_screen
 from stowplan.apps.logging import Log
-from stowplan.apps.program import when_told_to_stop
-from stowplan.apps.run.reload import LoadedConfiguration
+from stowplan.apps.program import on_stop_signal
+from stowplan.apps.run.configuration import LoadedConfiguration
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.up.command import create, delete, scheduling
 from stowplan.embedded.cluster import Embedded
@@ -63,7 +63,7 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
     try:
         with written(cluster.kubeconfig()) as kubeconfig:
             log = Log(stream=Nowhere())
-            async with scheduling(kubeconfig, log, without_file=lambda: configured) as (program, _):
+            async with scheduling(kubeconfig, log, default=lambda: configured) as (program, _):
                 if console.is_terminal:
                     return await _watch(console, cluster, script, program, kubeconfig)
                 return await _tell(console, cluster, script, program, kubeconfig)
@@ -82,10 +82,10 @@ async def _tell(
             async for place in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"]):
                 journey.append(place)
             await _settle(program, number)
-            clusters = await fleet_scene.scene(cluster, script["fleet"], kubeconfig, program.running.log)
+            clusters = await fleet_scene.scene(cluster, script["fleet"], kubeconfig, program.log)
             settled = True
     console.width = max(console.width, 160)
-    demo_screen.summary(console, script, program, told(program), journey)
+    demo_screen.summary(console, script, program, known_pods(program), journey)
     demo_screen.fleet(console, script, clusters)
     return 0 if settled else 1
 
@@ -116,7 +116,7 @@ async def moved(cluster: Embedded, program: SchedulerService, workload: str, tim
         found = None
         while found is None or found.uid == gone or not found.node_name:
             await asyncio.sleep(0.05)
-            found = next((pod for pod in told(program) if pod.labels.get("app") == workload), None)
+            found = next((pod for pod in known_pods(program) if pod.labels.get("app") == workload), None)
         yield found.node_name
         if left:
             gone = found.uid
@@ -155,15 +155,14 @@ async def _settle(program: SchedulerService, expected: int) -> None:
 
 
 def is_settled(program: SchedulerService, expected: int) -> bool:
-    pods = told(program)
-    live = program.running.live
-    said = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
-    return live is not None and len(pods) == len(said) == expected and not live.engine.placings
+    pods = known_pods(program)
+    answered = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
+    return len(pods) == len(answered) == expected and not program.engine_loop.engine.placings
 
 
-def told(program: SchedulerService) -> list[Pod]:
-    """The pods as the API server told of them."""
-    reflector = program.running.reflectors.get("Pod")
+def known_pods(program: SchedulerService) -> list[Pod]:
+    """The pods, as the API server last reported them."""
+    reflector = program.reflectors.get("Pod")
     found = reflector.known.objects.values() if reflector is not None else ()
     return [pod for pod in found if isinstance(pod, Pod)]
 
@@ -172,13 +171,14 @@ async def _watch(
     console: Console, cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, kubeconfig: Path
 ) -> int:
     stop = asyncio.Event()
-    when_told_to_stop(stop.set)
+    on_stop_signal(stop.set)
     journey: list[str] = []
     moving = asyncio.create_task(_keep_moving(cluster, script, program, journey))
     with Screen(console=console, auto_refresh=False, screen=False) as screen:
         while not stop.is_set():
             screen.update(
-                demo_screen.drawn(program, told(program), kubeconfig, console.height, script, journey), refresh=True
+                demo_screen.drawn(program, known_pods(program), kubeconfig, console.height, script, journey),
+                refresh=True,
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(REDRAWN_EVERY):

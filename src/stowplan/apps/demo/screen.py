@@ -24,8 +24,7 @@ def summary(
     console: Console, script: Mapping[str, Any], program: SchedulerService, pods: Sequence[Pod], journey: Sequence[str]
 ) -> None:
     """Everything, once, for a pipe."""
-    assert program.running.live is not None
-    engine = program.running.live.engine
+    engine = program.engine_loop.engine
     console.print(_workloads(script, pods))
     console.print(_journey(script, journey))
     console.print(node_map(engine.state))
@@ -52,10 +51,10 @@ def drawn(
     journey: Sequence[str],
 ) -> Group:
     """The same with what to try next first; what does not fit on the terminal is cut off at the end."""
-    live = program.running.live
-    if live is None:
+    if not program.synced:
         return Group(Text("starting …"))
-    latest = [each for each in (live.engine.trails.latest(pod.uid) for pod in pods[-60:]) if each is not None]
+    engine = program.engine_loop.engine
+    latest = [each for each in (engine.trails.latest(pod.uid) for pod in pods[-60:]) if each is not None]
     rows = max(height // 4, 4)
     placed = sum(bool(pod.node_name) for pod in pods)
     commands = "\n".join(f"    kubectl --kubeconfig {kubeconfig} {line}" for line in TRY)
@@ -63,7 +62,7 @@ def drawn(
         Text(f"{placed} of {len(pods)} pods placed. Ctrl-C ends it. Try:\n{commands}\n"),
         Text(_journey(script, journey[-6:])),
         _decisions([each for each in latest if each.node is not None][-rows // 2 :]),
-        node_map(live.engine.state, rows),
+        node_map(engine.state, rows),
         _pending(pods),
     )
 

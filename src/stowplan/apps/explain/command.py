@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from stowplan.apps import cluster_objects, printing, profile_loader
+from stowplan.apps import cluster_objects, json_output, profile_loader
 from stowplan.apps.explain.output import show, show_all
 from stowplan.apps.explain.snapshot import Explanation, Snapshot
 from stowplan.framework.config.configuration import Configuration
@@ -59,13 +59,13 @@ def run(question: ExplainOptions) -> int:
         show(Console(highlight=False, markup=False), answer, case.state, pod.node_name)
     else:
         more = {"boundTo": pod.node_name, "extendersNotAsked": extenders}
-        printing.echo(_answered(answer) | more, question.output)
+        json_output.echo(_answered(answer) | more, question.output)
     return 0 if answer.node is not None else 1
 
 
 def _answered(answer: Explanation) -> dict[str, Any]:
     """For programs; a pod that is in a group has, besides what was found for it alone, what became of the group."""
-    found, together = printing.decided(answer.decision), answer.together
+    found, together = json_output.decision(answer.decision), answer.together
     if answer.decision.gated is not None:
         found["message"] = answer.why_not
     if together is None:
@@ -113,5 +113,7 @@ def _explain_pending(case: Snapshot, question: ExplainOptions, namespace: str, e
     else:
         items = [_answered(answer) for answer in answers]
         more = {"extendersNotAsked": extenders, "otherSchedulers": others}
-        printing.echo({"apiVersion": printing.VERSION, "kind": "DecisionList", "items": items} | more, question.output)
+        json_output.echo(
+            {"apiVersion": json_output.VERSION, "kind": "DecisionList", "items": items} | more, question.output
+        )
     return 0 if all(answer.node is not None for answer in answers) else 1

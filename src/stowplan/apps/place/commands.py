@@ -67,7 +67,7 @@ def place(called: click.Context, /, **options: Any) -> None:
         raise click.UsageError(f"{problem}; a lease must last longer than its renewal may take, that longer than a try")
     if options["reschedule"] <= 0:
         raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
-    election = ElectionSettings(options.pop("lease_namespace"), options.pop("lease_name"), **times)
+    election = ElectionSettings(name=options.pop("lease_name"), namespace=options.pop("lease_namespace"), **times)
     ocm = options.pop("compatibility") == "ocm"
     sys.exit(service.run(PlaceOptions(election=election, ocm=ocm, **options)))
 

@@ -12,9 +12,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from stowplan.apps import cluster_objects, printing
+from stowplan.apps import cluster_objects, json_output
 from stowplan.apps.place.explain_json import Answer, explained
-from stowplan.apps.place.options import KINDS
+from stowplan.apps.place.kinds import KINDS
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
@@ -48,8 +48,8 @@ def run(question: PlacementExplainOptions) -> int:
     if question.output == "table":
         show(Console(highlight=False, markup=False), answer)
     else:
-        about = {"apiVersion": printing.VERSION, "kind": "PlacementExplanation"}
-        printing.echo(about | answer, question.output)
+        about = {"apiVersion": json_output.VERSION, "kind": "PlacementExplanation"}
+        json_output.echo(about | answer, question.output)
     return 0 if satisfied(answer)["status"] == "True" and not answer["error"] else 1
 
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
+from stowplan.apps.exposition import exposition
 from stowplan.framework.placement.decision import ClusterPolicy, PluginStatus, Prioritizer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
@@ -99,10 +98,7 @@ class PlacementMetrics:
         self._leading.set(leading)
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        if "application/openmetrics-text" in accept:
-            text = openmetrics(self.registry)  # type: ignore[no-untyped-call]
-            return bytes(text), "application/openmetrics-text; version=1.0.0; charset=utf-8"
-        return bytes(generate_latest(self.registry)), "text/plain; version=0.0.4; charset=utf-8"
+        return exposition(self.registry, accept)
 
 
 class Watched:

@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
+from stowplan.apps.exposition import exposition
 from stowplan.apps.run import group_metrics
 from stowplan.apps.run.group_metrics import GroupMetrics
 from stowplan.apps.run.plugin_metrics import PluginGauges
@@ -171,10 +170,7 @@ class Metrics:
             self._gangs.look_at_reservations(engine.state.store.every(ResourceReservation).values())
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
-        if "application/openmetrics-text" in accept:
-            text = openmetrics(self.registry)  # type: ignore[no-untyped-call]
-            return bytes(text), "application/openmetrics-text; version=1.0.0; charset=utf-8"
-        return bytes(generate_latest(self.registry)), "text/plain; version=0.0.4; charset=utf-8"
+        return exposition(self.registry, accept)
 
     # -- plugins
 

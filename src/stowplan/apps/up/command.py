@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from stowplan.apps.logging import Log
-from stowplan.apps.program import when_told_to_stop
-from stowplan.apps.run.options import RunOptions, instead_of_kube_scheduler
-from stowplan.apps.run.reload import LoadedConfiguration as InForce
+from stowplan.apps.program import on_stop_signal
+from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
+from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
@@ -44,7 +44,7 @@ class UpOptions:
 def run(wanted: UpOptions) -> int:
     async def until_told() -> int:
         stop = asyncio.Event()
-        when_told_to_stop(stop.set)
+        on_stop_signal(stop.set)
         return await main(wanted, stop)
 
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
@@ -82,11 +82,11 @@ async def scheduling(
     kubeconfig: Path,
     log: Log,
     config: Path | None = None,
-    without_file: Callable[[], InForce] = instead_of_kube_scheduler,
+    default: Callable[[], LoadedConfiguration] = instead_of_kube_scheduler,
 ) -> AsyncIterator[tuple[SchedulerService, asyncio.Future[int]]]:
     """The scheduler of such a cluster, at work; it is the only one there, so it serves `default-scheduler`."""
     options = RunOptions(config=config, kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
-    program = SchedulerService(options, without_file, log)
+    program = SchedulerService(options, default, log)
     working = asyncio.ensure_future(program.main())
     try:
         yield program, working
