@@ -104,19 +104,19 @@ def lines(what: reports.Report, v: int) -> str:
         pytest.param(
             reports.GroupTimedOut("default/g", 10.0),
             2,
-            'I "Pod group timed out, and gave back its nodes" group="default/g" seconds=10.0',
+            'I "Pod group timed out, its nodes are released" group="default/g" seconds=10.0',
             id="a group that was too late",
         ),
         pytest.param(
             reports.GroupInPart("default/g", "a is bound", evicts=False),
             2,
-            'I "Pod group bound in part is to be completed" group="default/g" why="a is bound"',
-            id="a group that is bound in part",
+            'I "Partially bound pod group is to be completed" group="default/g" why="a is bound"',
+            id="a partially bound group",
         ),
         pytest.param(
             reports.GroupInPart("default/g", "a is bound", evicts=True),
             2,
-            'I "Pod group bound in part is taken back" group="default/g" why="a is bound"',
+            'I "Partially bound pod group is evicted" group="default/g" why="a is bound"',
             id="or taken back",
         ),
     ],

@@ -128,7 +128,7 @@ class PlacementService(Program):
         reported: list[str] = []
         while True:
             await asyncio.sleep(1.0)
-            self.metrics.look_at(self.engine_loop.engine, leading=self.leading)
+            self.metrics.read_engine(self.engine_loop.engine, leading=self.leading)
             missing = self.missing if self.synced else reported
             if missing != reported:
                 reported = missing
@@ -143,7 +143,7 @@ class PlacementService(Program):
     # -- between the engines and the API server
 
     async def _perform(self, action: Action) -> Result:
-        return await self.metrics.performed(self._writer.perform, action)
+        return await self.metrics.timed_write(self._writer.perform, action)
 
     def _record(self, event: Record) -> None:
         assert self.recorder is not None

@@ -41,7 +41,7 @@ class ConfigFile:
 
     def _read(self, plugins: Registry) -> LoadedConfiguration:
         text = profile_loader.read_text(self._file)
-        return LoadedConfiguration(*profile_loader.read_by(plugins, self._file, text), digest(text))
+        return LoadedConfiguration(*profile_loader.read_with(plugins, self._file, text), digest(text))
 
 
 def digest(text: str) -> str:

@@ -145,9 +145,9 @@ class SchedulerService(Program):
         engine = self.engine_loop.engine
         for second in itertools.count():
             await asyncio.sleep(1.0)
-            self.metrics.look_at(engine)
+            self.metrics.read_engine(engine)
             if second % READ_PLUGIN_GAUGES_EVERY == 0:
-                self.metrics.look_at_plugins(engine, self.plugin_problems.report)
+                self.metrics.read_plugins(engine, self.plugin_problems.report)
             self._recount(time.monotonic())
 
     def _recount(self, now: float) -> None:
