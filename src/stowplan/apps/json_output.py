@@ -11,7 +11,7 @@ import click
 import msgspec
 import yaml
 
-from stowplan.engine.groups.groups import Members
+from stowplan.engine.groups.group import GroupState
 from stowplan.framework.verdict import Decision
 
 VERSION = "stowplan.io/v1alpha1"
@@ -22,12 +22,12 @@ def echo(document: object, output: str) -> None:
     click.echo(json.dumps(plain, indent=4) if output == "json" else yaml.safe_dump(plain, sort_keys=False).rstrip())
 
 
-def pod_groups(groups: Iterable[Members], start: datetime) -> dict[str, Any]:
+def pod_groups(groups: Iterable[GroupState], start: datetime) -> dict[str, Any]:
     """Pod groups, in KubeNexus' form; `start` is the time at which the engine's clock was 0."""
     items = []
-    for each in sorted(groups, key=lambda members: members.group.name):
+    for each in sorted(groups, key=lambda each: each.group.name):
         namespace, _, name = each.group.name.partition("/")
-        scheduled = each.bound | each.on_their_way
+        scheduled = each.bound | each.assumed
         items.append(
             {
                 "name": name,

@@ -146,8 +146,8 @@ def test_for_other_schedulers_it_does_not_speak(tmp_path: Path) -> None:
     file = dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
     answer = explain("web", "--from", file)
     assert answer.exit_code == 2 and answer.stdout == ""
-    assert "default/web has schedulerName kosmos-scheduler, of which there is no profile; there is" in answer.output
-    assert "default-scheduler, stowplan; name that scheduler's configuration by --config" in answer.output
+    assert "default/web has schedulerName kosmos-scheduler, which has no profile; profiles: " in answer.output
+    assert "default-scheduler, stowplan; name that scheduler's configuration with --config" in answer.output
     config = tmp_path / "config"
     config.write_text(CONFIG % "schedulerName: kosmos-scheduler", encoding="utf-8")
     assert explain("web", "--from", file, "--config", str(config)).exit_code == 0

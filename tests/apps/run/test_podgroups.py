@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stowplan.apps.run import pages
-from stowplan.engine.groups.groups import Members
+from stowplan.engine.groups.group import GroupState
 from tests.plugins.nodes.coscheduling.pod_groups import MOMENT, a_world, gang, refuse_binding
 from tests.world import World
 
@@ -79,5 +79,5 @@ def actions_of_a_group_that_failed(reads: int) -> list[str]:
 
 def known_groups(world: World) -> dict[str, list[str]]:
     """All that the engine knows of each group."""
-    groups = world.scheduler.admission.groups
-    return {each.group.name: [repr(getattr(each, slot)) for slot in Members.__slots__] for each in groups}
+    groups = world.scheduler.groups
+    return {each.group.name: [repr(getattr(each, slot)) for slot in GroupState.__slots__] for each in groups}

@@ -159,7 +159,7 @@ async def _settle(program: SchedulerService, expected: int) -> None:
 def is_settled(program: SchedulerService, expected: int) -> bool:
     pods = known_pods(program)
     answered = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
-    return len(pods) == len(answered) == expected and not program.engine_loop.engine.placings
+    return len(pods) == len(answered) == expected and not program.engine_loop.engine.assumed_pods
 
 
 def known_pods(program: SchedulerService) -> list[Pod]:

@@ -17,7 +17,8 @@ from rich.progress import track
 
 from stowplan.apps import cluster_objects, json_output, profile_loader
 from stowplan.apps.explain.output import show, show_all
-from stowplan.apps.explain.snapshot import Explanation, Snapshot
+from stowplan.apps.explain.snapshot import Snapshot
+from stowplan.engine.explain import Explanation
 from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
@@ -66,13 +67,13 @@ def run(options: ExplainOptions) -> int:
 
 def _as_json(answer: Explanation) -> dict[str, Any]:
     """The JSON of an explanation; that of a pod in a group also has the outcome of the group."""
-    found, together = json_output.decision(answer.decision), answer.together
+    found, group = json_output.decision(answer.decision), answer.group
     if answer.decision.gated is not None:
         found["message"] = answer.why_not
-    if together is None:
+    if group is None:
         return found
-    group = {"name": together.name, "needed": together.needed, "whole": together.whole, "nodes": together.nodes}
-    return found | {"node": answer.node, "message": answer.because, "podGroup": group}
+    outcome = {"name": group.name, "needed": group.needed, "whole": group.whole, "nodes": group.nodes}
+    return found | {"node": answer.node, "message": answer.because, "podGroup": outcome}
 
 
 def _pod_name(given: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from stowplan.apps.explain.snapshot import Explanation, GroupExplanation
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.engine.explain import Explanation, GroupExplanation
 from stowplan.framework.verdict import Decision
 from stowplan.objects.pods import Pod
 
@@ -39,8 +39,8 @@ def show(console: Console, answer: Explanation, state: ClusterState, bound_to: s
         console.print(answer.why_not)
     else:
         console.print(f"{decision.pod.key} would be scheduled to {answer.node} ({_margin(decision)})")
-    if answer.together is not None:
-        console.print(_members(answer.together))
+    if answer.group is not None:
+        console.print(_members(answer.group))
     if decision.node is None:
         for line in nearest(decision, state):
             console.print(f"  {line}")
@@ -50,15 +50,15 @@ def show(console: Console, answer: Explanation, state: ClusterState, bound_to: s
         console.print(_rejections(decision))
 
 
-def _members(together: GroupExplanation) -> Table:
+def _members(group: GroupExplanation) -> Table:
     """The pods of a group that were attempted."""
-    found = sum(node is not None for node in together.nodes.values())
-    caption = f"pod group {together.name}: {found} of {len(together.nodes)} pods found a node, {together.needed} needed"
+    found = sum(node is not None for node in group.nodes.values())
+    caption = f"pod group {group.name}: {found} of {len(group.nodes)} pods found a node, {group.needed} needed"
     table = Table("pod", "node, together with the others", caption=caption)
-    for key, node in list(together.nodes.items())[:MAX_MEMBERS]:
+    for key, node in list(group.nodes.items())[:MAX_MEMBERS]:
         table.add_row(key, node or "none")
-    if len(together.nodes) > MAX_MEMBERS:
-        table.add_row("…", f"and {len(together.nodes) - MAX_MEMBERS} more; -o json has all")
+    if len(group.nodes) > MAX_MEMBERS:
+        table.add_row("…", f"and {len(group.nodes) - MAX_MEMBERS} more; -o json has all")
     return table
 
 

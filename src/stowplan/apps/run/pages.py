@@ -58,7 +58,7 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
 async def _last_decision(service: SchedulerService, key: str) -> dict[str, Any] | None:
     reflector = service.reflectors.get("Pod")
     pod = None if reflector is None else reflector.known.objects.get(key)
-    found = None if pod is None else service.engine_loop.engine.trails.latest(pod.uid)
+    found = None if pod is None else service.engine_loop.engine.decisions.latest(pod.uid)
     return None if found is None else json_output.decision(found)
 
 
@@ -69,4 +69,4 @@ async def _pod_groups(service: SchedulerService) -> dict[str, Any]:
 
 def pod_groups(engine: Scheduler, now: float, start: datetime) -> dict[str, Any]:
     """The body of /debug/podgroups. Reading it changes nothing in the engine."""
-    return json_output.pod_groups(engine.admission.groups.remembered(now), start)
+    return json_output.pod_groups(engine.groups.recent(now), start)

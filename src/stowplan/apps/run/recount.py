@@ -14,7 +14,8 @@ from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
 from stowplan.apps.run.plugin_problems import PluginProblemLog
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.binding.assumed_pod import AssumedPod, assumed
+from stowplan.engine.binding.assumed_pod import AssumedPod
+from stowplan.engine.pods import assumed
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.interfaces import Drift
@@ -75,7 +76,7 @@ class Recounter:
     ) -> None:
         engine_loop.handle_inbox()  # the reflector may know of changes that the engine has not handled yet
         engine = engine_loop.engine
-        counted = with_assumed(pods.values(), engine.placings)
+        counted = with_assumed(pods.values(), engine.assumed_pods)
         try:
             found = ask_list(enabled, "recount", Drift, counted, Cluster(engine.state))
         except PluginError as error:
