@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.handlers import Handlers
-from stowplan.embedded.requests import Request
-from stowplan.embedded.responses import ApiResponse
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.responses import ApiResponse
 from tests.embedded.virtual import Virtual
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.structural import Structure
+from stowplan.embedded.schema.structural import Structure
 from stowplan.embedded.tables import custom
 from tests.embedded.kubectl_manifests import DEFINITION, WIDGET
 from tests.embedded.virtual import Virtual

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded import patching
+from stowplan.embedded.api import patching
+from stowplan.embedded.api.strategic_merge import strategic_merge
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.strategic import strategic_merge
 
 DOCUMENT = {"a": {"b": [1, 2], "c": "x"}, "d": None}
 

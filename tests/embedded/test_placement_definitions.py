@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.manifests import documents
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.structural import Structure
+from stowplan.embedded.schema.structural import Structure
 from stowplan.embedded.tables import custom
 from tests.embedded.placement_objects import GROUP, REFUSED, REFUSED_SCORES, prioritizer
 

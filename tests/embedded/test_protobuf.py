@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded import protobuf
+from stowplan.embedded.http import protobuf
 
 CONFIG_MAP = "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEh4KFAoEa2VwdBIAGgAiACoAMgA4AEIAEgYKAWESAWIaACIA"
 DEPLOYMENT = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded import selectors
+from stowplan.embedded.api import selectors
 from stowplan.embedded.errors import ApiError
 
 

@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 import yaml
 
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.server import LARGEST_BODY
+from stowplan.embedded.http.server import LARGEST_BODY
 from stowplan.objects.errors import ConfigError
 
 MAPS = "/api/v1/namespaces/default/configmaps"

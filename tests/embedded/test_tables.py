@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from stowplan.embedded import tables
-from stowplan.embedded.quantities import canonical
 from stowplan.embedded.resources import BUILT_IN
+from stowplan.embedded.schema.quantities import canonical
+from stowplan.embedded.schema.typed import shaped
 from stowplan.embedded.timestamps import fine_stamp, seconds, span, stamp
-from stowplan.embedded.typed import shaped
 
 NOW = 1_800_000_000.0
 

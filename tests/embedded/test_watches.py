@@ -11,9 +11,9 @@ import pytest
 
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.handlers import Handlers
-from stowplan.embedded.requests import Request
-from stowplan.embedded.watches import EmbeddedWatch
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.watches import EmbeddedWatch
 from tests.embedded.kubectl_manifests import DEFINITION
 from tests.embedded.virtual import Virtual
 

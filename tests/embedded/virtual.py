@@ -7,15 +7,15 @@ from typing import Any
 
 import yaml
 
-from stowplan.embedded.api import PERMANENT, Api
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.api.subresources import Subresources
+from stowplan.embedded.api.verbs import PERMANENT, Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
+from stowplan.embedded.controllers.controller_manager import ControllerLoop
 from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.manager_loop import ControllerLoop
 from stowplan.embedded.controllers.registry import controllers
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.store import DocumentStore
-from stowplan.embedded.subresources import Subresources
 
 START = 1_800_000_000.0
 

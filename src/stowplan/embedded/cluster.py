@@ -16,15 +16,15 @@ from typing import Any, Self, TypeAlias
 import yaml
 
 from stowplan.embedded import manifests
-from stowplan.embedded.api import PERMANENT, Api
+from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.api.verbs import PERMANENT, Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
+from stowplan.embedded.controllers.controller_manager import ControllerLoop
 from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.manager_loop import ControllerLoop
 from stowplan.embedded.controllers.registry import controllers
-from stowplan.embedded.handlers import Handlers
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.server import Server
 from stowplan.embedded.store import KEEP, DocumentStore, StoreChange
 
 Document: TypeAlias = dict[str, Any]

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import msgspec
 import yaml
 
-from stowplan.embedded import typed
-from stowplan.embedded.api import Api
+from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.request_options import RequestOptions
 from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.schema import typed
 from stowplan.objects.errors import ConfigError
 
 Document: TypeAlias = dict[str, Any]

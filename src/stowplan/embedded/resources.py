@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded import schema
+from stowplan.embedded.schema import builtin_types
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS = ("get", "patch", "update")
@@ -43,7 +43,7 @@ class ServedResource(msgspec.Struct, frozen=True, eq=False):
     @property
     def type(self) -> str:
         """The name of its type in the schema; "" for custom resources."""
-        return "" if self.custom else schema.type_of(self.api_version, self.kind)
+        return "" if self.custom else builtin_types.type_of(self.api_version, self.kind)
 
     @property
     def singular_name(self) -> str:

@@ -15,8 +15,8 @@ from stowplan.apps.logging import Log
 from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
 from stowplan.apps.up.command import create, node
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.objects.errors import ConfigError
 from stowplan.scores.demand import Demand

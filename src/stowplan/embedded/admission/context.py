@@ -6,7 +6,7 @@ import random
 
 import msgspec
 
-from stowplan.embedded.request_options import RequestOptions
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.store import DocumentStore
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded.api import Api
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.controllers.actions import (
     Action,
     CheckAgain,
@@ -16,7 +17,6 @@ from stowplan.embedded.controllers.actions import (
     UpdateObject,
 )
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+from stowplan.embedded.api.lifecycle import FOREGROUND, ORPHAN
 from stowplan.embedded.controllers.actions import Action, DeleteObject, UpdateObject
 from stowplan.embedded.controllers.queries import leaving
-from stowplan.embedded.lifecycle import FOREGROUND, ORPHAN
 from stowplan.embedded.store import DocumentStore, StoreChange
 
 Document: TypeAlias = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded import schema
 from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus, UpdateObject
 from stowplan.embedded.controllers.queries import condition
+from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import fine_stamp, stamp
 
@@ -90,7 +90,7 @@ class NodeController:
             host = {"type": "Hostname", "address": node["metadata"]["name"]}
             status["addresses"] = [{"type": "InternalIP", "address": address}, host]
         info = {key: value for key, value in status.get("nodeInfo", {}).items() if value}
-        status["nodeInfo"] = {**_INFO, "kubeletVersion": f"v{schema.version()}", **info}
+        status["nodeInfo"] = {**_INFO, "kubeletVersion": f"v{builtin_types.version()}", **info}
         return status
 
     def _lease(self, node: Document, now: float) -> Iterator[Action]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stowplan.embedded.controllers.controller_manager import Controller
 from stowplan.embedded.controllers.daemon_sets import DaemonSetController
 from stowplan.embedded.controllers.deployments import DeploymentController
 from stowplan.embedded.controllers.disruption_budgets import DisruptionController
@@ -9,7 +10,6 @@ from stowplan.embedded.controllers.event_expiry import EventExpiry
 from stowplan.embedded.controllers.garbage_collection import GarbageCollector
 from stowplan.embedded.controllers.jobs import JobController
 from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.manager_loop import Controller
 from stowplan.embedded.controllers.namespaces import NamespaceController
 from stowplan.embedded.controllers.nodes import NodeController
 from stowplan.embedded.controllers.replica_sets import ReplicaSetController

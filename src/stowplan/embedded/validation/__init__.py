@@ -11,7 +11,17 @@ from typing import Any, TypeAlias
 
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resources import ServedResource
-from stowplan.embedded.validation import definitions, metadata, others, pods, workloads
+from stowplan.embedded.validation import (
+    definitions,
+    events,
+    metadata,
+    nodes,
+    pods,
+    policies,
+    services,
+    storage,
+    workloads,
+)
 
 Document: TypeAlias = dict[str, Any]
 
@@ -23,14 +33,14 @@ _EVERY_WRITE: dict[str, Callable[[Document], Iterator[Cause]]] = {
     "daemonsets.apps": workloads.check,
     "jobs.batch": workloads.check_job,
     "replicationcontrollers": workloads.check_replication_controller,
-    "nodes": others.check_node,
-    "services": others.check_service,
-    "persistentvolumeclaims": others.check_claim,
-    "persistentvolumes": others.check_volume,
-    "storageclasses.storage.k8s.io": others.check_storage_class,
-    "poddisruptionbudgets.policy": others.check_budget,
-    "priorityclasses.scheduling.k8s.io": others.check_priority_class,
-    "events": others.check_event,
+    "nodes": nodes.check,
+    "services": services.check,
+    "persistentvolumeclaims": storage.check_claim,
+    "persistentvolumes": storage.check_volume,
+    "storageclasses.storage.k8s.io": storage.check_storage_class,
+    "poddisruptionbudgets.policy": policies.check_budget,
+    "priorityclasses.scheduling.k8s.io": policies.check_priority_class,
+    "events": events.check,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check,
 }
 
@@ -41,9 +51,9 @@ _UPDATES: dict[str, Callable[[Document, Document], Iterator[Cause]]] = {
     "statefulsets.apps": workloads.check_stateful_set_update,
     "daemonsets.apps": workloads.check_selector,
     "jobs.batch": workloads.check_job_update,
-    "persistentvolumeclaims": others.check_claim_update,
-    "priorityclasses.scheduling.k8s.io": others.check_priority_class_update,
-    "storageclasses.storage.k8s.io": others.check_storage_class_update,
+    "persistentvolumeclaims": storage.check_claim_update,
+    "priorityclasses.scheduling.k8s.io": policies.check_priority_class_update,
+    "storageclasses.storage.k8s.io": storage.check_storage_class_update,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check_update,
 }
 

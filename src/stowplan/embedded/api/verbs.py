@@ -10,9 +10,10 @@ from __future__ import annotations
 import random
 from typing import Any, TypeAlias
 
-from stowplan.embedded import admission, crds, decoding, lifecycle, validation
+from stowplan.embedded import admission, validation
 from stowplan.embedded.admission.context import AdmissionContext
-from stowplan.embedded.crds import Definitions
+from stowplan.embedded.api import decoding, lifecycle
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.errors import (  # fmt: skip
     ApiError,
     Cause,
@@ -23,8 +24,9 @@ from stowplan.embedded.errors import (  # fmt: skip
     not_found,
     success,
 )
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
+from stowplan.embedded.schema import custom_resources
+from stowplan.embedded.schema.custom_resources import Definitions
 from stowplan.embedded.store import DocumentStore, StoreChange
 
 Document: TypeAlias = dict[str, Any]
@@ -198,7 +200,7 @@ class Api:
 
     def _follow_definitions(self, happened: StoreChange) -> None:
         """Kinds come and go with their definitions."""
-        if happened.collection != crds.COLLECTION:
+        if happened.collection != custom_resources.COLLECTION:
             return
         if happened.now is not None:
             if happened.before is None or happened.before["spec"] != happened.now["spec"]:

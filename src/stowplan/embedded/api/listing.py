@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import selectors
-from stowplan.embedded.api import Api
+from stowplan.embedded.api import selectors
+from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.change_log import Stored
 from stowplan.embedded.errors import bad_request, expired, version_too_large
 from stowplan.embedded.resources import ServedResource

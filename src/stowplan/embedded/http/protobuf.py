@@ -1,8 +1,8 @@
 """Kubernetes' protobuf, read only: kubectl and Go clients send it when they create built-in kinds.
 
 A body is four bytes of magic and an envelope with the kind and the message. Field numbers are recorded
-(`wire.json`, made by tests/embedded). Go writes zeros of plain fields, too; those are left out, as they are in
-JSON. Answers are always JSON, which all these clients accept.
+(`protobuf_fields.json`, made by tests/embedded). Go writes zeros of plain fields, too; those are left out, as
+they are in JSON. Answers are always JSON, which all these clients accept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import schema
+from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.timestamps import fine_stamp, stamp
 
 Document: TypeAlias = dict[str, Any]
@@ -39,7 +39,7 @@ def decode(body: bytes) -> Document:
     envelope = dict(_fields(body[len(_MAGIC) :]))
     about = dict(_fields(_bytes(envelope.get(1, b""))))
     version, kind = _text(about.get(1, b"")), _text(about.get(2, b""))
-    name = schema.type_of(version, kind) or ("meta.v1.DeleteOptions" if kind == "DeleteOptions" else "")
+    name = builtin_types.type_of(version, kind) or ("meta.v1.DeleteOptions" if kind == "DeleteOptions" else "")
     if name not in _wire():
         raise MalformedError(f'no kind "{kind}" is known for version "{version}" in protobuf')
     return {"apiVersion": version, "kind": kind, **_message(_bytes(envelope.get(2, b"")), name)}
@@ -48,7 +48,7 @@ def decode(body: bytes) -> Document:
 @cache
 def _wire() -> dict[str, dict[int, tuple[str, str]]]:
     """By type and number: the field's name, and its type with a mark."""
-    recorded = json.loads(files(__package__).joinpath("wire.json").read_bytes())
+    recorded = json.loads(files(__package__).joinpath("protobuf_fields.json").read_bytes())
     return {
         name: {int(number): (text.split(" ")[0], text.split(" ")[1]) for number, text in fields.items()}
         for name, fields in recorded.items()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from typing import Any, TypeAlias
 
+from stowplan.embedded.api.request_options import DeleteOptions
 from stowplan.embedded.errors import ApiError, conflict, invalid, wrong
-from stowplan.embedded.request_options import DeleteOptions
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hmac
 from typing import Any, TypeAlias
 
-from stowplan.embedded import typed
-from stowplan.embedded.decoding import mishandled, unrecognized
+from stowplan.embedded.api.decoding import mishandled, unrecognized
 from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.schema import typed
 
 Document: TypeAlias = dict[str, Any]
 

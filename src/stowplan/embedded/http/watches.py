@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import versions
+from stowplan.embedded.api import versions
+from stowplan.embedded.api.listing import Matches
 from stowplan.embedded.change_log import LogEntry, Stored
 from stowplan.embedded.errors import ApiError, expired
-from stowplan.embedded.listing import Matches
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.store import Collection
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from stowplan.embedded.resources import ALL_VERBS, ResourceCatalogue, ServedResource
-from stowplan.embedded.structural import Structure
+from stowplan.embedded.schema.structural import Structure
 from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]

@@ -6,12 +6,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import decoding, typed
-from stowplan.embedded.api import Api
-from stowplan.embedded.budgets import EvictionBudgets
+from stowplan.embedded.api import decoding
+from stowplan.embedded.api.eviction_budgets import EvictionBudgets
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.errors import ApiError, Cause, bad_request, conflict, invalid, success, wrong
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.resources import ServedResource
+from stowplan.embedded.schema import typed
 from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The fields of the kinds we serve, as a real server describes them (`schema.json`, made by tests/embedded).
+"""The fields of the kinds we serve, as a real server describes them (`builtin_types.json`, made by tests/embedded).
 
 Three things are read from it: which fields there are and of which type, what is always there though nobody wrote
 it, and by which key a strategic merge patch tells the items of a list apart.
@@ -37,7 +37,7 @@ class Field(msgspec.Struct, frozen=True):
 
 @cache
 def _recorded() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files(__package__).joinpath("schema.json").read_bytes())
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("builtin_types.json").read_bytes())
     return found
 
 

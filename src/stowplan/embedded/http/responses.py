@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import msgspec
 import yaml
 
-from stowplan.embedded import versions
+from stowplan.embedded.api import versions
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.requests import JSON, YAML, Form
+from stowplan.embedded.http.requests import JSON, YAML, Form
 from stowplan.embedded.resources import ServedResource
 
 Document: TypeAlias = dict[str, Any]

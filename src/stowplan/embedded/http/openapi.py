@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import responses, schema
-from stowplan.embedded.crds import Definitions
+from stowplan.embedded.http import responses
+from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
-from stowplan.embedded.responses import ApiResponse
+from stowplan.embedded.schema import builtin_types
+from stowplan.embedded.schema.custom_resources import Definitions
 
 Document: TypeAlias = dict[str, Any]
 
@@ -56,7 +57,7 @@ def second_version(accept: str) -> ApiResponse:
     """
     if ASKED_V2 in accept:
         return ApiResponse(200, b"\x0a\x032.0", ANSWERED_V2)  # the one field that says it is version 2.0
-    about = {"title": "Kubernetes", "version": schema.version()}
+    about = {"title": "Kubernetes", "version": builtin_types.version()}
     return responses.of({"swagger": "2.0", "info": about, "paths": {}, "definitions": {}})
 
 
@@ -73,7 +74,7 @@ def _document(resources: list[ServedResource], definitions: Definitions) -> Docu
             _collect(resource.type, schemas)
         kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
         schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [kind]}
-    about = {"title": "Kubernetes", "version": schema.version()}
+    about = {"title": "Kubernetes", "version": builtin_types.version()}
     return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": schemas}}
 
 
@@ -106,7 +107,7 @@ def _collect(type_name: str, schemas: dict[str, Document]) -> None:
     if type_name in schemas:
         return
     schemas[type_name] = {}
-    fields = schema.fields(type_name)
+    fields = builtin_types.fields(type_name)
     properties = {name: _written(field.type, schemas) for name, field in fields.items()}
     required = [name for name, field in fields.items() if field.required]
     found: Document = {"type": "object", "properties": properties}

@@ -7,16 +7,18 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import requests, responses, tables, versions
-from stowplan.embedded.api import Api
+from stowplan.embedded import tables
+from stowplan.embedded.api import versions
+from stowplan.embedded.api.listing import Lister, ListPage
+from stowplan.embedded.api.subresources import Subresources
+from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.change_log import Stored
 from stowplan.embedded.errors import ApiError, bad_request
-from stowplan.embedded.listing import Lister, ListPage
-from stowplan.embedded.requests import Form, Request, RequestTarget
+from stowplan.embedded.http import requests, responses
+from stowplan.embedded.http.requests import Form, Request, RequestTarget
+from stowplan.embedded.http.responses import ApiResponse
+from stowplan.embedded.http.watches import EmbeddedWatch, Encode
 from stowplan.embedded.resources import ServedResource
-from stowplan.embedded.responses import ApiResponse
-from stowplan.embedded.subresources import Subresources
-from stowplan.embedded.watches import EmbeddedWatch, Encode
 
 Document: TypeAlias = dict[str, Any]
 

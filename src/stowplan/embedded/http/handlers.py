@@ -9,8 +9,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import discovery, openapi, patching, requests, responses, reviews, typed, versions
-from stowplan.embedded.api import Api
+from stowplan.embedded.api import patching, versions
+from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.api.strategic_merge import strategic_merge
+from stowplan.embedded.api.subresources import Subresources
+from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.errors import (
     ApiError,
     bad_patch,
@@ -20,14 +23,13 @@ from stowplan.embedded.errors import (
     unsupported_media,
     wrong,
 )
-from stowplan.embedded.reads import Reader, encoded, joined
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.requests import Form, Request, RequestTarget
+from stowplan.embedded.http import discovery, openapi, requests, responses, reviews
+from stowplan.embedded.http.reads import Reader, encoded, joined
+from stowplan.embedded.http.requests import Form, Request, RequestTarget
+from stowplan.embedded.http.responses import ApiResponse
+from stowplan.embedded.http.watches import EmbeddedWatch
 from stowplan.embedded.resources import ServedResource
-from stowplan.embedded.responses import ApiResponse
-from stowplan.embedded.strategic import strategic_merge
-from stowplan.embedded.subresources import Subresources
-from stowplan.embedded.watches import EmbeddedWatch
+from stowplan.embedded.schema import typed
 
 Document: TypeAlias = dict[str, Any]
 

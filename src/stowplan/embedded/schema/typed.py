@@ -13,8 +13,8 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded import schema
-from stowplan.embedded.quantities import canonical
+from stowplan.embedded.schema import builtin_types
+from stowplan.embedded.schema.quantities import canonical
 
 Document: TypeAlias = dict[str, Any]
 
@@ -77,12 +77,12 @@ def unknown(raw: Any, kept: Any, path: str = "") -> Iterator[str]:
 def _struct(type_name: str) -> type[msgspec.Struct]:
     """Attributes are numbered, since a field may be named like a Python keyword."""
     members = []
-    for number, (name, field) in enumerate(schema.fields(type_name).items()):
+    for number, (name, field) in enumerate(builtin_types.fields(type_name).items()):
         kind = _python_type(field.type) | msgspec.UnsetType if field.type != "any" else Any
         default: Any = msgspec.field(default=msgspec.UNSET, name=name)
         if field.default == {}:
             default = msgspec.field(default_factory=_struct(field.type), name=name)
-        elif field.default is not schema.MISSING and field.default is not None:
+        elif field.default is not builtin_types.MISSING and field.default is not None:
             default = msgspec.field(default=field.default, name=name)
         members.append((f"f{number}", kind, default))
     return msgspec.defstruct(type_name.replace(".", "_"), members, kw_only=True, gc=False)

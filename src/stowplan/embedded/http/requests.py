@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import msgspec
 import yaml
 
-from stowplan.embedded import protobuf, typed
+from stowplan.embedded.api.listing import ListOptions
+from stowplan.embedded.api.request_options import DeleteOptions
 from stowplan.embedded.errors import bad_request, no_such_resource, not_acceptable, unsupported_media
-from stowplan.embedded.listing import ListOptions
-from stowplan.embedded.request_options import DeleteOptions
+from stowplan.embedded.http import protobuf
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
+from stowplan.embedded.schema import typed
 
 Query: TypeAlias = Mapping[str, str]
 

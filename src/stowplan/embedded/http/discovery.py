@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import schema
 from stowplan.embedded.resources import STATUS, ResourceCatalogue, ServedResource
+from stowplan.embedded.schema import builtin_types
 
 Document: TypeAlias = dict[str, Any]
 
@@ -51,7 +51,7 @@ def answer(path: str, catalogue: ResourceCatalogue, kind: str, address: str) -> 
 
 
 def version() -> Document:
-    number = schema.version()
+    number = builtin_types.version()
     major, minor, *_ = number.split(".")
     return {
         "major": major, "minor": minor, "gitVersion": f"v{number}+stowplan", "gitCommit": "", "gitTreeState": "clean",

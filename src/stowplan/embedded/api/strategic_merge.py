@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from stowplan.embedded import schema
 from stowplan.embedded.errors import ApiError, bad_patch
-from stowplan.embedded.schema import Field
+from stowplan.embedded.schema import builtin_types
+from stowplan.embedded.schema.builtin_types import Field
 
 Document: TypeAlias = dict[str, Any]
 
@@ -31,7 +31,7 @@ def _object(document: Document, patch: Document, type_name: str) -> Document:
         return {}
     if directive not in (None, "merge"):
         raise bad_patch(f"Unknown patch type: {directive}")
-    known, merged = schema.fields(type_name), dict(document)
+    known, merged = builtin_types.fields(type_name), dict(document)
     if _RETAIN in patch:
         keep = patch[_RETAIN]
         if not isinstance(keep, list):
@@ -63,7 +63,7 @@ def _object_field(merged: Document, key: str, value: Document, field: Field | No
     old = merged.get(key) or {}
     if value.get(_DIRECTIVE) == "delete":
         merged.pop(key, None)
-    elif field is not None and field.type.startswith("{}") and schema.fields(below):
+    elif field is not None and field.type.startswith("{}") and builtin_types.fields(below):
         merged[key] = {**old, **{name: _object(old.get(name, {}), each, below) for name, each in value.items()}}
     else:
         merged[key] = _object(old, value, below)

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
-from stowplan.embedded import requests, responses
 from stowplan.embedded.errors import ApiError, bad_request, too_large, unauthorized
-from stowplan.embedded.handlers import Handlers
-from stowplan.embedded.requests import Request
-from stowplan.embedded.responses import ApiResponse
-from stowplan.embedded.watches import EmbeddedWatch, failure
+from stowplan.embedded.http import requests, responses
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.responses import ApiResponse
+from stowplan.embedded.http.watches import EmbeddedWatch, failure
 from stowplan.objects.errors import ConfigError
 
 LARGEST_BODY = 3 * 1024 * 1024

@@ -1,0 +1,22 @@
+"""Namespaces: the name label, the `kubernetes` finalizer and the Active phase."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded.admission.context import AdmissionContext
+
+Document: TypeAlias = dict[str, Any]
+
+_LABEL = "kubernetes.io/metadata.name"
+
+
+def defaults(document: Document) -> None:
+    if name := document["metadata"].get("name"):
+        document["metadata"].setdefault("labels", {})[_LABEL] = name
+
+
+def admit(document: Document, _around: AdmissionContext) -> None:
+    document["metadata"].setdefault("labels", {})[_LABEL] = document["metadata"]["name"]
+    document["spec"] = {"finalizers": ["kubernetes"]}
+    document["status"] = {"phase": "Active"}

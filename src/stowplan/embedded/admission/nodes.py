@@ -1,0 +1,16 @@
+"""Nodes: allocatable resources default to the capacity."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from stowplan.embedded.admission.context import AdmissionContext
+
+Document: TypeAlias = dict[str, Any]
+
+
+def admit(document: Document, _around: AdmissionContext) -> None:
+    """What a kubelet can use is all there is, unless it says otherwise."""
+    status = document.setdefault("status", {})
+    if "capacity" in status:
+        status.setdefault("allocatable", dict(status["capacity"]))

@@ -1,0 +1,17 @@
+"""Events: their namespace is that of the object they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from stowplan.embedded.errors import Cause, wrong
+
+Document: TypeAlias = dict[str, Any]
+
+
+def check(event: Document) -> Iterator[Cause]:
+    involved = event["involvedObject"].get("namespace", "")
+    namespace = event["metadata"].get("namespace", "")
+    if namespace != (involved or "default") and not (not involved and namespace in ("kube-system", "")):
+        yield wrong("involvedObject.namespace", involved, "does not match event.namespace")

@@ -1,0 +1,27 @@
+"""Nodes: taints and amounts of resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from stowplan.embedded.errors import Cause, unsupported, wrong
+from stowplan.objects import quantity
+from stowplan.objects.selectors import is_label_key
+
+Document: TypeAlias = dict[str, Any]
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def check(node: Document) -> Iterator[Cause]:
+    for index, taint in enumerate(node["spec"].get("taints", ())):
+        field = f"spec.taints[{index}]"
+        if not is_label_key(taint.get("key", "")):
+            yield wrong(f"{field}.key", taint.get("key", ""), "name part must be non-empty")
+        if taint.get("effect") not in _EFFECTS:
+            yield unsupported(f"{field}.effect", taint.get("effect"), _EFFECTS)
+    for part in ("capacity", "allocatable"):
+        for name, amount in node.get("status", {}).get(part, {}).items():
+            if quantity.nanos(amount) < 0:
+                yield wrong(f"status.{part}.{name}", amount, "must be greater than or equal to 0")
