@@ -152,7 +152,8 @@ def test_a_change_in_the_moment_it_is_stopped_does_not_keep_it_running() -> None
         await cluster.start()
         cluster.api.create(pods, "default", {"metadata": {"name": "first"}, "spec": spec}, now)
         async with asyncio.timeout(60):
-            while cluster.crew.next_deadline() is None:  # then controllers rest, with something to do in a minute
+            # Until the controllers are idle, with something to do in a minute.
+            while cluster.controllers.next_deadline() is None:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         cluster.api.create(

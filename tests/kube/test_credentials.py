@@ -219,6 +219,6 @@ async def test_a_401_has_the_token_read_again_once(tmp_path: Path, stream: bool)
             async with client.transport.stream("/") as body:
                 assert await body.read(10) == b'{"items": []}'
         else:
-            assert (await client.transport.request("GET", "/")).fine
+            assert (await client.transport.request("GET", "/")).ok
         await client.close()
         assert [headers["Authorization"][-3:] for headers in fake.headers] == ["one", "one", "one", "two"]

@@ -95,7 +95,7 @@ def a_kubeconfig(folder: Path, plane: ControlPlane, **user: Any) -> str:
 
 async def can_list_nodes(access: Access) -> bool:
     async with connected(access) as client:
-        return (await client.transport.request("GET", "/api/v1/nodes")).fine
+        return (await client.transport.request("GET", "/api/v1/nodes")).ok
 
 
 async def test_an_exec_plugin_is_run_again_when_its_token_no_longer_works(plane: ControlPlane, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def test_no_more_connections_are_made_than_allowed() -> None:
 
     async with serving(handler) as fake, a_client(fake, connections=3) as client:
         answers = await asyncio.gather(*(client.transport.request("GET", "/") for _ in range(50)))
-        assert all(answer.fine for answer in answers)
+        assert all(answer.ok for answer in answers)
         assert len(fake.connections) <= 3
 
 
@@ -108,7 +108,7 @@ async def test_what_is_only_not_now_is_tried_again(
 
     async with serving(handler) as fake, a_client(fake) as client:
         answer = await client.transport.request("POST", "/", body=b'{"a": 1}', until=soon())
-        assert (answer.status, answer.doubtful) == (201, doubtful)
+        assert (answer.status, answer.maybe_applied) == (201, doubtful)
         assert [asked[2] for asked in fake.asked] == [{"a": 1}] * (len(faults) + 1)
 
 
@@ -137,7 +137,7 @@ async def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(asyncio, "sleep", note)
         answer = await client.transport.request("GET", "/", until=soon(60))
         monkeypatch.undo()
-    assert answer.fine
+    assert answer.ok
     assert next(pause for pause in slept if pause) >= 7
 
 
@@ -225,7 +225,7 @@ async def test_nothing_is_sent_after_its_deadline_however_long_it_waited_for_its
         with pytest.raises(UnreachableError, match="no time was left to ask") as caught:
             await second
         assert caught.value.unsent
-        assert [answer.fine for answer in (await first, await third)] == [True, True]
+        assert [answer.ok for answer in (await first, await third)] == [True, True]
         assert [path for _, path, _ in fake.asked] == ["/first", "/third"]
 
 
@@ -235,12 +235,12 @@ async def test_who_may_no_longer_write_may_still_read() -> None:
 
     leading = True
     async with serving(handler) as fake, a_client(fake, may_write=lambda: leading) as client:
-        assert (await client.transport.request("POST", "/")).fine
+        assert (await client.transport.request("POST", "/")).ok
         leading = False
         for until_then in (None, soon()):
             with pytest.raises(StoppedError, match="may no longer write"):
                 await client.transport.request("POST", "/", until=until_then)
-        assert (await client.transport.request("GET", "/")).fine
+        assert (await client.transport.request("GET", "/")).ok
         assert [method for method, _, _ in fake.asked] == ["POST", "GET"]
 
 

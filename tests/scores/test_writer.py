@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.cluster import Embedded
-from stowplan.kube import credentials
+from stowplan.kube import action_requests, credentials
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES
 from stowplan.kube.responses import RefusedError, Response
@@ -162,7 +162,7 @@ async def test_an_object_that_came_or_went_meanwhile(hub: Hub) -> None:
     hub.take_sent()
     assert await hub.a_writer(known=lambda _: None).publish("cluster1", {"cpu": 2}) is Outcome.WRITTEN
     assert hub.take_sent() == ["POST addonplacementscores", "GET default", "PATCH status"]
-    await hub.client.delete(SCORES, "cluster1/default")
+    await hub.client.send(action_requests.delete(SCORES, "cluster1/default"))
     hub.take_sent()
     assert await hub.a_writer(known=lambda _: stale).publish("cluster1", {"cpu": 3}) is Outcome.WRITTEN
     assert hub.take_sent() == ["PATCH status", "GET default", "POST addonplacementscores", "PATCH status"]
@@ -219,7 +219,8 @@ async def test_a_hub_without_the_definition(hub: Hub) -> None:
     definitions = RESOURCES["Node"].__class__(
         "CustomResourceDefinition", "customresourcedefinitions", "apiextensions.k8s.io", namespaced=False
     )
-    await hub.client.delete(definitions, "addonplacementscores.cluster.open-cluster-management.io")
+    name = "addonplacementscores.cluster.open-cluster-management.io"
+    await hub.client.send(action_requests.delete(definitions, name))
     with pytest.raises(
         ConfigError, match=r"the hub has no AddOnPlacementScore .* kubectl apply -k deploy/crds/placement/"
     ):

@@ -35,7 +35,7 @@ class _Lease(msgspec.Struct):
 async def somebody_schedules(client: Client, now: float, warn: Callable[[str], None]) -> str:
     """Who holds kube-scheduler's lease and renewed it lately; nobody if there is no such lease, or we may not look."""
     answer = await client.get(LEASES, KEY)
-    if not answer.fine:
+    if not answer.ok:
         if answer.status != 404:
             warn(f"Whether kube-scheduler serves cannot be seen: {answer.status} {answer.message}")
         return ""

@@ -19,9 +19,9 @@ from stowplan.embedded import manifests
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import PERMANENT, Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
-from stowplan.embedded.controllers.controller_manager import ControllerLoop
+from stowplan.embedded.controllers.controller_manager import ControllerManager
 from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.registry import controllers
+from stowplan.embedded.controllers.registry import all_controllers
 from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
@@ -59,8 +59,8 @@ class Embedded:
         kubelets = PretendKubelets(
             self.api.store, start_seconds=start_seconds, stop_seconds=stop_seconds, job_seconds=job_seconds
         )
-        staff = controllers(self.api.store, kubelets) if with_controllers else []
-        self.crew = ControllerLoop(self.api.store, staff, ActionRunner(self.api).perform)
+        running = all_controllers(self.api.store, kubelets) if with_controllers else []
+        self.controllers = ControllerManager(self.api.store, running, ActionRunner(self.api).perform)
         self.api.store.listeners.append(self._changed)
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -115,7 +115,7 @@ class Embedded:
                     until = time.monotonic() + _TURN
             # As long as they worked: half of the time is left to requests, and many changes are looked at together.
             gather = min(max(time.monotonic() - begun, _GATHER[0]), _GATHER[1])
-            due = self.crew.next_deadline()
+            due = self.controllers.next_deadline()
             wait = None if due is None else max(due - self.clock(), 0.0)
             try:
                 async with asyncio.timeout(wait):
@@ -126,7 +126,7 @@ class Embedded:
 
     def _step(self) -> bool:
         try:
-            return self.crew.step(self.clock())
+            return self.controllers.step(self.clock())
         except Exception as error:  # a mistake of ours; the other controllers go on
             self.server.problems.append(f"a controller failed: {error!r}")
             return True

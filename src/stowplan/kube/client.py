@@ -12,14 +12,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from stowplan.kube.action_requests import MERGE_PATCH, ActionRequest
 from stowplan.kube.connection import Stream
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import RefusedError, Response, UnreachableError, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
 
-MERGE = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
-STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 SILENCE = 150.0  # seconds; a server sends a bookmark each minute
 encode = msgspec.json.encode
 T = TypeVar("T")
@@ -143,12 +141,6 @@ class Client:
     ) -> Response:
         return await self.transport.request("POST", resource.collection(namespace), body=encode(body), until=until)
 
-    async def post(
-        self, resource: ApiResource, key: str, subresource: str, body: Any, *, until: float | None = None
-    ) -> Response:
-        """To an object's subresource, such as a pod's binding."""
-        return await self.transport.request("POST", resource.path(key, subresource), body=encode(body), until=until)
-
     async def put(self, resource: ApiResource, key: str, body: Any, *, timeout: float = TIMEOUT) -> Response:
         """A whole document; never one that we trimmed."""
         return await self.transport.request("PUT", resource.path(key), body=encode(body), timeout=timeout)
@@ -160,27 +152,24 @@ class Client:
         body: Any,
         *,
         subresource: str = "",
-        content_type: str = MERGE,
+        content_type: str = MERGE_PATCH,
         until: float | None = None,
     ) -> Response:
         path = resource.path(key, subresource)
         return await self.transport.request("PATCH", path, body=encode(body), content_type=content_type, until=until)
 
-    async def delete(
-        self, resource: ApiResource, key: str, *, uid: str = "", version: str = "", until: float | None = None
-    ) -> Response:
-        """Delete the object, if `uid` is given only that very one, with `version` only as it is there."""
-        only = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value}
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if only:
-            options["preconditions"] = only
-        return await self.transport.request("DELETE", resource.path(key), body=encode(options), until=until)
+    async def send(self, request: ActionRequest, *, until: float | None = None) -> Response:
+        """Send a request that is already put together."""
+        body = b"" if request.body is None else encode(request.body)
+        return await self.transport.request(
+            request.method, request.path, body=body, content_type=request.content_type, until=until
+        )
 
     # -- what there is
 
     async def served(self, resource: ApiResource) -> ApiResource | None:
         """The resource at the version that the server has of it; None if it has none that we read."""
-        if resource.sure:
+        if resource.always_served:
             return resource
         for version in resource.versions or await self._versions(resource.group):
             candidate = resource.at(version)

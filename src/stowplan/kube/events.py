@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
+from stowplan.kube import action_requests
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS
 from stowplan.kube.responses import Response, WireError
-from stowplan.objects.actions import ObjectRef, PodRef, Record
+from stowplan.objects.actions import Record
 
 OVER_AFTER = 360.0  # seconds of silence until a repeat is a new event
 REFRESHED_AFTER = 1800.0  # seconds until a series that goes on is written again
@@ -48,7 +49,7 @@ class _Told(msgspec.Struct):
 
     @property
     def series(self) -> dict[str, Any]:
-        return {"count": self.count, "lastObservedTime": _micro_time(self.last)}
+        return {"count": self.count, "lastObservedTime": action_requests.micro_time(self.last)}
 
 
 class EventRecorder:
@@ -195,37 +196,20 @@ class EventRecorder:
         except WireError as error:
             self._on_problem(f"events: lost: {told.event.note}: {error}")
             return
-        told.created = answer.fine or (answer.status == 409 and answer.doubtful)
+        told.created = answer.ok or (answer.status == 409 and answer.maybe_applied)
         if not told.created:
             self._on_problem(f"events: lost: {told.event.note}: {answer.status} {answer.message}")
 
     async def _create(self, told: _Told, until: float) -> Response:
-        return await self._client.create(EVENTS, _namespace(told), self._body(told), until=until)
+        series = told.series if told.count > 1 else None
+        request = action_requests.event(told.event, name=told.name, at=told.first, host=self._host, series=series)
+        return await self._client.send(request, until=until)
 
     async def _patch(self, told: _Told, until: float) -> Response:
         key = f"{_namespace(told)}/{told.name}"
         answer = await self._client.patch(EVENTS, key, {"series": told.series}, until=until)
         # After an hour events are deleted; then it is written anew, with its count.
         return await self._create(told, until) if answer.status == 404 else answer
-
-    def _body(self, told: _Told) -> dict[str, Any]:
-        event = told.event
-        body = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": told.name, "namespace": _namespace(told)},
-            "eventTime": _micro_time(told.first),
-            "reportingController": event.reporting_controller,
-            "reportingInstance": f"{event.reporting_controller}-{self._host}",
-            "action": event.action,
-            "reason": event.reason,
-            "type": event.type,
-            "note": event.note,
-            "regarding": _reference(event.pod),
-            "series": told.series if told.count > 1 else None,
-            "related": None if event.related is None else _reference(event.related),
-        }
-        return {name: value for name, value in body.items() if value is not None}
 
 
 def _key(event: Record) -> tuple[str, ...]:
@@ -236,14 +220,3 @@ def _key(event: Record) -> tuple[str, ...]:
 
 def _namespace(told: _Told) -> str:
     return told.event.pod.namespace or "default"
-
-
-def _reference(about: PodRef) -> dict[str, str]:
-    named = {"namespace": about.namespace, "name": about.name, "uid": about.uid}
-    if isinstance(about, ObjectRef):
-        return {"apiVersion": about.api_version, "kind": about.kind, **named}
-    return {"apiVersion": "v1", "kind": "Pod", **named}
-
-
-def _micro_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

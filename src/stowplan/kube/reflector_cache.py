@@ -12,7 +12,6 @@ import msgspec
 
 from stowplan.kube.client import WatchEvent
 from stowplan.kube.resources import ApiResource
-from stowplan.objects import kinds
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object
@@ -27,8 +26,7 @@ class ReflectorCache:
         self.objects: dict[str, Object] = {}
         self.documents: dict[str, bytes] = {}
         self.resource_version = ""
-        self._kind, self._type = resource.kind, resource.object_type
-        self._in_table = self._type in kinds.KINDS.values()
+        self._resource = resource
         self._on_problem, self._keep_raw = on_problem, keep_raw
         self._buried: set[str] = set()  # uids that were learned to be gone before the watch said so
 
@@ -91,11 +89,9 @@ class ReflectorCache:
 
     def _read(self, document: msgspec.Raw) -> Object | None:
         try:
-            if self._in_table:
-                return kinds.decode(self._type, document)
-            return kinds.convert(self._type, msgspec.json.decode(document))
+            return self._resource.decode(document)
         except (StowplanError, msgspec.MsgspecError) as error:
-            self._on_problem(f"{self._kind}: a document cannot be read and is passed over: {error}")
+            self._on_problem(f"{self._resource.kind}: a document cannot be read and is passed over: {error}")
             return None
 
     def _put(self, found: Object, document: msgspec.Raw | bytes) -> Iterator[Change]:

@@ -27,13 +27,20 @@ class ApiResource(msgspec.Struct, frozen=True):
     optional: bool = False  # not every server has it: one without its definition, say
 
     @property
-    def sure(self) -> bool:
+    def always_served(self) -> bool:
         """Whether every server has it, at the one version that is named."""
         return len(self.versions) == 1 and not self.optional
 
     @property
     def object_type(self) -> type[Object]:
         return self.own_type or kinds.KINDS.get(self.kind, Object)
+
+    def decode(self, document: bytes) -> Object:
+        """An object of this kind from its JSON. Raises `StowplanError` or `MsgspecError` if it cannot be read."""
+        found = self.object_type
+        if kinds.KINDS.get(self.kind) is found:
+            return kinds.decode(found, document)
+        return kinds.convert(found, msgspec.json.decode(document))
 
     def at(self, version: str) -> ApiResource:
         """The same, served at this version."""

@@ -64,21 +64,21 @@ def read_status(document: bytes | msgspec.Raw) -> Status:
 
 
 class Response(msgspec.Struct):
-    """A whole answer. `doubtful`: an earlier try of the same request may have been carried out already."""
+    """A whole answer. `maybe_applied`: an earlier try of the same request may have been carried out already."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
-    doubtful: bool = False
+    maybe_applied: bool = False
 
     @property
-    def fine(self) -> bool:
+    def ok(self) -> bool:
         return 200 <= self.status < 300
 
     @property
     def message(self) -> str:
         """What the server said, if it is not an object."""
-        return "" if self.fine else read_status(self.body).message
+        return "" if self.ok else read_status(self.body).message
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
@@ -91,6 +91,6 @@ class Response(msgspec.Struct):
 
     def checked(self, what: str) -> Response:
         """This answer if it is a success; `what` was asked for otherwise opens the error's text."""
-        if self.fine:
+        if self.ok:
             return self
         raise RefusedError(what, self.status, self.message, retry_after=self.retry_after)

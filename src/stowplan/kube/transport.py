@@ -23,7 +23,7 @@ from stowplan.kube.rate_limits import Backoff, TokenBucket
 from stowplan.kube.responses import Response, StoppedError, UnreachableError
 
 JSON = "application/json"
-AGAIN = frozenset((429, 500, 502, 503, 504))
+RETRIED = frozenset((429, 500, 502, 503, 504))
 TIMEOUT = 30.0
 
 
@@ -88,8 +88,8 @@ class Transport:
         while True:
             try:
                 response = await self._once(request)
-                response.doubtful = doubtful
-                if response.status not in AGAIN:
+                response.maybe_applied = doubtful
+                if response.status not in RETRIED:
                     return response
                 last, pause = response, backoff.wait(response.retry_after)
                 doubtful = doubtful or response.status != 429

@@ -27,7 +27,7 @@ class Controller(Protocol):
         """What is to be done about a key; the store may change between two actions."""
 
 
-class ControllerLoop:
+class ControllerManager:
     """`perform` carries out an action and says whether that worked."""
 
     def __init__(self, store: DocumentStore, controllers: Iterable[Controller], perform: Perform) -> None:

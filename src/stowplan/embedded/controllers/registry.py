@@ -18,7 +18,7 @@ from stowplan.embedded.controllers.volumes import ClaimController, VolumeControl
 from stowplan.embedded.store import DocumentStore
 
 
-def controllers(store: DocumentStore, kubelets: PretendKubelets | None = None) -> list[Controller]:
+def all_controllers(store: DocumentStore, kubelets: PretendKubelets | None = None) -> list[Controller]:
     """All of them, with kubelets of one's own choice."""
     return [
         NamespaceController(store),

@@ -11,25 +11,25 @@ from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.subresources import Subresources
 from stowplan.embedded.api.verbs import PERMANENT, Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
-from stowplan.embedded.controllers.controller_manager import ControllerLoop
+from stowplan.embedded.controllers.controller_manager import ControllerManager
 from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.registry import controllers
+from stowplan.embedded.controllers.registry import all_controllers
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.store import DocumentStore
 
 START = 1_800_000_000.0
 
 
-class Virtual:
+class VirtualCluster:
     """`schedule` binds what is pending, one pod a node in turn, as long as there are nodes."""
 
-    def __init__(self, *, crew: bool = True, keep: int = 1000, **pace: float) -> None:
+    def __init__(self, *, controllers: bool = True, keep: int = 1000, **pace: float) -> None:
         self.now = START
         self.api = Api(DocumentStore(keep=keep), random.Random(1))
         self.store = self.api.store
         kubelets = PretendKubelets(self.store, **pace)
-        self.crew = ControllerLoop(
-            self.store, controllers(self.store, kubelets) if crew else [], ActionRunner(self.api).perform
+        self.controllers = ControllerManager(
+            self.store, all_controllers(self.store, kubelets) if controllers else [], ActionRunner(self.api).perform
         )
         self.subresources = Subresources(self.api)
         for name in PERMANENT:
@@ -93,7 +93,7 @@ class Virtual:
         """Everybody works until there is nothing left to do at this time."""
         self.now += seconds
         for _ in range(rounds):
-            worked = self.crew.settle(self.now)
+            worked = self.controllers.settle(self.now)
             before = self.store.version
             self.schedule()
             if not worked and self.store.version == before:
