@@ -211,17 +211,17 @@ def test_openapi_names_the_fields_of_every_kind(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "asked", "authenticated"),
+    ("known", "token", "authenticated"),
     [
         pytest.param("secret", "secret", True, id="the cluster's token"),
         pytest.param("secret", "other", False, id="another token"),
         pytest.param(None, "any", False, id="a cluster without a token knows nobody"),
     ],
 )
-def test_token_reviews(client: Client, known: str | None, asked: str, authenticated: bool) -> None:
+def test_token_reviews(client: Client, known: str | None, token: str, authenticated: bool) -> None:
     client.handlers.token = known
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
-    status, review = client.ask("POST", path, {"spec": {"token": asked}})
+    status, review = client.ask("POST", path, {"spec": {"token": token}})
     assert (status, review["status"].get("authenticated", False)) == (201, authenticated)
 
 

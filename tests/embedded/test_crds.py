@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.schema.structural import Structure
+from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.tables import custom
 from tests.embedded.kubectl_manifests import DEFINITION, WIDGET
 from tests.embedded.virtual_cluster import VirtualCluster
@@ -36,11 +36,11 @@ def test_a_definition_is_established_and_served_at_once(cluster: VirtualCluster)
 
 
 def test_unknown_fields_go_and_are_told(cluster: VirtualCluster) -> None:
-    asked = cluster.asked()
+    options = cluster.options()
     resource = cluster.resource("example.io/v1", "Widget")
-    made = cluster.api.create(resource, "default", widget(size=1, bogus={"a": 1}), asked)
+    made = cluster.api.create(resource, "default", widget(size=1, bogus={"a": 1}), options)
     assert "bogus" not in made["spec"]
-    assert asked.warnings == ['unknown field "spec.bogus"']
+    assert options.warnings == ['unknown field "spec.bogus"']
 
 
 def test_the_status_has_a_door_of_its_own(cluster: VirtualCluster) -> None:
@@ -119,7 +119,7 @@ def test_definitions_that_cannot_be_served(change: tuple[str, str], field: str) 
     ],
 )  # fmt: skip
 def test_pruning(schema: dict[str, Any], document: dict[str, Any], pruned: dict[str, Any]) -> None:
-    assert Structure(schema).pruned(document) == pruned
+    assert StructuralSchema(schema).pruned(document) == pruned
 
 
 SET = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
@@ -152,8 +152,8 @@ MAP = {
     ],
 )
 def test_duplicates_and_times(schema: dict[str, Any], value: Any, said: list[str]) -> None:
-    structure = Structure({"type": "object", "properties": {"l": schema}})
-    assert [f"{cause.field}: {cause.message}" for cause in structure.causes({"l": value})] == said
+    structural = StructuralSchema({"type": "object", "properties": {"l": schema}})
+    assert [f"{cause.field}: {cause.message}" for cause in structural.causes({"l": value})] == said
 
 
 @pytest.mark.parametrize(

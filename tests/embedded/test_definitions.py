@@ -11,7 +11,7 @@ import yaml
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.schema.structural import Structure
+from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.tables import custom
 
 ROOT = Path(__file__).parents[2]
@@ -40,8 +40,8 @@ def definition() -> Any:
 def create(cluster: Embedded, document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     resource = cluster.api.catalogue.of_kind("kosmos.io/v1alpha1", "WorkloadPolicy")
     assert resource is not None
-    asked = RequestOptions(0.0)
-    return cluster.api.create(resource, "default", document, asked), asked.warnings
+    options = RequestOptions(0.0)
+    return cluster.api.create(resource, "default", document, options), options.warnings
 
 
 def a_document(**spec: Any) -> dict[str, Any]:
@@ -77,9 +77,9 @@ def test_every_spelling_is_kept_as_it_is_written(cluster: Embedded, spec: dict[s
 def test_the_seeds_policies_lose_nothing(file: str) -> None:
     document = yaml.safe_load((SEED / file).read_text())
     version = definition()["spec"]["versions"][0]
-    structure = Structure(version["schema"]["openAPIV3Schema"])
-    assert structure.pruned(document) == document
-    assert structure.causes(document) == []
+    schema = StructuralSchema(version["schema"]["openAPIV3Schema"])
+    assert schema.pruned(document) == document
+    assert schema.causes(document) == []
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_the_columns_say_how_it_stands() -> None:
     }  # fmt: skip
     document = {**a_document(allocationType="Required"), "status": status}
     document["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-    sheet = custom.sheet(version["additionalPrinterColumns"])
-    cells = sheet.cells(document, 1_767_225_600.0 + 60)
-    shown = {column.name: cell for column, cell in zip(sheet.columns, cells, strict=True)}
+    printer = custom.printer(version["additionalPrinterColumns"])
+    cells = printer.cells(document, 1_767_225_600.0 + 60)
+    shown = {column.name: cell for column, cell in zip(printer.columns, cells, strict=True)}
     assert shown == {
         "Name": "p", "Topology": "zone", "Type": "Required", "Desired": 4, "Current": 3, "Pending": 2,
         "Satisfied": "False", "Valid": "True", "Domains": "a 3/4", "Age": "60s",

@@ -61,7 +61,7 @@ def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
     ("text", "said"),
     [
         pytest.param("a: [", "cannot be read", id="no YAML"),
-        pytest.param("just text", "no Kubernetes object", id="no object"),
+        pytest.param("just text", "not a Kubernetes object", id="no object"),
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "spec.containers: Required value", id="a bad pod"
         ),

@@ -15,7 +15,7 @@ import yaml
 
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.http.server import LARGEST_BODY
+from stowplan.embedded.http.server import MAX_BODY_BYTES
 from stowplan.objects.errors import ConfigError
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -69,9 +69,9 @@ def test_a_body_can_be_too_large(chunked: bool) -> None:
     async def work(cluster: Embedded, session: aiohttp.ClientSession) -> None:
         async def chunks() -> Any:
             for _ in range(4):
-                yield b"x" * (LARGEST_BODY // 3)
+                yield b"x" * (MAX_BODY_BYTES // 3)
 
-        body: Any = chunks() if chunked else io.BytesIO(b"x" * (LARGEST_BODY + 1))
+        body: Any = chunks() if chunked else io.BytesIO(b"x" * (MAX_BODY_BYTES + 1))
         async with session.post(cluster.url + MAPS, data=body, headers=JSON) as answer:
             found = await answer.json()
         assert (answer.status, found["reason"]) == (413, "RequestEntityTooLarge")

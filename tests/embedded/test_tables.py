@@ -9,8 +9,8 @@ import pytest
 from stowplan.embedded import tables
 from stowplan.embedded.resources import BUILT_IN
 from stowplan.embedded.schema.quantities import canonical
-from stowplan.embedded.schema.typed import shaped
-from stowplan.embedded.timestamps import fine_stamp, seconds, span, stamp
+from stowplan.embedded.schema.typed import decoded
+from stowplan.embedded.timestamps import micro_stamp, seconds, span, stamp
 
 NOW = 1_800_000_000.0
 
@@ -27,7 +27,7 @@ def test_ages(length: float, said: str) -> None:
 
 def test_times_are_read_as_they_are_written() -> None:
     assert seconds(stamp(NOW)) == NOW
-    assert seconds(fine_stamp(NOW + 0.25)) == NOW + 0.25
+    assert seconds(micro_stamp(NOW + 0.25)) == NOW + 0.25
     assert seconds("nonsense") == 0.0
 
 
@@ -75,11 +75,11 @@ RUNS = {"state": {"running": {}}, "ready": True}
     ],
 )  # fmt: skip
 def test_how_a_pod_is(document: dict[str, Any], word: str) -> None:
-    assert tables.sheet("pods").cells(document, NOW)[2] == word
+    assert tables.printer_for("pods").cells(document, NOW)[2] == word
 
 
 @pytest.mark.parametrize("resource", [each for each in BUILT_IN if "list" in each.verbs], ids=lambda each: each.plural)
 def test_every_kind_has_as_many_cells_as_columns_even_if_it_is_empty(resource: Any) -> None:
-    document = shaped(resource.type, {"metadata": {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"}})
-    sheet = tables.sheet(resource.collection)
-    assert len(sheet.cells(document, NOW)) == len(sheet.columns)
+    document = decoded(resource.type, {"metadata": {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"}})
+    printer = tables.printer_for(resource.collection)
+    assert len(printer.cells(document, NOW)) == len(printer.columns)

@@ -9,10 +9,10 @@ import yaml
 
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.subresources import Subresources
-from stowplan.embedded.api.verbs import PERMANENT, Api
+from stowplan.embedded.api.verbs import SYSTEM_NAMESPACES, Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
 from stowplan.embedded.controllers.controller_manager import ControllerManager
-from stowplan.embedded.controllers.kubelets import PretendKubelets
+from stowplan.embedded.controllers.kubelets import SimulatedKubelets
 from stowplan.embedded.controllers.registry import all_controllers
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.store import DocumentStore
@@ -27,15 +27,15 @@ class VirtualCluster:
         self.now = START
         self.api = Api(DocumentStore(keep=keep), random.Random(1))
         self.store = self.api.store
-        kubelets = PretendKubelets(self.store, **pace)
+        kubelets = SimulatedKubelets(self.store, **pace)
         self.controllers = ControllerManager(
             self.store, all_controllers(self.store, kubelets) if controllers else [], ActionRunner(self.api).perform
         )
         self.subresources = Subresources(self.api)
-        for name in PERMANENT:
+        for name in SYSTEM_NAMESPACES:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
-    def asked(self) -> RequestOptions:
+    def options(self) -> RequestOptions:
         return RequestOptions(self.now)
 
     def resource(self, api_version: str, kind: str) -> ServedResource:
@@ -47,13 +47,13 @@ class VirtualCluster:
         document = yaml.safe_load(manifest) if isinstance(manifest, str) else manifest
         resource = self.resource(document["apiVersion"], document["kind"])
         namespace = document["metadata"].get("namespace", "default") if resource.namespaced else ""
-        return self.api.create(resource, namespace, document, self.asked())
+        return self.api.create(resource, namespace, document, self.options())
 
     def update(self, document: dict[str, Any], subresource: str = "") -> dict[str, Any]:
         resource = self.resource(document["apiVersion"], document["kind"])
         metadata = document["metadata"]
-        place = metadata.get("namespace", ""), metadata["name"]
-        return self.api.update(resource, *place, document, self.asked(), subresource)
+        position = metadata.get("namespace", ""), metadata["name"]
+        return self.api.update(resource, *position, document, self.options(), subresource)
 
     def change(self, collection: str, key: str, **spec: Any) -> dict[str, Any]:
         found = self.get(collection, key)
@@ -63,7 +63,7 @@ class VirtualCluster:
         resource = self.api.catalogue.by_collection(collection)
         assert resource is not None
         namespace, _, name = key.rpartition("/")
-        self.api.delete(resource, namespace, name, DeleteOptions(**options), self.asked())
+        self.api.delete(resource, namespace, name, DeleteOptions(**options), self.options())
 
     def get(self, collection: str, key: str) -> dict[str, Any]:
         found = self.store.get(collection, key)
@@ -87,7 +87,7 @@ class VirtualCluster:
         for number, pod in enumerate(waiting if nodes else []):
             metadata = pod["metadata"]
             raw = {"metadata": {"name": metadata["name"]}, "target": {"name": nodes[number % len(nodes)]}}
-            self.subresources.bind(pods, metadata["namespace"], metadata["name"], raw, self.asked())
+            self.subresources.bind(pods, metadata["namespace"], metadata["name"], raw, self.options())
 
     def settle(self, seconds: float = 0.0, *, rounds: int = 20) -> None:
         """Everybody works until there is nothing left to do at this time."""

@@ -125,9 +125,9 @@ def test_a_budget_counts_and_eviction_respects_it(cluster: VirtualCluster) -> No
     status = cluster.get("poddisruptionbudgets.policy", "default/web")["status"]
     assert (status["disruptionsAllowed"], status["currentHealthy"], status["expectedPods"]) == (1, 4, 4)
     pods, (first, second, *_) = cluster.resource("v1", "Pod"), names(cluster.all("pods"))
-    cluster.subresources.evict(pods, "default", first, {"metadata": {"name": first}}, cluster.asked())
+    cluster.subresources.evict(pods, "default", first, {"metadata": {"name": first}}, cluster.options())
     with pytest.raises(Exception, match="disruption budget") as refused:
-        cluster.subresources.evict(pods, "default", second, {"metadata": {"name": second}}, cluster.asked())
+        cluster.subresources.evict(pods, "default", second, {"metadata": {"name": second}}, cluster.options())
     assert refused.value.code == 429  # type: ignore[attr-defined]
     cluster.settle()
     assert cluster.get("poddisruptionbudgets.policy", "default/web")["status"]["disruptionsAllowed"] == 1

@@ -33,7 +33,7 @@ def test_a_rollout_keeps_enough_pods_and_never_has_too_many(cluster: VirtualClus
     cluster.settle()
     seen: list[tuple[int, int]] = []
 
-    def count(_happened: object) -> None:
+    def count(_change: object) -> None:
         wanted = sum(each["spec"]["replicas"] for each in cluster.all("replicasets.apps"))
         pods = [pod for pod in cluster.all("pods") if "deletionTimestamp" not in pod["metadata"]]
         seen.append((wanted, sum(pod["status"]["phase"] == "Running" for pod in pods)))
@@ -95,7 +95,7 @@ def test_scaling_down_takes_pods_without_a_node_first() -> None:
     bound = names(cluster.all("pods"))[:2]
     for name in bound:
         raw = {"metadata": {"name": name}, "target": {"name": "n0"}}
-        cluster.subresources.bind(pods, "default", name, raw, cluster.asked())
+        cluster.subresources.bind(pods, "default", name, raw, cluster.options())
     cluster.change("deployments.apps", "default/web", replicas=2)
     cluster.controllers.settle(cluster.now)
     assert sorted(names(cluster.all("pods"))) == sorted(bound)

@@ -1,8 +1,7 @@
-"""What a server fills in before an object is stored, by collection.
+"""What the API server fills in before an object is stored, by collection.
 
-`DEFAULTS` apply to every write, so that an update that leaves a field out does not change it. `ADMIT` is for new
-objects and may look at the rest of the cluster: priorities, service accounts, addresses. Both work on a document
-of their own.
+`DEFAULTS` apply to every write, so an update without a field does not change it. `ADMIT` applies to new objects and
+may read other objects: priority classes, service accounts, addresses. Both change the document in place.
 """
 
 from __future__ import annotations
@@ -55,5 +54,5 @@ ADMIT: dict[str, Callable[[Document, AdmissionContext], None]] = {
     "customresourcedefinitions.apiextensions.k8s.io": definitions.admit,
 }
 
-# The status of a new object is the server's to say. Nodes bring their own, as kubelets register with it.
+# A client cannot set the status of a new object, except for nodes (kubelets register with a status) and a few others.
 KEEPS_STATUS = ("nodes", "events", "leases.coordination.k8s.io")

@@ -20,7 +20,7 @@ def defaults(document: Document) -> None:
     spec.setdefault("conversion", {}).setdefault("strategy", "None")
 
 
-def admit(document: Document, around: AdmissionContext) -> None:
-    document["status"] = custom_resources.established(document, around.now)
+def admit(document: Document, context: AdmissionContext) -> None:
+    document["status"] = custom_resources.established(document, context.now)
     if has_rules(document["spec"]["versions"]):
-        around.asked.warnings.append("x-kubernetes-validations are not evaluated by the embedded cluster")
+        context.options.warnings.append("x-kubernetes-validations are not evaluated by the embedded cluster")

@@ -16,7 +16,7 @@ def defaults(document: Document) -> None:
         document["metadata"].setdefault("labels", {})[_LABEL] = name
 
 
-def admit(document: Document, _around: AdmissionContext) -> None:
+def admit(document: Document, _context: AdmissionContext) -> None:
     document["metadata"].setdefault("labels", {})[_LABEL] = document["metadata"]["name"]
     document["spec"] = {"finalizers": ["kubernetes"]}
     document["status"] = {"phase": "Active"}

@@ -9,8 +9,8 @@ from stowplan.embedded.admission.context import AdmissionContext
 Document: TypeAlias = dict[str, Any]
 
 
-def admit(document: Document, _around: AdmissionContext) -> None:
-    """What a kubelet can use is all there is, unless it says otherwise."""
+def admit(document: Document, _context: AdmissionContext) -> None:
+    """Set the allocatable resources to the capacity unless the node says otherwise."""
     status = document.setdefault("status", {})
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))

@@ -1,4 +1,4 @@
-"""Defaults of the kinds that make pods; their templates get those of pods."""
+"""Defaults of the kinds with a pod template."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def job(document: Document) -> None:
     spec.setdefault("manualSelector", False)
 
 
-def admit_job(document: Document, _around: AdmissionContext) -> None:
-    """Its pods are told from all others by its uid."""
+def admit_job(document: Document, _context: AdmissionContext) -> None:
+    """Give the job a selector of its uid, and its pods the labels for it."""
     spec, metadata = document["spec"], document["metadata"]
     if spec.get("manualSelector"):
         return

@@ -1,4 +1,4 @@
-"""From what a client sent to a document that fits its kind, or to a refusal."""
+"""Decodes the body of a request into a document of its kind, or refuses it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ Document: TypeAlias = dict[str, Any]
 _METADATA = "meta.v1.ObjectMeta"
 
 
-def document(resource: ServedResource, raw: Any, asked: RequestOptions, definitions: Definitions) -> Document:
-    """In its stored form, shaped and pruned; custom resources with their defaults. `raw` has no nulls any more."""
+def decoded(resource: ServedResource, raw: Any, options: RequestOptions, definitions: Definitions) -> Document:
+    """The document in its stored form: types checked, unknown fields dropped, custom resources defaulted.
+
+    `raw` has no nulls.
+    """
     if not isinstance(raw, dict):
         raise unrecognized(resource, "json: cannot unmarshal into an object")
     _check_kind(resource, raw)
-    shaped = _custom(resource, raw, asked, definitions) if resource.custom else _known(resource, raw, asked)
-    shaped["apiVersion"], shaped["kind"] = resource.api_version, resource.kind
-    metadata = shaped.setdefault("metadata", {})
+    decoded = _custom(resource, raw, options, definitions) if resource.custom else _builtin(resource, raw, options)
+    decoded["apiVersion"], decoded["kind"] = resource.api_version, resource.kind
+    metadata = decoded.setdefault("metadata", {})
     for name in ("managedFields", "selfLink"):
         metadata.pop(name, None)
     for name in ("labels", "annotations", "ownerReferences", "finalizers"):
         if name in metadata and not metadata[name]:
             del metadata[name]
-    return versions.stored(resource, shaped)
+    return versions.as_stored(resource, decoded)
 
 
 def unrecognized(resource: ServedResource, why: str) -> ApiError:
@@ -55,26 +58,26 @@ def _check_kind(resource: ServedResource, raw: Document) -> None:
         raise bad_request(f'{name}: no kind "{resource.kind}" is registered for version "{version}"')
 
 
-def _known(resource: ServedResource, raw: Document, asked: RequestOptions) -> Document:
+def _builtin(resource: ServedResource, raw: Document, options: RequestOptions) -> Document:
     try:
-        shaped = typed.shaped(resource.type, raw)
+        decoded = typed.decoded(resource.type, raw)
     except typed.WrongTypeError as error:
-        raise (asked.bad_patch(str(error)) if asked.patch else mishandled(resource, str(error))) from None
-    if asked.validation != "Ignore":
-        asked.found_unknown(resource.kind, resource.version, list(typed.unknown(raw, shaped)))
-    return shaped
+        raise (options.bad_patch(str(error)) if options.patch else cannot_be_handled(resource, str(error))) from None
+    if options.validation != "Ignore":
+        options.report_unknown(resource.kind, resource.version, list(typed.unknown(raw, decoded)))
+    return decoded
 
 
-def mishandled(resource: ServedResource, why: str) -> ApiError:
+def cannot_be_handled(resource: ServedResource, why: str) -> ApiError:
     return bad_request(f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}')
 
 
-def _custom(resource: ServedResource, raw: Document, asked: RequestOptions, definitions: Definitions) -> Document:
+def _custom(resource: ServedResource, raw: Document, options: RequestOptions, definitions: Definitions) -> Document:
     try:
-        metadata = typed.shaped(_METADATA, raw.get("metadata", {}))
+        metadata = typed.decoded(_METADATA, raw.get("metadata", {}))
     except typed.WrongTypeError as error:
-        raise mishandled(resource, str(error)) from None
-    structure = definitions.structure(resource)
-    pruned = structure.pruned(raw)
-    asked.found_unknown(resource.kind, resource.version, list(typed.unknown(raw, {**pruned, "metadata": metadata})))
-    return structure.defaulted({**pruned, "metadata": metadata})
+        raise cannot_be_handled(resource, str(error)) from None
+    version = definitions.version_of(resource)
+    pruned = version.pruned(raw)
+    options.report_unknown(resource.kind, resource.version, list(typed.unknown(raw, {**pruned, "metadata": metadata})))
+    return version.defaulted({**pruned, "metadata": metadata})

@@ -1,4 +1,4 @@
-"""Disruption budgets, as the eviction API asks them."""
+"""PodDisruptionBudgets in the eviction API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLLECTION = "poddisruptionbudgets.policy"
 
 
 def protecting(api: Api, pod: Document) -> list[Document]:
-    """The budgets that speak of a pod."""
+    """The budgets whose selector matches a pod."""
     labels = pod["metadata"].get("labels", {})
     found = [stored.document for stored in api.store.all(COLLECTION, pod["metadata"]["namespace"])]
     return [budget for budget in found if selectors.matches(selector(budget["spec"].get("selector")), labels)]
@@ -26,22 +26,22 @@ class EvictionBudgets:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    def guard(self, pod: Document) -> bool:
-        """Whether budgets have a say: not for pods that have ended or not begun, or are leaving anyway."""
+    def apply_to(self, pod: Document) -> bool:
+        """True if budgets protect a pod: not if it is finished, pending or terminating."""
         if pod.get("status", {}).get("phase") in ("Succeeded", "Failed", "Pending"):
             return False
         return "deletionTimestamp" not in pod["metadata"]
 
-    def spend(self, pod: Document, asked: RequestOptions) -> None:
-        """One disruption of the budget's allowance; 429 if there is none."""
+    def consume(self, pod: Document, options: RequestOptions) -> None:
+        """Take one disruption from the budget of a pod. Raises 429 if none is allowed."""
         budgets = protecting(self._api, pod)
         if len(budgets) > 1:
             why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            raise ApiError(422, "Invalid", why)  # 500 in Kubernetes, but it is no mistake of the server's
+            raise ApiError(422, "Invalid", why)  # 500 in Kubernetes, although it is not an internal error
         for budget in budgets:
-            self._spend_one(budget, pod, asked)
+            self._consume_one(budget, pod, options)
 
-    def _spend_one(self, budget: Document, pod: Document, asked: RequestOptions) -> None:
+    def _consume_one(self, budget: Document, pod: Document, options: RequestOptions) -> None:
         status = budget.get("status", {})
         name = budget["metadata"]["name"]
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
@@ -51,8 +51,8 @@ class EvictionBudgets:
             needs = f"needs {status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)}"
             cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} {needs} currently"}
             raise too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", [cause])
-        disrupted = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: stamp(asked.now)}
+        disrupted = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: stamp(options.now)}
         left = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
         resource = self._api.catalogue.find("policy", "v1", "poddisruptionbudgets")
         assert resource is not None
-        self._api.write(resource, {**budget, "status": left}, asked)
+        self._api.write(resource, {**budget, "status": left}, options)

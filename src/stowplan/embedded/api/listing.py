@@ -1,7 +1,7 @@
-"""Lists: what matches, page by page. Further pages show the cluster as it was when the first one was asked for.
+"""Lists of matching objects, page by page. All pages of a list show the state at the time of its first page.
 
-Nothing stored is ever changed, so remembering a list is remembering references. Only the youngest few are
-remembered; for older ones the answer is 410, as it is in Kubernetes once etcd was compacted.
+Stored documents are never changed, so a list that continues is a list of references. Only the latest few are kept; for
+an older one the response is 410, as in Kubernetes after a compaction of etcd.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from stowplan.embedded.resources import ServedResource
 Document: TypeAlias = dict[str, Any]
 Matches: TypeAlias = Callable[[Document], bool]
 
-_REMEMBERED = 64
+_MAX_CONTINUED = 64
 
 
 class ListOptions(msgspec.Struct, frozen=True):
-    """What a list or a watch is about."""
+    """The parameters of a list or a watch."""
 
     namespace: str = ""
     labels: str = ""
@@ -55,57 +55,57 @@ class Lister:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._numbers = itertools.count(1)
-        self._remembered: OrderedDict[int, tuple[list[Stored], int]] = OrderedDict()
+        self._continued: OrderedDict[int, tuple[list[Stored], int]] = OrderedDict()
 
-    def matcher(self, resource: ServedResource, wanted: ListOptions) -> Matches | None:
-        more = self._api.definitions.structure(resource).fields if resource.custom else ()
-        by_field = selectors.fields(wanted.fields, resource.collection, more)
-        return selectors.matcher(selectors.labels(wanted.labels), by_field)
+    def matcher(self, resource: ServedResource, options: ListOptions) -> Matches | None:
+        more = self._api.definitions.version_of(resource).fields if resource.custom else ()
+        by_field = selectors.fields(options.fields, resource.collection, more)
+        return selectors.matcher(selectors.labels(options.labels), by_field)
 
-    def page(self, resource: ServedResource, wanted: ListOptions) -> ListPage:
-        if wanted.token:
-            number, start = _read(wanted.token)
-            if number not in self._remembered:
+    def page(self, resource: ServedResource, options: ListOptions) -> ListPage:
+        if options.token:
+            number, start = _read(options.token)
+            if number not in self._continued:
                 raise expired(
                     "The provided continue parameter is too old to display a consistent list result. You can start a "
                     "new list without the continue parameter, or use the continue token in this response to retrieve "
                     "the remainder of the results."
                 )
-            items, version = self._remembered[number]
-            return self._cut(items, version, start, wanted.limit, number)
-        self.check_version(wanted.version)
-        return self._cut(self.matching(resource, wanted), self._api.store.version, 0, wanted.limit, 0)
+            items, version = self._continued[number]
+            return self._cut(items, version, start, options.limit, number)
+        self.check_version(options.version)
+        return self._cut(self.matching(resource, options), self._api.store.version, 0, options.limit, 0)
 
-    def matching(self, resource: ServedResource, wanted: ListOptions) -> list[Stored]:
-        matches = self.matcher(resource, wanted)
+    def matching(self, resource: ServedResource, options: ListOptions) -> list[Stored]:
+        matches = self.matcher(resource, options)
         if matches is None:
-            return self._api.store.all(resource.collection, wanted.namespace)
-        found = self._indexed(resource, wanted)
+            return self._api.store.all(resource.collection, options.namespace)
+        found = self._indexed(resource, options)
         if found is None:
-            found = self._api.store.all(resource.collection, wanted.namespace)
+            found = self._api.store.all(resource.collection, options.namespace)
         return [stored for stored in found if matches(stored.document)]
 
-    def _indexed(self, resource: ServedResource, wanted: ListOptions) -> list[Stored] | None:
-        """Where an index knows the few that can match."""
+    def _indexed(self, resource: ServedResource, options: ListOptions) -> list[Stored] | None:
+        """The candidates from an index; None if no index helps."""
         collection = self._api.store.collection(resource.collection)
-        for field in selectors.fields(wanted.fields, resource.collection):
+        for field in selectors.fields(options.fields, resource.collection):
             found = collection.find(field.key, field.values[0]) if field.operator == "In" else None
             if found is not None:
                 inside = [
                     stored
                     for stored in found
-                    if not wanted.namespace or stored.document["metadata"].get("namespace") == wanted.namespace
+                    if not options.namespace or stored.document["metadata"].get("namespace") == options.namespace
                 ]
                 return sorted(inside, key=lambda stored: _order(stored.document))
         return None
 
     def check_version(self, text: str) -> int:
-        """A resource version of a request as a number; 0 for none."""
+        """The resource version of a request as a number; 0 if there is none."""
         if not text:
             return 0
         if not text.isascii() or not text.isdigit():
-            said = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-            raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {said}')
+            problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+            raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {problem}')
         if int(text) > self._api.store.version:
             raise version_too_large(int(text), self._api.store.version)
         return int(text)
@@ -113,13 +113,13 @@ class Lister:
     def _cut(self, items: list[Stored], version: int, start: int, limit: int, number: int) -> ListPage:
         end = start + limit if limit > 0 else len(items)
         if end >= len(items):
-            self._remembered.pop(number, None)
+            self._continued.pop(number, None)
             return ListPage(items[start:], version)
         if not number:
             number = next(self._numbers)
-            self._remembered[number] = items, version
-            if len(self._remembered) > _REMEMBERED:
-                self._remembered.popitem(last=False)
+            self._continued[number] = items, version
+            if len(self._continued) > _MAX_CONTINUED:
+                self._continued.popitem(last=False)
         return ListPage(items[start:end], version, _token(number, end), len(items) - end)
 
 

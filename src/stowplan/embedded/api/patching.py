@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902) and merge patches (RFC 7386) of documents; the patched document is a new one."""
+"""JSON patches (RFC 6902) and merge patches (RFC 7386). The patched document is a new one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from stowplan.embedded.errors import bad_request, unprocessable
 
-MOST_OPERATIONS = 10_000
+MAX_OPERATIONS = 10_000
 
 
 def merge(document: Any, patch: Any) -> Any:
-    """Objects are merged, null removes, anything else replaces."""
+    """Apply a merge patch: objects are merged, null removes a field, any other value replaces it."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(document) if isinstance(document, dict) else {}
@@ -25,11 +25,11 @@ def merge(document: Any, patch: Any) -> Any:
 
 
 def json_patch(document: Any, operations: Any) -> Any:
-    """422 for an operation that does not fit the document, 400 for one that is none."""
+    """Apply a JSON patch. Raises 422 for an operation that does not fit the document, 400 for an unknown one."""
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
         raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type []handlers.jsonPatchOp")
-    if len(operations) > MOST_OPERATIONS:
-        raise bad_request(f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}")
+    if len(operations) > MAX_OPERATIONS:
+        raise bad_request(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}")
     patched = copy.deepcopy(document)
     try:
         for operation in operations:
@@ -49,12 +49,12 @@ def _steps(pointer: Any) -> list[str]:
 
 def _value(document: Any, steps: list[str]) -> Any:
     for step in steps:
-        document = document[_place(document, step)] if isinstance(document, list) else document[step]
+        document = document[_index(document, step)] if isinstance(document, list) else document[step]
     return document
 
 
-def _place(items: list[Any], step: str, *, end: bool = False) -> int:
-    """Where in a list; beyond its last item only where something is added."""
+def _index(items: list[Any], step: str, *, end: bool = False) -> int:
+    """The index of an item. The index after the last item is valid only for an addition."""
     if end and step == "-":
         return len(items)
     number = int(step)
@@ -72,7 +72,7 @@ def _put(document: Any, steps: list[str], value: Any) -> Any:
         return value
     parent = _value(document, steps[:-1])
     if isinstance(parent, list):
-        parent.insert(_place(parent, steps[-1], end=True), value)
+        parent.insert(_index(parent, steps[-1], end=True), value)
     elif isinstance(parent, dict):
         parent[steps[-1]] = value
     else:
@@ -83,18 +83,18 @@ def _put(document: Any, steps: list[str], value: Any) -> Any:
 def _remove(document: Any, operation: dict[str, Any]) -> Any:
     steps = _steps(operation["path"])
     parent = _value(document, steps[:-1])
-    del parent[_place(parent, steps[-1]) if isinstance(parent, list) else steps[-1]]
+    del parent[_index(parent, steps[-1]) if isinstance(parent, list) else steps[-1]]
     return document
 
 
 def _replace(document: Any, operation: dict[str, Any]) -> Any:
-    """Of a field that is not there, too: Kubernetes' library takes that as an addition."""
+    """Replace a field. As in Kubernetes, a field that is missing is added."""
     steps, value = _steps(operation["path"]), operation["value"]
     if not steps:
         return value
     parent = _value(document, steps[:-1])
     if isinstance(parent, list):
-        parent[_place(parent, steps[-1])] = value
+        parent[_index(parent, steps[-1])] = value
     else:
         parent[steps[-1]] = value
     return document

@@ -1,4 +1,4 @@
-"""How a request is to be carried out, apart from what it is about: when, how strictly, for real or as a trial."""
+"""The options of a request: its time, field validation, dry run."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from stowplan.embedded.errors import ApiError, bad_patch, bad_request
 
 
 class RequestOptions(msgspec.Struct):
-    """`warnings` grows while the request is carried out; a client sees them as headers."""
+    """Warnings are collected while the request is carried out. A client gets them as headers."""
 
     now: float
-    validation: str = "Warn"  # what to do about unknown fields: Ignore, Warn or Strict
+    validation: str = "Warn"  # of unknown fields: Ignore, Warn or Strict
     dry_run: bool = False
-    patch: str = ""  # what a refusal of a patched object shows
+    patch: str = ""  # the patch, for the error message of an object that it made invalid
     warnings: list[str] = msgspec.field(default_factory=list)
 
     def bad_patch(self, why: str) -> ApiError:
         return bad_patch(f"Invalid value: {_quoted(self.patch)}: {why}")
 
-    def found_unknown(self, kind: str, version: str, fields: list[str]) -> None:
-        """Fields that the kind does not have."""
-        told = [f'unknown field "{field}"' for field in sorted(fields)]
-        if self.validation == "Strict" and told and self.patch:
-            raise self.bad_patch(f"strict decoding error: {', '.join(told)}")
-        if self.validation == "Strict" and told:
+    def report_unknown(self, kind: str, version: str, fields: list[str]) -> None:
+        """Warn about fields that the kind does not have, or refuse the request."""
+        problems = [f'unknown field "{field}"' for field in sorted(fields)]
+        if self.validation == "Strict" and problems and self.patch:
+            raise self.bad_patch(f"strict decoding error: {', '.join(problems)}")
+        if self.validation == "Strict" and problems:
             prefix = f'{kind} in version "{version}" cannot be handled as a {kind}'
-            raise bad_request(f"{prefix}: strict decoding error: {', '.join(told)}")
+            raise bad_request(f"{prefix}: strict decoding error: {', '.join(problems)}")
         if self.validation == "Warn":
-            self.warnings += told
+            self.warnings += problems
 
 
 def _quoted(text: str) -> str:
@@ -36,7 +36,7 @@ def _quoted(text: str) -> str:
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):
-    """What may stand in the body of a DELETE, or in its query."""
+    """The options of a DELETE, from its body or its query."""
 
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None

@@ -1,7 +1,7 @@
 """Label and field selectors as they stand in a URL: "app in (web, db),!canary", "spec.nodeName=n-1,type!=Normal".
 
-Both become a predicate over documents. Which fields can be asked for is a table by collection, as in Kubernetes;
-names and namespaces can be asked for everywhere.
+Both become a predicate over documents. A table says which fields a kind supports, as in Kubernetes; the name and the
+namespace are supported by every kind.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from stowplan.objects.selectors import LabelRequirement, LabelSelectorRequiremen
 Document: TypeAlias = dict[str, Any]
 
 _TOKEN = re.compile(r"\s*(?:(!=|==|=|!|\(|\)|,|>|<)|([^\s!=(),<>]+))")
-_WORDS = {"in": "In", "notin": "NotIn"}
-_SIGNS = {"=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
+_WORD_OPERATORS = {"in": "In", "notin": "NotIn"}
+_SIGN_OPERATORS = {"=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "pods": ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
@@ -38,13 +38,13 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "reportingComponent", "source", "type",
     ),
 }  # fmt: skip
-# Events have two names for one thing, depending on the version that is asked.
-_OTHER_NAMES = {"regarding": "involvedObject", "reportingController": "reportingComponent"}
+# The fields of events have other names in events.k8s.io.
+_EVENT_ALIASES = {"regarding": "involvedObject", "reportingController": "reportingComponent"}
 
 
 @lru_cache(maxsize=1024)
 def labels(text: str) -> Selector:
-    """The requirements of a label selector; 400 for one that cannot be read."""
+    """The requirements of a label selector. Raises 400 if it cannot be parsed."""
     words = [sign or word for sign, word in _TOKEN.findall(text)]
     if "".join(words) != re.sub(r"\s+", "", text):
         raise bad_request(f"unable to parse requirement: {text!r}")
@@ -68,45 +68,45 @@ def _requirements(words: list[str]) -> Iterator[LabelSelectorRequirement]:
         yield LabelSelectorRequirement(key, operator, values)
         if at < len(words):
             if words[at] != ",":
-                raise _misread(words[at], ",")
+                raise _parse_error(words[at], ",")
             at += 1
             if at == len(words):
-                raise _misread("", "identifier after ','")
+                raise _parse_error("", "identifier after ','")
 
 
 def _condition(words: list[str], at: int) -> tuple[str, tuple[str, ...], int]:
-    """What is said of a key, and where that ends."""
+    """The operator and values that follow a key, and the position after them."""
     if at >= len(words) or words[at] == ",":
         return "Exists", (), at
     sign = words[at]
-    if sign in _SIGNS:
+    if sign in _SIGN_OPERATORS:
         if at + 1 >= len(words) or words[at + 1] == ",":
-            return _SIGNS[sign], ("",), at + 1
-        return _SIGNS[sign], (_word(words, at + 1),), at + 2
-    if sign not in _WORDS:
-        raise _misread(sign, "in, notin, =, ==, !=, gt, lt")
+            return _SIGN_OPERATORS[sign], ("",), at + 1
+        return _SIGN_OPERATORS[sign], (_word(words, at + 1),), at + 2
+    if sign not in _WORD_OPERATORS:
+        raise _parse_error(sign, "in, notin, =, ==, !=, gt, lt")
     if at + 1 >= len(words) or words[at + 1] != "(":
-        raise _misread(words[at + 1] if at + 1 < len(words) else "", "'('")
+        raise _parse_error(words[at + 1] if at + 1 < len(words) else "", "'('")
     end = next((place for place in range(at + 2, len(words)) if words[place] == ")"), None)
     if end is None:
-        raise _misread("", "',' or ')'")
+        raise _parse_error("", "',' or ')'")
     values = tuple(_word(words, place) for place in range(at + 2, end) if words[place] != ",")
-    return _WORDS[sign], values or ("",), end + 1
+    return _WORD_OPERATORS[sign], values or ("",), end + 1
 
 
 def _word(words: list[str], at: int) -> str:
     if at >= len(words) or not re.match(r"[^!=(),<>]", words[at]):
-        raise _misread(words[at] if at < len(words) else "", "identifier")
+        raise _parse_error(words[at] if at < len(words) else "", "identifier")
     return words[at]
 
 
-def _misread(found: str, expected: str) -> ApiError:
+def _parse_error(found: str, expected: str) -> ApiError:
     return bad_request(f"unable to parse requirement: found '{found}', expected: {expected}")
 
 
 @lru_cache(maxsize=1024)
 def fields(text: str, collection: str, more: tuple[str, ...] = ()) -> tuple[LabelRequirement, ...]:
-    """The requirements of a field selector; 400 for a field that cannot be asked for."""
+    """The requirements of a field selector. Raises 400 for a field that is not supported."""
     return tuple(_field(part, collection, more) for part in text.split(",") if part.strip())
 
 
@@ -117,14 +117,14 @@ def _field(part: str, collection: str, more: tuple[str, ...]) -> LabelRequiremen
     key, _, value = part.partition(sign)
     key = key.strip()
     first, dot, rest = key.partition(".")
-    key = f"{_OTHER_NAMES.get(first, first)}{dot}{rest}" if collection == "events" else key
+    key = f"{_EVENT_ALIASES.get(first, first)}{dot}{rest}" if collection == "events" else key
     if key not in ("metadata.name", "metadata.namespace", *FIELDS.get(collection, ()), *more):
         raise bad_request(f"field label not supported: {key}")
     return LabelRequirement(key, "NotIn" if sign == "!=" else "In", (value.strip(),))
 
 
 def value_at(document: Document, path: str) -> str:
-    """A field as text; what is not there is empty."""
+    """A field as text; "" if it is missing."""
     found: Any = document
     if path == "source":
         found = document.get("source", {}).get("component", "") or document.get("reportingComponent", "")
@@ -132,15 +132,20 @@ def value_at(document: Document, path: str) -> str:
         for part in path.split("."):
             found = found.get(part) if isinstance(found, dict) else None
     if found is None or isinstance(found, dict | list):
-        return _ZEROES.get(path, "")
+        return _DEFAULTS.get(path, "")
     return str(found).lower() if isinstance(found, bool) else str(found)
 
 
-_ZEROES = {"spec.unschedulable": "false", "status.replicas": "0", "status.successful": "0", "spec.hostNetwork": "false"}
+_DEFAULTS = {
+    "spec.unschedulable": "false",
+    "status.replicas": "0",
+    "status.successful": "0",
+    "spec.hostNetwork": "false",
+}
 
 
 def matcher(by_label: Selector, by_field: tuple[LabelRequirement, ...]) -> Callable[[Document], bool] | None:
-    """One predicate for both; None for no selector at all."""
+    """One predicate for both selectors; None if there is no selector."""
     if not by_label and not by_field:
         return None
 

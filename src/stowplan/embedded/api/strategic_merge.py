@@ -1,8 +1,8 @@
-"""Strategic merge patches: a merge patch that knows which lists are sets of named things.
+"""Strategic merge patches: merge patches that merge lists item by item.
 
-A list whose field says "merge" is merged item by item, told apart by the field's key (containers by name), or as a
-set of plain values (finalizers). Directives in the patch steer it: `$patch: delete` or `replace` in an object or
-item, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`, and `$retainKeys`.
+A list with the patch strategy "merge" is merged by the merge key of its items (containers by name), or as a set of
+plain values (finalizers). The patch may contain directives: `$patch: delete` or `replace` in an object or item,
+`$deleteFromPrimitiveList/…`, `$setElementOrder/…`, and `$retainKeys`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DELETE_VALUES, _ORDER, _RETAIN, _DIRECTIVE = "$deleteFromPrimitiveList/", "$set
 
 
 def strategic_merge(document: Document, patch: Document, type_name: str) -> Document:
-    """The patched document; 422 where a patch does not fit it."""
+    """The patched document. Raises 422 if the patch does not fit it."""
     return _object(document, patch, type_name)
 
 
@@ -40,7 +40,7 @@ def _object(document: Document, patch: Document, type_name: str) -> Document:
     for key, value in patch.items():
         if not key.startswith("$"):
             _field(merged, key, value, patch, known.get(key))
-    _values_out(merged, patch)
+    _delete_values(merged, patch)
     return merged
 
 
@@ -78,7 +78,7 @@ def _list(old: list[Any], patch: list[Any], field: Field, order: Any) -> list[An
 
 
 def _items(old: list[Any], patch: list[Any], field: Field) -> list[Any]:
-    """New items come behind the old ones."""
+    """Merge items by their key; new items are appended."""
     if any(not isinstance(item, dict) for item in (*old, *patch)):
         raise bad_patch(f"Invalid value: the items of a list that is merged by {field.key} must be objects")
     if any(item.get(_DIRECTIVE) == "replace" for item in patch):
@@ -89,11 +89,11 @@ def _items(old: list[Any], patch: list[Any], field: Field) -> list[Any]:
             if _DIRECTIVE in item:
                 continue
             raise _without_key(item, field.key)
-        places = [place for place, other in enumerate(merged) if other.get(field.key) == item[field.key]]
+        positions = [position for position, other in enumerate(merged) if other.get(field.key) == item[field.key]]
         if item.get(_DIRECTIVE) == "delete":
-            merged = [other for place, other in enumerate(merged) if place not in places]
-        elif places:
-            merged[places[0]] = _object(merged[places[0]], item, field.item)
+            merged = [other for position, other in enumerate(merged) if position not in positions]
+        elif positions:
+            merged[positions[0]] = _object(merged[positions[0]], item, field.item)
         else:
             merged.append(_object({}, item, field.item))
     return merged
@@ -104,21 +104,21 @@ def _without_key(item: Document, key: str) -> ApiError:
 
 
 def _ordered(merged: list[Any], order: list[Any], key: str) -> list[Any]:
-    """In the patch's order; what it does not name stays behind its neighbour."""
+    """The items in the order of the patch; an item that the patch does not name stays after its neighbour."""
 
     def name(item: Any) -> Any:
         return item.get(key) if key and isinstance(item, dict) else item
 
-    wanted = [name(item) for item in order]
+    names = [name(item) for item in order]
     ranked: list[tuple[int, int, Any]] = []
     last = -1
-    for place, item in enumerate(merged):
-        last = wanted.index(name(item)) if name(item) in wanted else last
-        ranked.append((last, place, item))
+    for position, item in enumerate(merged):
+        last = names.index(name(item)) if name(item) in names else last
+        ranked.append((last, position, item))
     return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
 
 
-def _values_out(merged: Document, patch: Document) -> None:
+def _delete_values(merged: Document, patch: Document) -> None:
     for key, values in patch.items():
         if key.startswith(_DELETE_VALUES) and isinstance(values, list):
             field = key.removeprefix(_DELETE_VALUES)

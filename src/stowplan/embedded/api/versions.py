@@ -1,6 +1,6 @@
-"""One stored object at several versions: events as two groups have them, custom resources under another version.
+"""Conversion of one stored object between API versions.
 
-Events are stored as core/v1 has them; events.k8s.io/v1 has other names for the same fields. Custom resources
+Events are stored as core/v1; events.k8s.io/v1 has other names for the same fields. The versions of a custom resource
 differ in their `apiVersion` only, as with the conversion strategy None.
 """
 
@@ -14,28 +14,28 @@ from stowplan.embedded.resources import ServedResource
 
 Document: TypeAlias = dict[str, Any]
 
-_EVENT = {
+_EVENT_FIELDS = {
     "message": "note", "involvedObject": "regarding", "reportingComponent": "reportingController",
     "count": "deprecatedCount", "firstTimestamp": "deprecatedFirstTimestamp",
     "lastTimestamp": "deprecatedLastTimestamp", "source": "deprecatedSource",
 }  # fmt: skip
-_BACK = {new: old for old, new in _EVENT.items()}
+_STORED_FIELDS = {new: old for old, new in _EVENT_FIELDS.items()}
 EVENTS = "events.k8s.io"
 
 
-def shown(resource: ServedResource, document: Document) -> Document:
-    """A stored document as this resource shows it."""
+def as_served(resource: ServedResource, document: Document) -> Document:
+    """A stored document in the version of a resource."""
     if document.get("apiVersion") == resource.api_version:
         return document
-    renamed = _renamed(document, _EVENT) if resource.group == EVENTS else document
+    renamed = _renamed(document, _EVENT_FIELDS) if resource.group == EVENTS else document
     return {**renamed, "apiVersion": resource.api_version, "kind": resource.kind}
 
 
-def stored(resource: ServedResource, document: Document) -> Document:
-    """A document as it came to this resource, in the form in which it is stored."""
+def as_stored(resource: ServedResource, document: Document) -> Document:
+    """A document in the version of a resource, converted for the store."""
     if resource.group != EVENTS:
         return document
-    return {**_renamed(document, _BACK), "apiVersion": "v1"}
+    return {**_renamed(document, _STORED_FIELDS), "apiVersion": "v1"}
 
 
 def _renamed(document: Document, names: dict[str, str]) -> Document:
@@ -43,4 +43,4 @@ def _renamed(document: Document, names: dict[str, str]) -> Document:
 
 
 def encode(resource: ServedResource, document: Document) -> bytes:
-    return msgspec.json.encode(shown(resource, document))
+    return msgspec.json.encode(as_served(resource, document))

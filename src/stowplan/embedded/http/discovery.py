@@ -1,6 +1,4 @@
-"""What a client learns of the server itself: groups, versions, resources; all at once for clients that ask for
-that.
-"""
+"""Discovery: groups, versions and resources, one by one or aggregated."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ PATHS = ("/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/read
 
 
 def answer(path: str, catalogue: ResourceCatalogue, kind: str, address: str) -> Document | None:
-    """For one of discovery's own paths; None for any other."""
+    """The response for a path of discovery; None for any other path."""
     parts = path.strip("/").split("/")
     match parts:
         case [""]:

@@ -1,6 +1,4 @@
-"""Requests become answers: which verb a method means at a target, and how the result is shown. No I/O; watches are
-begun here and carried on by the server.
-"""
+"""Finds the verb that a request means, carries it out, and forms the response. No I/O: the server runs the watches."""
 
 from __future__ import annotations
 
@@ -19,13 +17,13 @@ from stowplan.embedded.errors import (
     bad_patch,
     bad_request,
     invalid,
+    invalid_value,
     method_not_allowed,
     unsupported_media,
-    wrong,
 )
 from stowplan.embedded.http import discovery, openapi, requests, responses, reviews
 from stowplan.embedded.http.reads import Reader, encoded, joined
-from stowplan.embedded.http.requests import Form, Request, RequestTarget
+from stowplan.embedded.http.requests import Request, RequestTarget, ResponseFormat
 from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.http.watches import EmbeddedWatch
 from stowplan.embedded.resources import ServedResource
@@ -50,148 +48,166 @@ class Handlers:
         self.token: str | None = None
         self._clock = clock
         self._subresources = Subresources(api)
-        self._reading = Reader(api, self._subresources, clock)
+        self._reader = Reader(api, self._subresources, clock)
 
     def answer(self, request: Request) -> ApiResponse | tuple[EmbeddedWatch, bytes]:
-        """An answer; or, for a watch, the watch and what is to be sent first. ApiError for a refusal."""
+        """The response; for a watch, the watch and its first bytes. Raises `ApiError` if the request is refused."""
         now = self._clock()
-        at = requests.target(request.path, self.api.catalogue)
-        if at is None:
-            return self._general(request)
-        form = requests.form(request.accept)
+        target = requests.parse_path(request.path, self.api.catalogue)
+        if target is None:
+            return self._non_resource(request)
+        form = requests.negotiated(request.accept)
         if request.method == "HEAD":
             request.method = "GET"
-        self._check_method(at, request.method)
-        asked = _asked(request, now)
+        self._check_method(target, request.method)
+        options = _request_options(request, now)
         if request.method == "GET":
-            if requests.flag(request.query, "watch"):
-                return self._reading.watch(at, request, form)
-            return self._reading.read(at, request, form)
-        answer = self._write(at, request, form, asked)
-        answer.warnings = asked.warnings
+            if requests.bool_parameter(request.query, "watch"):
+                return self._reader.watch(target, request, form)
+            return self._reader.read(target, request, form)
+        answer = self._write(target, request, form, options)
+        answer.warnings = options.warnings
         return answer
 
-    # -- what is no resource
+    # -- non-resource paths
 
-    def _general(self, request: Request) -> ApiResponse:
+    def _non_resource(self, request: Request) -> ApiResponse:
         if request.path.startswith("/openapi/v3"):
-            requests_only_get(request)
+            _check_read_only(request)
             found = openapi.answer(request.path, self.api.catalogue, self.api.definitions)
             return responses.of(found) if found is not None else responses.text("404 page not found\n", 404)
         if request.path == "/openapi/v2":
-            requests_only_get(request)
+            _check_read_only(request)
             return openapi.second_version(request.accept)
         if request.path.split("/")[1] in [path[1:] for path in _HEALTH]:
             return responses.text("ok")
-        form = requests.form(request.accept)
+        form = requests.negotiated(request.accept)
         found = discovery.answer(request.path, self.api.catalogue, form.kind, self.address)
         if found is None:
             return responses.text("404 page not found\n", 404)
-        requests_only_get(request)
-        answer = responses.of(found, Form(form.media))
+        _check_read_only(request)
+        answer = responses.of(found, ResponseFormat(form.media))
         if found.get("kind") == discovery.AGGREGATED:
             answer.media = f"application/json;g=apidiscovery.k8s.io;v=v2;as={discovery.AGGREGATED}"
         return answer
 
-    def _check_method(self, at: RequestTarget, method: str) -> None:
-        if at.subresource:
-            allowed = method in _SUBRESOURCE_METHODS[at.subresource]
-        elif at.name:
-            allowed = method != "POST" and _VERBS.get(method) in at.resource.verbs
+    def _check_method(self, target: RequestTarget, method: str) -> None:
+        if target.subresource:
+            allowed = method in _SUBRESOURCE_METHODS[target.subresource]
+        elif target.name:
+            allowed = method != "POST" and _VERBS.get(method) in target.resource.verbs
         elif method == "POST":
-            allowed = "create" in at.resource.verbs and (bool(at.namespace) or not at.resource.namespaced)
+            allowed = "create" in target.resource.verbs and (bool(target.namespace) or not target.resource.namespaced)
         elif method == "DELETE":
-            allowed = "deletecollection" in at.resource.verbs and (bool(at.namespace) or not at.resource.namespaced)
+            allowed = "deletecollection" in target.resource.verbs and (
+                bool(target.namespace) or not target.resource.namespaced
+            )
         else:
-            allowed = method == "GET" and "list" in at.resource.verbs
+            allowed = method == "GET" and "list" in target.resource.verbs
         if not allowed:
             raise method_not_allowed()
 
     # -- writing
 
-    def _write(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
+    def _write(
+        self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
+    ) -> ApiResponse:
         match request.method:
             case "POST":
-                return self._post(at, request, form, asked)
+                return self._post(target, request, form, options)
             case "PUT":
-                return self._put(at, requests.parsed(request), form, asked)
+                return self._put(target, requests.body_of(request), form, options)
             case "PATCH":
-                return self._patch(at, request, form, asked)
+                return self._patch(target, request, form, options)
             case _:
-                return self._delete(at, request, form, asked)
+                return self._delete(target, request, form, options)
 
-    def _post(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
-        raw = requests.parsed(request)
-        if at.subresource == "binding":
-            bound = self._subresources.bind(at.resource, at.namespace, at.name, raw, asked)
+    def _post(
+        self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
+    ) -> ApiResponse:
+        raw = requests.body_of(request)
+        if target.subresource == "binding":
+            bound = self._subresources.bind(target.resource, target.namespace, target.name, raw, options)
             return responses.of(bound, form, 201)
-        if at.subresource == "eviction":
-            evicted = self._subresources.evict(at.resource, at.namespace, at.name, raw, asked)
+        if target.subresource == "eviction":
+            evicted = self._subresources.evict(target.resource, target.namespace, target.name, raw, options)
             return responses.of(evicted, form, 201)
-        if at.resource.verbs == ("create",):
-            return responses.of(reviews.answer(at.resource, raw, self.token), form, 201)
-        document = self.api.create(at.resource, at.namespace, raw, asked)
-        return self._result(at, document, form, request, asked, 201)
+        if target.resource.verbs == ("create",):
+            return responses.of(reviews.answer(target.resource, raw, self.token), form, 201)
+        document = self.api.create(target.resource, target.namespace, raw, options)
+        return self._result(target, document, form, request, options, 201)
 
-    def _put(self, at: RequestTarget, raw: Any, form: Form, asked: RequestOptions) -> ApiResponse:
-        if at.subresource == "scale":
-            return responses.of(self._subresources.rescale(at.resource, at.namespace, at.name, raw, asked), form)
-        if at.subresource == "finalize":
-            document = self._subresources.finalize(at.resource, at.name, raw, asked)
+    def _put(self, target: RequestTarget, raw: Any, form: ResponseFormat, options: RequestOptions) -> ApiResponse:
+        if target.subresource == "scale":
+            return responses.of(
+                self._subresources.rescale(target.resource, target.namespace, target.name, raw, options), form
+            )
+        if target.subresource == "finalize":
+            document = self._subresources.finalize(target.resource, target.name, raw, options)
         else:
-            document = self.api.update(at.resource, at.namespace, at.name, raw, asked, at.subresource)
-        return responses.shown(at.resource, document, form)
+            document = self.api.update(target.resource, target.namespace, target.name, raw, options, target.subresource)
+        return responses.of_object(target.resource, document, form)
 
-    def _patch(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
-        patch = _read_patch(at.resource, request)
-        if at.subresource == "scale":
-            old = self._subresources.scale(at.resource, at.namespace, at.name)
+    def _patch(
+        self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
+    ) -> ApiResponse:
+        patch = _read_patch(target.resource, request)
+        if target.subresource == "scale":
+            old = self._subresources.scale(target.resource, target.namespace, target.name)
             type_name = "autoscaling.v1.Scale"
         else:
-            old = versions.shown(at.resource, self.api.get(at.resource, at.namespace, at.name))
-            type_name = at.resource.type
+            old = versions.as_served(target.resource, self.api.get(target.resource, target.namespace, target.name))
+            type_name = target.resource.type
         new = _patched(old, patch, request.content_type, type_name)
-        asked.patch = _as_go(patch) if request.content_type == STRATEGIC_PATCH else msgspec.json.encode(new).decode()
+        options.patch = _as_go(patch) if request.content_type == STRATEGIC_PATCH else msgspec.json.encode(new).decode()
         if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
             raise bad_patch("Invalid value: the result is no object with metadata")
         if new["metadata"].get("uid") != old["metadata"].get("uid"):
-            cause = wrong("metadata.uid", new["metadata"].get("uid"), "field is immutable")
-            raise invalid(at.resource, at.name, [cause])
-        return self._put(at, typed.tidy(new), form, asked)
+            cause = invalid_value("metadata.uid", new["metadata"].get("uid"), "field is immutable")
+            raise invalid(target.resource, target.name, [cause])
+        return self._put(target, typed.without_nulls(new), form, options)
 
-    def _delete(self, at: RequestTarget, request: Request, form: Form, asked: RequestOptions) -> ApiResponse:
-        options = requests.delete_options(request)
-        asked.dry_run = asked.dry_run or bool(options.dry_run)
-        if at.name:
-            told, whole = self.api.delete(at.resource, at.namespace, at.name, options, asked)
-            return responses.shown(at.resource, told, form) if whole else responses.of(told, form)
-        page = self._reading.lister.page(at.resource, requests.wanted(request.query, at))
+    def _delete(
+        self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
+    ) -> ApiResponse:
+        delete_options = requests.delete_options(request)
+        options.dry_run = options.dry_run or bool(delete_options.dry_run)
+        if target.name:
+            told, whole = self.api.delete(target.resource, target.namespace, target.name, delete_options, options)
+            return responses.of_object(target.resource, told, form) if whole else responses.of(told, form)
+        page = self._reader.lister.page(target.resource, requests.list_options(request.query, target))
         for stored in page.items:
             metadata = stored.document["metadata"]
-            self.api.delete(at.resource, metadata.get("namespace", ""), metadata["name"], options, asked)
-        return ApiResponse(200, joined(at.resource, page))
+            self.api.delete(target.resource, metadata.get("namespace", ""), metadata["name"], delete_options, options)
+        return ApiResponse(200, joined(target.resource, page))
 
     def _result(
-        self, at: RequestTarget, document: Document, form: Form, request: Request, asked: RequestOptions, status: int
+        self,
+        target: RequestTarget,
+        document: Document,
+        form: ResponseFormat,
+        request: Request,
+        options: RequestOptions,
+        status: int,
     ) -> ApiResponse:
         if form.kind == "Table":
             version = {"resourceVersion": document["metadata"].get("resourceVersion", "")}
-            return responses.of(self._reading.table(at.resource, [document], request, version), form, status)
-        if form.kind or form.media != requests.JSON or asked.dry_run:
-            return responses.shown(at.resource, document, form, status)
-        key = at.resource.key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
-        stored = self.api.store.stored(at.resource.collection, key)
+            return responses.of(self._reader.table(target.resource, [document], request, version), form, status)
+        if form.kind or form.media != requests.JSON or options.dry_run:
+            return responses.of_object(target.resource, document, form, status)
+        key = target.resource.key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
+        stored = self.api.store.stored(target.resource.collection, key)
         if stored is None:
-            return responses.shown(at.resource, document, form, status)
-        return ApiResponse(status, encoded(at.resource, stored))
+            return responses.of_object(target.resource, document, form, status)
+        return ApiResponse(status, encoded(target.resource, stored))
 
 
-def requests_only_get(request: Request) -> None:
+def _check_read_only(request: Request) -> None:
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()
 
 
-def _asked(request: Request, now: float) -> RequestOptions:
+def _request_options(request: Request, now: float) -> RequestOptions:
     validation = request.query.get("fieldValidation") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
         known = '"", "Ignore", "Warn", "Strict"'
@@ -210,14 +226,14 @@ def _read_patch(resource: ServedResource, request: Request) -> Any:
                        f"accepted media types include: {', '.join(known)}")  # fmt: skip
     if kind not in known:
         raise unsupported_media(*known)
-    patch = requests.json_of(request.body, "error decoding patch: ")
+    patch = requests.json_body(request.body, "error decoding patch: ")
     if kind != JSON_PATCH and not isinstance(patch, dict):
         raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}")
     return patch
 
 
 def _as_go(value: Any) -> str:
-    """As Go prints it, since Kubernetes shows patches so."""
+    """A value as Go prints it, since Kubernetes prints patches so."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{_as_go(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""OpenAPI v3, as far as kubectl needs it: that fields are validated by the server, and which fields there are.
+"""OpenAPI v3, as far as kubectl needs it: that the server validates fields, and which fields there are.
 
-The fields come from the recorded schema, without the sentences that describe them; those of custom resources from
-their definitions. kubectl merges by its own knowledge of the built-in kinds, so no patch keys are needed here.
+The fields come from the recorded schema, without descriptions; those of custom resources come from their definitions.
+kubectl knows the patch strategies of built-in kinds itself, so they are left out.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _PARAMETERS = [
     for name in ("dryRun", "fieldManager", "fieldValidation")
 ]
 _METADATA = "meta.v1.ObjectMeta"
-# Asked for and answered with two spellings, since the first is no media type by the rules.
+# kubectl requests the first spelling, which is not a valid media type; the API server answers with the second.
 ASKED_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def answer(path: str, catalogue: ResourceCatalogue, definitions: Definitions) -> Document | None:
-    """For /openapi/v3 and what it leads to; None for any other path."""
+    """The response for /openapi/v3 and the paths below it; None for any other path."""
     parts = path.strip("/").split("/")[2:]
     if not parts:
         roots = {resource.root.strip("/"): resource for resource in catalogue}
@@ -52,11 +52,12 @@ def answer(path: str, catalogue: ResourceCatalogue, definitions: Definitions) ->
 
 
 def second_version(accept: str) -> ApiResponse:
-    """OpenAPI v2 without definitions. kubectl asks for it before it takes a `kind: List` apart, to look its items up
-    there; those it does not find it leaves to the server.
+    """OpenAPI v2 without definitions.
+
+    kubectl requests it to look up the items of a `kind: List`, and leaves items without a definition to the server.
     """
     if ASKED_V2 in accept:
-        return ApiResponse(200, b"\x0a\x032.0", ANSWERED_V2)  # the one field that says it is version 2.0
+        return ApiResponse(200, b"\x0a\x032.0", ANSWERED_V2)  # the field "swagger": version 2.0
     about = {"title": "Kubernetes", "version": builtin_types.version()}
     return responses.of({"swagger": "2.0", "info": about, "paths": {}, "definitions": {}})
 
@@ -68,7 +69,7 @@ def _document(resources: list[ServedResource], definitions: Definitions) -> Docu
         name = _schema_name(resource)
         paths |= _paths(resource, name)
         if resource.custom:
-            schemas[name] = _custom(definitions.structure(resource).schema)
+            schemas[name] = _custom(definitions.version_of(resource).schema)
             _collect(_METADATA, schemas)
         else:
             _collect(resource.type, schemas)
@@ -103,7 +104,7 @@ def _paths(resource: ServedResource, name: str) -> Document:
 
 
 def _collect(type_name: str, schemas: dict[str, Document]) -> None:
-    """A type and all that it refers to."""
+    """Add a type and all types that it refers to."""
     if type_name in schemas:
         return
     schemas[type_name] = {}

@@ -1,8 +1,8 @@
-"""Kubernetes' protobuf, read only: kubectl and Go clients send it when they create built-in kinds.
+"""Decodes the protobuf of Kubernetes: kubectl and Go clients use it to create built-in kinds.
 
-A body is four bytes of magic and an envelope with the kind and the message. Field numbers are recorded
-(`protobuf_fields.json`, made by tests/embedded). Go writes zeros of plain fields, too; those are left out, as
-they are in JSON. Answers are always JSON, which all these clients accept.
+A body is a magic number of four bytes and an envelope with the kind and the message. The field numbers are recorded
+(`protobuf_fields.json`, made by tests/embedded). Go also writes the zeros of plain fields; they are dropped, as they
+are in JSON. Responses are always JSON, which all these clients accept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from stowplan.embedded.schema import builtin_types
-from stowplan.embedded.timestamps import fine_stamp, stamp
+from stowplan.embedded.timestamps import micro_stamp, stamp
 
 Document: TypeAlias = dict[str, Any]
 
@@ -29,11 +29,11 @@ _NUMBERS = ("int32", "int64", "boolean")
 
 
 class MalformedError(ValueError):
-    """No protobuf, or not of a kind that is known."""
+    """Not protobuf, or of an unknown kind."""
 
 
 def decode(body: bytes) -> Document:
-    """The object in a body, as JSON would have it."""
+    """The object in a body, as plain JSON values."""
     if not body.startswith(_MAGIC):
         raise MalformedError("the body does not begin with the magic of Kubernetes' protobuf")
     envelope = dict(_fields(body[len(_MAGIC) :]))
@@ -47,7 +47,7 @@ def decode(body: bytes) -> Document:
 
 @cache
 def _wire() -> dict[str, dict[int, tuple[str, str]]]:
-    """By type and number: the field's name, and its type with a mark."""
+    """By type and field number: the name of the field, and its type with a prefix."""
     recorded = json.loads(files(__package__).joinpath("protobuf_fields.json").read_bytes())
     return {
         name: {int(number): (text.split(" ")[0], text.split(" ")[1]) for number, text in fields.items()}
@@ -133,7 +133,7 @@ def _value(value: int | bytes, kind: str) -> Any:
     data = _bytes(value)
     if kind == "bytes":
         return base64.b64encode(data).decode()
-    if kind.startswith("[]"):  # a list that is a type of its own travels as a message
+    if kind.startswith("[]"):  # a list that is a type of its own is encoded as a message
         return [_value(item, kind[2:]) for _, item in _fields(data)]
     return _special(data, kind) if kind in _SPECIAL else _message(data, kind)
 
@@ -148,7 +148,7 @@ def _special(data: bytes, kind: str) -> Any:
             return _text(fields.get(3, b"")) if first else _value(fields.get(2, 0), "int32")
         case "time" | "microtime":
             seconds = _value(first, "int64") + _value(fields.get(2, 0), "int64") / 1e9
-            return (stamp(seconds) if kind == "time" else fine_stamp(seconds)) if fields and seconds > 0 else None
+            return (stamp(seconds) if kind == "time" else micro_stamp(seconds)) if fields and seconds > 0 else None
         case "raw":
             try:
                 return msgspec.json.decode(_bytes(fields.get(1, b"null")))

@@ -1,4 +1,4 @@
-"""What a URL and its headers ask for, apart from HTTP's own machinery.
+"""Paths, query parameters, headers and bodies of requests.
 
 /api/v1/namespaces/shop/pods/web-0/binding      group "", version v1, namespace shop, pods, web-0, binding
 Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json
@@ -26,7 +26,7 @@ JSON, YAML = "application/json", "application/yaml"
 
 
 class Request(msgspec.Struct):
-    """One request; `content_type` is without parameters."""
+    """One request. `content_type` has no parameters."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Request(msgspec.Struct):
 
 
 class RequestTarget(msgspec.Struct, frozen=True):
-    """What a path of a resource names: a collection if there is no name."""
+    """The resource that a path names: an object, or a collection if there is no name."""
 
     resource: ServedResource
     namespace: str = ""
@@ -45,8 +45,8 @@ class RequestTarget(msgspec.Struct, frozen=True):
     subresource: str = ""
 
 
-def target(path: str, catalogue: ResourceCatalogue) -> RequestTarget | None:
-    """None for a path that can be no resource's; 404 for one of a resource that is not served."""
+def parse_path(path: str, catalogue: ResourceCatalogue) -> RequestTarget | None:
+    """The target of a path; None if it is not the path of a resource. Raises 404 for a resource that is not served."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -70,8 +70,11 @@ def target(path: str, catalogue: ResourceCatalogue) -> RequestTarget | None:
     return RequestTarget(resource, namespace, name, subresource)
 
 
-class Form(msgspec.Struct, frozen=True):
-    """How the answer is to look: `kind` is "", "Table", "PartialObjectMetadata" or another that is asked for."""
+class ResponseFormat(msgspec.Struct, frozen=True):
+    """The format of the response.
+
+    `kind` is "", "Table", "PartialObjectMetadata" or another kind that the client requests.
+    """
 
     media: str = JSON
     kind: str = ""
@@ -79,28 +82,28 @@ class Form(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def form(accept: str) -> Form:
-    """The first that we can give; 406 if there is none."""
+def negotiated(accept: str) -> ResponseFormat:
+    """The first acceptable format that the server supports. Raises 406 if there is none."""
     for choice in (accept or "*/*").split(","):
         media, *more = (part.strip() for part in choice.split(";"))
         parameters = dict(part.split("=", 1) for part in more if "=" in part)
         kind = parameters.get("as", "")
         if media in (YAML, "application/x-yaml", "text/yaml") and not kind:
-            return Form(YAML)
+            return ResponseFormat(YAML)
         if media in (JSON, "*/*", "application/*"):
             group = parameters.get("g", "")
             if kind == "Table" and parameters.get("v", "v1") != "v1":
                 continue
-            return Form(JSON, kind.removesuffix("List") if group == "meta.k8s.io" else kind, group)
+            return ResponseFormat(JSON, kind.removesuffix("List") if group == "meta.k8s.io" else kind, group)
     raise not_acceptable()
 
 
-def flag(query: Query, name: str) -> bool:
-    """Whatever is there and is not "false" or "0" means yes, as in Kubernetes."""
+def bool_parameter(query: Query, name: str) -> bool:
+    """True for any value but "false" and "0", as in Kubernetes."""
     return query.get(name, "false") not in ("false", "0")
 
 
-def number(query: Query, name: str) -> int | None:
+def int_parameter(query: Query, name: str) -> int | None:
     text = query.get(name, "")
     if not text:
         return None
@@ -113,36 +116,39 @@ def number(query: Query, name: str) -> int | None:
     return found
 
 
-def wanted(query: Query, at: RequestTarget) -> ListOptions:
+def list_options(query: Query, target: RequestTarget) -> ListOptions:
     fields = query.get("fieldSelector", "")
-    if at.name:
-        fields = f"metadata.name={at.name}" + (f",{fields}" if fields else "")
+    if target.name:
+        fields = f"metadata.name={target.name}" + (f",{fields}" if fields else "")
     return ListOptions(
-        at.namespace,
+        target.namespace,
         query.get("labelSelector", ""),
         fields,
-        number(query, "limit") or 0,
+        int_parameter(query, "limit") or 0,
         query.get("continue", ""),
         query.get("resourceVersion", ""),
     )
 
 
-def parsed(request: Request) -> Any:
-    """The body as plain values; 415 for a media type that we do not read, 400 for what is not in it."""
+def body_of(request: Request) -> Any:
+    """The body as plain values.
+
+    Raises 415 for a media type that is not supported, 400 for a body that cannot be parsed.
+    """
     if request.content_type in (YAML, "application/x-yaml"):
         return _yaml(request.body)
     if request.content_type == protobuf.MEDIA:
         return _protobuf(request.body)
     if request.content_type not in (JSON, ""):
         raise unsupported_media(JSON, YAML, protobuf.MEDIA)
-    found = json_of(request.body, "couldn't get version/kind; json parse error: ")
-    return typed.tidy(found) if b"null" in request.body else found
+    found = json_body(request.body, "couldn't get version/kind; json parse error: ")
+    return typed.without_nulls(found) if b"null" in request.body else found
 
 
-def json_of(body: bytes, prefix: str) -> Any:
+def json_body(body: bytes, prefix: str) -> Any:
     try:
         found = msgspec.json.decode(body)
-        msgspec.json.encode(found)  # numbers beyond 64 bits could be read, but not written
+        msgspec.json.encode(found)  # numbers beyond 64 bits can be decoded, but not encoded
         return found
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError) as error:
         why = "unexpected end of JSON input (<empty>)" if not body else str(error)
@@ -158,25 +164,25 @@ def _protobuf(body: bytes) -> Any:
 
 def _yaml(body: bytes) -> Any:
     try:
-        return typed.tidy(msgspec.json.decode(msgspec.json.encode(yaml.safe_load(body))))
+        return typed.without_nulls(msgspec.json.decode(msgspec.json.encode(yaml.safe_load(body))))
     except (yaml.YAMLError, UnicodeDecodeError, TypeError, OverflowError, ValueError) as error:
         raise bad_request(f"error converting YAML to JSON: {str(error).splitlines()[0]}") from None
 
 
 def delete_options(request: Request) -> DeleteOptions:
-    """From the body, or from the query."""
+    """The options of a DELETE, from the body or the query."""
     found = DeleteOptions()
     if request.body:
-        raw = parsed(request)
+        raw = body_of(request)
         try:
             found = msgspec.convert({} if raw is None else raw, DeleteOptions)
         except msgspec.ValidationError as error:
             raise bad_request(f"DeleteOptions: {error}") from None
     query = request.query
-    seconds = number(query, "gracePeriodSeconds")
+    seconds = int_parameter(query, "gracePeriodSeconds")
     if found.grace_period_seconds is None:
         found.grace_period_seconds = seconds
     found.propagation_policy = found.propagation_policy or query.get("propagationPolicy") or None
     if found.orphan_dependents is None and "orphanDependents" in query:
-        found.orphan_dependents = flag(query, "orphanDependents")
+        found.orphan_dependents = bool_parameter(query, "orphanDependents")
     return found

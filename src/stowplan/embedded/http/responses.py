@@ -1,4 +1,4 @@
-"""Answers: a status, a body in the form that was asked for, and warnings as headers."""
+"""Responses: a status code, a body in the requested format, and warnings as headers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 from stowplan.embedded.api import versions
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.http.requests import JSON, YAML, Form
+from stowplan.embedded.http.requests import JSON, YAML, ResponseFormat
 from stowplan.embedded.resources import ServedResource
 
 Document: TypeAlias = dict[str, Any]
@@ -22,18 +22,18 @@ class ApiResponse(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
-def of(document: Any, form: Form = Form(), status: int = 200) -> ApiResponse:  # noqa: B008
-    """Anything that can be said in JSON."""
+def of(document: Any, form: ResponseFormat = ResponseFormat(), status: int = 200) -> ApiResponse:  # noqa: B008
+    """The response with a document, or with any other value that JSON can hold."""
     if form.media == YAML:
         return ApiResponse(status, yaml.safe_dump(document, default_flow_style=False).encode(), YAML)
     return ApiResponse(status, msgspec.json.encode(document))
 
 
-def shown(resource: ServedResource, document: Document, form: Form, status: int = 200) -> ApiResponse:
-    """A stored document, as its resource shows it."""
+def of_object(resource: ServedResource, document: Document, form: ResponseFormat, status: int = 200) -> ApiResponse:
+    """The response with a stored document, converted to the version of the resource."""
     if form.kind == "PartialObjectMetadata":
         return of(partial(document), form, status)
-    return of(versions.shown(resource, document), form, status)
+    return of(versions.as_served(resource, document), form, status)
 
 
 def partial(document: Document) -> Document:

@@ -1,7 +1,7 @@
-"""Reviews, which are answered and not stored.
+"""Reviews: they are answered, not stored.
 
-There is one user, who may do everything: whoever bears the cluster's token. Others who ask elsewhere (a
-scheduler's own port asks here about its callers) are strangers, and may do nothing.
+There is one user, who has the token of the cluster and may do everything. Any other user (a scheduler asks about the
+callers of its own port) is anonymous, and may do nothing.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import hmac
 from typing import Any, TypeAlias
 
-from stowplan.embedded.api.decoding import mishandled, unrecognized
+from stowplan.embedded.api.decoding import cannot_be_handled, unrecognized
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 
 Document: TypeAlias = dict[str, Any]
 
 USER: Document = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
-_STRANGER = "system:anonymous"
+_ANONYMOUS = "system:anonymous"
 
 
 def answer(resource: ServedResource, raw: Any, token: str | None) -> Document:
     if not isinstance(raw, dict):
         raise unrecognized(resource, "json: cannot unmarshal into an object")
     try:
-        review = typed.shaped(resource.type, raw)
+        review = typed.decoded(resource.type, raw)
     except typed.WrongTypeError as error:
-        raise mishandled(resource, str(error)) from None
+        raise cannot_be_handled(resource, str(error)) from None
     found = {**review, "apiVersion": resource.api_version, "kind": resource.kind}
     return {**found, "status": _status(resource.kind, review.get("spec", {}), token)}
 
@@ -38,6 +38,6 @@ def _status(kind: str, spec: Document, token: str | None) -> Document:
         case "SelfSubjectReview":
             return {"userInfo": USER}
         case "SubjectAccessReview":
-            return {"allowed": spec.get("user", "") not in ("", _STRANGER)}
+            return {"allowed": spec.get("user", "") not in ("", _ANONYMOUS)}
         case _:
             return {"allowed": True}

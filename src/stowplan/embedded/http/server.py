@@ -1,7 +1,7 @@
-"""HTTP for the embedded cluster: reads requests, writes answers, carries watches on until somebody ends them.
+"""The HTTP server of the embedded cluster: reads requests, writes responses, runs watches.
 
-Loopback needs no credentials, since whoever can connect could do anything to this process anyway. Any other
-address needs a token, which every request then has to bear.
+Loopback needs no credentials, since a local user could do anything to this process anyway. Any other address needs a
+token, which every request must carry.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.http.watches import EmbeddedWatch, failure
 from stowplan.objects.errors import ConfigError
 
-LARGEST_BODY = 3 * 1024 * 1024
-BOOKMARK_EVERY = 60.0
-WATCH_FOR = (1800.0, 3600.0)  # seconds, where a client does not say
+MAX_BODY_BYTES = 3 * 1024 * 1024
+BOOKMARK_INTERVAL = 60.0
+WATCH_SECONDS = (1800.0, 3600.0)  # seconds; the timeout of a watch without timeoutSeconds
 _TOO_DEEP = "the document is nested too deeply"
 
 
@@ -39,19 +39,19 @@ def needs_token(host: str) -> bool:
 
 
 class Server:
-    """`problems` collects what must not happen: our own mistakes."""
+    """`problems` collects internal errors. Each one is a bug."""
 
     def __init__(self, handlers: Handlers, *, token: str | None = None) -> None:
         self._handlers = handlers
         self.token = token
         self._runner: web.ServerRunner | None = None
         self._ending = False
-        self._wakers: set[Callable[[], None]] = set()  # of watches that wait
+        self._waiters: set[Callable[[], None]] = set()  # callbacks that wake waiting watches
         self.problems: list[str] = []
         self.address = ""
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """The URL at which it listens."""
+        """Listen, and return the URL."""
         if needs_token(host) and not self.token:
             raise ConfigError(f"cannot listen on {host} without a token", remedy="give a token, or listen on 127.0.0.1")
         self._ending = False
@@ -68,7 +68,7 @@ class Server:
 
     async def stop(self) -> None:
         self._ending = True
-        for wake in list(self._wakers):
+        for wake in list(self._waiters):
             wake()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -81,17 +81,17 @@ class Server:
             found = self._handlers.answer(request)
             if isinstance(found, ApiResponse):
                 return _response(found)
-            return await self._carry_on(message, request, *found)
+            return await self._serve_watch(message, request, *found)
         except ApiError as error:
             return _response(responses.refusal(error))
         except RecursionError:
             return _response(responses.refusal(bad_request(_TOO_DEEP)))
         except (HTTPException, ConnectionError, asyncio.CancelledError):
             raise
-        except Exception as error:  # a mistake of ours: the client hears of it as of any server's
+        except Exception as error:  # a bug; the client gets 500
             self.problems.append(f"{message.method} {message.path_qs}: {error!r}")
-            told = ApiError(500, "InternalError", f"Internal error occurred: {error!r}", {})
-            return _response(responses.refusal(told))
+            internal_error = ApiError(500, "InternalError", f"Internal error occurred: {error!r}", {})
+            return _response(responses.refusal(internal_error))
 
     def _authorize(self, message: web.BaseRequest) -> None:
         if self.token is None:
@@ -102,31 +102,33 @@ class Server:
 
     # -- watches
 
-    async def _carry_on(
+    async def _serve_watch(
         self, message: web.BaseRequest, request: Request, watch: EmbeddedWatch, first: bytes
     ) -> web.StreamResponse:
-        seconds = requests.number(request.query, "timeoutSeconds")
-        bookmarks = requests.flag(request.query, "allowWatchBookmarks")
+        seconds = requests.int_parameter(request.query, "timeoutSeconds")
+        bookmarks = requests.bool_parameter(request.query, "allowWatchBookmarks")
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache"})
         response.enable_chunked_encoding()
         await response.prepare(message)
         loop = asyncio.get_running_loop()
-        until = loop.time() + (seconds if seconds and seconds > 0 else random.uniform(*WATCH_FOR))
+        until = loop.time() + (seconds if seconds and seconds > 0 else random.uniform(*WATCH_SECONDS))
         try:
             if first:
                 await response.write(first)
-            await self._events(response, watch, until, bookmarks)
+            await self._send_events(response, watch, until, bookmarks)
             await response.write_eof()
         except ApiError as error:
             await response.write(failure(error))
             await response.write_eof()
         except ConnectionError:
-            pass  # nobody is there any more
+            pass  # the client is gone
         return response
 
-    async def _events(self, response: web.StreamResponse, watch: EmbeddedWatch, until: float, bookmarks: bool) -> None:
+    async def _send_events(
+        self, response: web.StreamResponse, watch: EmbeddedWatch, until: float, bookmarks: bool
+    ) -> None:
         loop = asyncio.get_running_loop()
-        next_bookmark = loop.time() + BOOKMARK_EVERY
+        next_bookmark = loop.time() + BOOKMARK_INTERVAL
         store = self._handlers.api.store
         while not self._ending:
             if lines := watch.take():
@@ -137,13 +139,13 @@ class Server:
             now = loop.time()
             if bookmarks and now >= min(next_bookmark, until):
                 await response.write(watch.bookmark(store.version))
-                next_bookmark = now + BOOKMARK_EVERY
+                next_bookmark = now + BOOKMARK_INTERVAL
             if now >= until or store.collection(watch.collection.name) is not watch.collection:
                 return
             await self._wait(watch, (min(until, next_bookmark) if bookmarks else until) - now)
 
     async def _wait(self, watch: EmbeddedWatch, seconds: float) -> None:
-        """Until something happens to the collection, or it is time for something else."""
+        """Wait for a change of the collection, for `seconds` at most."""
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
 
@@ -152,14 +154,14 @@ class Server:
                 woken.set_result(None)
 
         watch.collection.wake.add(wake)
-        self._wakers.add(wake)
+        self._waiters.add(wake)
         timer = loop.call_later(max(seconds, 0.0), wake)
         try:
             await woken
         finally:
             timer.cancel()
             watch.collection.wake.discard(wake)
-            self._wakers.discard(wake)
+            self._waiters.discard(wake)
 
 
 async def _read(message: web.BaseRequest) -> Request:
@@ -167,8 +169,8 @@ async def _read(message: web.BaseRequest) -> Request:
     kind = message.headers.get("Content-Type", "").partition(";")[0].strip()
     body = b""
     if message.body_exists:
-        if (message.content_length or 0) > LARGEST_BODY:
-            raise too_large(LARGEST_BODY)
+        if (message.content_length or 0) > MAX_BODY_BYTES:
+            raise too_large(MAX_BODY_BYTES)
         body = await _body(message)
     accept = ",".join(message.headers.getall("Accept", ()))
     return Request(message.method, url.path, url.query, accept, kind, body)
@@ -179,8 +181,8 @@ async def _body(message: web.BaseRequest) -> bytes:
     async for chunk in message.content.iter_any():
         chunks.append(chunk)
         size += len(chunk)
-        if size > LARGEST_BODY:
-            raise too_large(LARGEST_BODY)
+        if size > MAX_BODY_BYTES:
+            raise too_large(MAX_BODY_BYTES)
     return b"".join(chunks)
 
 

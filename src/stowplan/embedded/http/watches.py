@@ -1,7 +1,7 @@
-"""Watches: a place in a log, and what of it matches, as lines of JSON.
+"""Watches: a position in a change log, and the matching changes as lines of JSON.
 
-Each event is encoded once for all who watch the same way. A watcher that is too slow finds that its place is gone;
-it is told so (410) and has to list again.
+Each event is encoded once for all watches of the same form. A watch that is too slow loses its position; it gets 410
+and must list again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _PREFIX = {kind: b'{"type":"' + kind.encode() + b'","object":' for kind in ("ADD
 
 
 class EmbeddedWatch:
-    """One watcher of one collection. `encode` makes its objects' JSON; without it they share what others made."""
+    """A watch of one collection.
+
+    `encode` makes the JSON of its objects; without it the JSON is shared with other watches.
+    """
 
     def __init__(
         self,
@@ -42,51 +45,51 @@ class EmbeddedWatch:
         self._matches = matches
         self._encode = encode
         self._shared: Encode = lambda document: versions.encode(resource, document)
-        self._place = 0
+        self._position = 0
         self.version = 0
 
     def start_after(self, version: int) -> None:
-        """From now on `take` gives what happened after a version; 410 if that is forgotten."""
-        place = self.collection.log.place_after(version)
-        if place is None:
-            raise expired(f"too old resource version: {version} ({self.collection.log.forgotten})")
-        self._place, self.version = place, version
+        """Start after a version. Raises 410 if the changes since then were dropped."""
+        position = self.collection.log.position_after(version)
+        if position is None:
+            raise expired(f"too old resource version: {version} ({self.collection.log.compacted})")
+        self._position, self.version = position, version
 
     def start_now(self, version: int, items: Iterable[Stored]) -> bytes:
-        """What there is already, as additions; what happens from now on comes from `take`."""
-        self._place, self.version = self.collection.log.end, version
-        return b"".join(self._line("ADDED", stored) for stored in items if self._concerns(stored))
+        """Start now, with the existing objects as ADDED events. Return their lines."""
+        self._position, self.version = self.collection.log.end, version
+        return b"".join(self._line("ADDED", stored) for stored in items if self._selects(stored))
 
     def take(self) -> bytes:
-        """The lines that are due; 410 if some of them are lost."""
-        entries = self.collection.log.since(self._place)
+        """The lines of the changes since the last call. Raises 410 if some of them were dropped."""
+        entries = self.collection.log.since(self._position)
         if entries is None:
-            raise expired(f"too old resource version: {self.version} ({self.collection.log.forgotten})")
+            raise expired(f"too old resource version: {self.version} ({self.collection.log.compacted})")
         if not entries:
             return b""
-        self._place += len(entries)
+        self._position += len(entries)
         self.version = entries[-1].version
         return b"".join(line for entry in entries for line in self._lines(entry))
 
     @property
     def due(self) -> bool:
-        return self.collection.log.end > self._place
+        return self.collection.log.end > self._position
 
     def _lines(self, entry: LogEntry) -> Iterator[bytes]:
-        """Leaving what a selector covers is a deletion, entering it an addition."""
-        before = entry.before is not None and self._concerns(entry.before)
+        """An object that stops to match the selector is DELETED, one that starts to match is ADDED."""
+        before = entry.before is not None and self._selects(entry.before)
         if entry.gone:
             if before:
                 yield self._line("DELETED", entry.now)
             return
-        now = self._concerns(entry.now)
+        now = self._selects(entry.now)
         if now:
             yield self._line("MODIFIED" if before else "ADDED", entry.now)
         elif before and entry.before is not None:
             metadata = {**entry.before.document["metadata"], "resourceVersion": str(entry.version)}
             yield self._line("DELETED", Stored({**entry.before.document, "metadata": metadata}, entry.version))
 
-    def _concerns(self, stored: Stored) -> bool:
+    def _selects(self, stored: Stored) -> bool:
         document = stored.document
         if self._namespace and document["metadata"].get("namespace") != self._namespace:
             return False
@@ -98,7 +101,7 @@ class EmbeddedWatch:
         return _PREFIX[kind] + stored.encoded(self._resource.api_version, self._shared) + b"}\n"
 
     def bookmark(self, version: int, *, initial: bool = False) -> bytes:
-        """That nothing up to this version is missing."""
+        """A BOOKMARK event: all changes up to this version have been sent."""
         metadata: Document = {"resourceVersion": str(version)}
         if initial:
             metadata["annotations"] = {INITIAL_END: "true"}

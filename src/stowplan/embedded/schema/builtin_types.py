@@ -1,7 +1,7 @@
-"""The fields of the kinds we serve, as a real server describes them (`builtin_types.json`, made by tests/embedded).
+"""The fields of built-in kinds, as recorded from a real API server (`builtin_types.json`, made by tests/embedded).
 
-Three things are read from it: which fields there are and of which type, what is always there though nobody wrote
-it, and by which key a strategic merge patch tells the items of a list apart.
+The record holds the type of each field, the defaults that the server always writes, and the merge key of each list for
+strategic merge patches.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ MISSING = msgspec.UNSET
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field's type ("[]" before it: a list; "{}": a map by string), default, and how patches merge it."""
+    """A field: its type ("[]" before it: a list; "{}": a map by string), its default, and how patches merge it."""
 
     type: str
     default: Any = MISSING
-    strategy: tuple[str, ...] = ()  # of "merge", "replace", "retainKeys"
-    key: str = ""  # by which a merged list's items are told apart; "": they are plain values
+    strategy: tuple[str, ...] = ()  # "merge", "replace", "retainKeys"
+    key: str = ""  # the merge key of the items of a list; "" if the items are plain values
     required: bool = False
 
     @property
     def item(self) -> str:
-        """The type of what a list or map holds."""
+        """The type of the items of a list or map."""
         return self.type[2:]
 
     @property
@@ -42,18 +42,18 @@ def _recorded() -> dict[str, Any]:
 
 
 def version() -> str:
-    """Of the Kubernetes that was asked."""
+    """The version of the recorded Kubernetes."""
     return str(_recorded()["kubernetes"])
 
 
 def type_of(api_version: str, kind: str) -> str:
-    """The name of a kind's type; "" if it is none of ours."""
+    """The name of the type of a kind; "" if the kind is unknown."""
     return str(_recorded()["kinds"].get(f"{api_version}/{kind}", ""))
 
 
 @cache
 def fields(type_name: str) -> dict[str, Field]:
-    """What an object of this type may have; nothing for types that are not objects."""
+    """The fields of a type; empty if the type is not an object."""
     return {name: _read(text) for name, text in _recorded()["types"].get(type_name, {}).items()}
 
 

@@ -1,7 +1,6 @@
-"""CustomResourceDefinitions: once stored, their kinds are served; once gone, neither they nor their objects are.
+"""CustomResourceDefinitions: a kind is served while its definition is stored; its objects are deleted with it.
 
-Several versions share their objects without conversion. A definition is established at once, since nothing here
-takes time.
+The versions of a kind share their objects without conversion. A definition is established at once.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from stowplan.embedded.resources import ALL_VERBS, ResourceCatalogue, ServedResource
-from stowplan.embedded.schema.structural import Structure
+from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.timestamps import stamp
 
 Document: TypeAlias = dict[str, Any]
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-class Served(Structure):
-    """One version of a definition: its schema, its columns, and what else is special about it."""
+class CustomResourceVersion(StructuralSchema):
+    """One version of a definition: its schema, printer columns, scale subresource and selectable fields."""
 
     def __init__(self, version: Document) -> None:
         super().__init__(version.get("schema", {}).get("openAPIV3Schema", {}))
@@ -28,13 +27,13 @@ class Served(Structure):
 
 
 class Definitions:
-    """Keeps the catalogue in step with the definitions that are stored."""
+    """Keeps the catalogue in line with the stored definitions."""
 
     def __init__(self, catalogue: ResourceCatalogue) -> None:
         self._catalogue = catalogue
-        self._served: dict[tuple[str, str], Served] = {}  # by collection and version
+        self._served: dict[tuple[str, str], CustomResourceVersion] = {}  # by collection and version
 
-    def structure(self, resource: ServedResource) -> Served:
+    def version_of(self, resource: ServedResource) -> CustomResourceVersion:
         return self._served[resource.collection, resource.version]
 
     def install(self, definition: Document) -> None:
@@ -43,11 +42,11 @@ class Definitions:
         for version in _preferred_first(spec["versions"]):
             if version.get("served"):
                 resource = _resource(spec, version)
-                self._served[resource.collection, resource.version] = Served(version)
+                self._served[resource.collection, resource.version] = CustomResourceVersion(version)
                 self._catalogue.add(resource)
 
     def remove(self, definition: Document) -> str:
-        """Its versions; the name of the collection of its objects, which may stay."""
+        """Stop serving the versions of a definition, and return the name of the collection of its objects."""
         spec = definition["spec"]
         group, plural = spec["group"], spec["names"]["plural"]
         self._catalogue.remove(group, plural)
@@ -58,7 +57,7 @@ class Definitions:
 
 
 def _preferred_first(versions: list[Document]) -> list[Document]:
-    """v2, v1, v1beta2, v1beta1, v1alpha1, and then the rest by name."""
+    """Sort versions: v2, v1, v1beta2, v1beta1, v1alpha1, then the others by name."""
 
     def rank(version: Document) -> tuple[int, int, int, str]:
         name = version["name"]
@@ -90,7 +89,7 @@ def _resource(spec: Document, version: Document) -> ServedResource:
 
 
 def established(definition: Document, now: float) -> Document:
-    """The status of a definition that is served."""
+    """The status of an established definition."""
     spec = definition["spec"]
     stored = [version["name"] for version in spec["versions"] if version.get("storage")]
     before = {each["type"]: each for each in definition.get("status", {}).get("conditions", ())}

@@ -1,7 +1,7 @@
-"""Quantities as the API writes them: one spelling for each amount.
+"""The canonical form of quantities: one spelling for each amount.
 
-"1000m" becomes "1", "1024Mi" becomes "1Gi", "0.5" becomes "500m": the largest suffix that leaves a whole number,
-of the family (binary, decimal, exponent) in which the quantity came.
+"1000m" becomes "1", "1024Mi" becomes "1Gi", "0.5" becomes "500m": the largest suffix that leaves a whole number, in the
+format (binary, decimal, exponent) of the given quantity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXPONENT = re.compile(r"[0-9.][eE][+-]?[0-9]+$")
 
 @lru_cache(maxsize=16384)
 def canonical(text: str) -> str:
-    """The API's spelling; ValueError for what is no quantity."""
+    """The canonical form of a quantity. Raises `ValueError` for a text that is not a quantity."""
     nanos = quantity.nanos(text)
     if text.endswith("i") and nanos % quantity.NANO == 0 and abs(nanos) >= 1024 * quantity.NANO:
         return _binary(nanos // quantity.NANO)

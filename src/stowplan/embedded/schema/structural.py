@@ -1,10 +1,8 @@
-"""A custom resource's schema at work: fields it does not have are dropped, defaults filled in, the rest is
-checked.
+"""The structural schema of a custom resource: unknown fields are pruned, defaults filled in, the rest is validated.
 
-Structural schemas are OpenAPI 3.0, which takes its keywords from JSON Schema draft 4; the library that checks them
-is told what Kubernetes means by `nullable` and `x-kubernetes-int-or-string`, and its findings are put into the
-words of a Kubernetes server. Rules in CEL (`x-kubernetes-validations`) are not evaluated: whoever installs them is
-warned.
+Structural schemas are OpenAPI 3.0, which takes its keywords from JSON Schema draft 4. `nullable` and
+`x-kubernetes-int-or-string` are translated for the validation library, and its errors into the words of the API server.
+CEL rules (`x-kubernetes-validations`) are not evaluated: a client that installs one gets a warning.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from stowplan.embedded.errors import Cause, required, unsupported, wrong
+from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
 
 Document: TypeAlias = dict[str, Any]
 
@@ -28,7 +26,7 @@ _MANY = ("allOf", "anyOf", "oneOf")
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
 
 
-class Structure:
+class StructuralSchema:
     """`openAPIV3Schema` of one version of a CustomResourceDefinition."""
 
     def __init__(self, schema: Document) -> None:
@@ -49,12 +47,12 @@ class Structure:
         return filled
 
     def causes(self, document: Document) -> list[Cause]:
-        """What is wrong with it; nothing, most of the time."""
+        """The invalid fields of a document."""
         if self._validator is None:
-            import jsonschema  # only whoever has custom resources waits for it
+            import jsonschema  # imported late, since it is slow and only custom resources need it
 
             formats = jsonschema.FormatChecker(formats=())
-            formats.checks("date-time", ValueError)(_is_moment)
+            formats.checks("date-time", ValueError)(_is_date_time)
             self._validator = jsonschema.Draft4Validator(_translated(self._schema), format_checker=formats)
         checked = {key: value for key, value in document.items() if key not in _OBJECT_FIELDS}
         found = [cause for error in self._validator.iter_errors(checked) for cause in _causes(error)]
@@ -62,7 +60,7 @@ class Structure:
 
 
 def has_rules(schema: Any) -> bool:
-    """Whether there are validations in CEL anywhere in it."""
+    """True if a schema contains CEL rules."""
     if isinstance(schema, dict):
         return "x-kubernetes-validations" in schema or any(has_rules(value) for value in schema.values())
     return isinstance(schema, list) and any(has_rules(value) for value in schema)
@@ -89,7 +87,7 @@ def _pruned(value: Any, schema: Document, *, whole: bool = False) -> Any:
 
 
 def _fill(value: Any, schema: Document) -> None:
-    """In place."""
+    """Fill in defaults, in place."""
     if isinstance(value, dict):
         for key, below in (schema.get("properties") or {}).items():
             if key not in value and "default" in below:
@@ -105,13 +103,13 @@ def _fill(value: Any, schema: Document) -> None:
             _fill(item, schema["items"])
 
 
-def _is_moment(value: Any) -> bool:
-    """Whether a text is a time with its distance from UTC; what is no text is no concern of a format."""
+def _is_date_time(value: Any) -> bool:
+    """True if a text is a time with an offset from UTC. A value that is not a text has no format to check."""
     return not isinstance(value, str) or ("T" in value and datetime.fromisoformat(value).tzinfo is not None)
 
 
 def _duplicates(value: Any, schema: Document, path: str) -> Iterator[Cause]:
-    """Items of a set, or of a list with keys, that are there already; the document is right otherwise."""
+    """Duplicate items of a set or of a list with keys, in a document that is otherwise valid."""
     if isinstance(value, dict):
         properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
         for key, found in value.items():
@@ -130,7 +128,7 @@ def _duplicates(value: Any, schema: Document, path: str) -> Iterator[Cause]:
 
 
 def _identity(item: Any, schema: Document) -> str | None:
-    """What no other item of the list may have, as JSON; None in a list whose items may be alike."""
+    """The part of an item that must be unique in its list, as JSON; None if items may repeat."""
     kind = schema.get(_LIST)
     if kind == "map" and isinstance(item, dict):
         item = {key: item.get(key) for key in schema.get(_KEYS, ())}
@@ -138,7 +136,7 @@ def _identity(item: Any, schema: Document) -> str | None:
 
 
 def _translated(schema: Any) -> Any:
-    """The same in JSON Schema's words."""
+    """The schema in the keywords of JSON Schema."""
     if not isinstance(schema, dict):
         return schema
     result = {key: value for key, value in schema.items() if not key.startswith("x-") and key not in ("default",)}
@@ -155,50 +153,50 @@ def _translated(schema: Any) -> Any:
     if result.pop("nullable", False) and "type" in result:
         result["type"] = [*([result["type"]] if isinstance(result["type"], str) else result["type"]), "null"]
     if not result.get("required"):
-        result.pop("required", None)  # draft 4 wants at least one
+        result.pop("required", None)  # draft 4 requires at least one entry
     return result
 
 
 def _causes(error: Any) -> Iterator[Cause]:
-    path, said, wanted, found = _path(error.absolute_path), error.validator, error.validator_value, error.instance
+    path, keyword, expected, found = _path(error.absolute_path), error.validator, error.validator_value, error.instance
     body = f"{path} in body"
-    match said:
+    match keyword:
         case "required":
             missing = str(error.message).split("'")[1]
             yield required(f"{path}.{missing}" if path else missing)
         case "type":
             name = _TYPES.get(type(found), "null")
-            kind = wanted if isinstance(wanted, str) else ",".join(wanted)
+            kind = expected if isinstance(expected, str) else ",".join(expected)
             yield Cause(path, f'Invalid value: "{name}": {body} must be of type {kind}: "{name}"', _BAD_TYPE)
         case "enum":
-            yield unsupported(path, found, [str(value) for value in wanted])
+            yield unsupported(path, found, [str(value) for value in expected])
         case "format":
-            field = path.rpartition(".")[2]  # here the server leaves out the way there
-            yield wrong(path, found, f"{field} in body must be of type {wanted}: {json.dumps(found)}")
+            field = path.rpartition(".")[2]  # the API server names only the last part of the path here
+            yield invalid_value(path, found, f"{field} in body must be of type {expected}: {json.dumps(found)}")
         case "maxLength":
-            yield Cause(path, f"Too long: may not be more than {wanted} bytes", "FieldValueTooLong")
+            yield Cause(path, f"Too long: may not be more than {expected} bytes", "FieldValueTooLong")
         case "maxItems":
-            yield Cause(path, f"Too many: {len(found)}: must have at most {wanted} items", "FieldValueTooMany")
+            yield Cause(path, f"Too many: {len(found)}: must have at most {expected} items", "FieldValueTooMany")
         case _:
-            yield wrong(path, len(found) if said in _COUNTING else found, _sentence(body, error))
+            yield invalid_value(path, len(found) if keyword in _COUNTING else found, _message(body, error))
 
 
 _BAD_TYPE = "FieldValueTypeInvalid"
 _COUNTING = ("minItems", "minProperties", "maxProperties")
 
 
-def _sentence(body: str, error: Any) -> str:
-    wanted, schema = error.validator_value, error.schema
-    sentences = {
-        "minimum": f"should be greater than {'' if schema.get('exclusiveMinimum') else 'or equal to '}{wanted}",
-        "maximum": f"should be less than {'' if schema.get('exclusiveMaximum') else 'or equal to '}{wanted}",
-        "minLength": f"should be at least {wanted} chars long",
-        "minItems": f"should have at least {wanted} items",
-        "pattern": f"should match '{wanted}'",
-        "multipleOf": f"should be a multiple of {wanted}",
+def _message(body: str, error: Any) -> str:
+    expected, schema = error.validator_value, error.schema
+    messages = {
+        "minimum": f"should be greater than {'' if schema.get('exclusiveMinimum') else 'or equal to '}{expected}",
+        "maximum": f"should be less than {'' if schema.get('exclusiveMaximum') else 'or equal to '}{expected}",
+        "minLength": f"should be at least {expected} chars long",
+        "minItems": f"should have at least {expected} items",
+        "pattern": f"should match '{expected}'",
+        "multipleOf": f"should be a multiple of {expected}",
         "uniqueItems": "shouldn't contain duplicates",
     }
-    known = sentences.get(error.validator)
+    known = messages.get(error.validator)
     return f"{body} {known}" if known else f"{body} must validate: {error.message}"
 
 

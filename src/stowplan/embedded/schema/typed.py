@@ -1,7 +1,7 @@
-"""JSON in the shape of a kind: types checked, unknown fields found and dropped, constant fields filled in.
+"""Decodes JSON values by the type of a built-in kind: types are checked, unknown fields dropped, defaults filled in.
 
-A struct is made of each type of the schema when it is first needed, so msgspec does the work at its speed. What
-comes out is a plain dict again, for everything else here works on whole documents.
+Each type of the recorded schema becomes a msgspec struct when it is first needed. The result is a plain dict again,
+since all other modules work on documents.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 class WrongTypeError(ValueError):
-    """A value of the wrong type; the text is in the words of Go's JSON decoder."""
+    """A value of the wrong type. The text has the words of Go's JSON decoder."""
 
 
 class _Quantity(str):
@@ -40,25 +40,25 @@ _PLAIN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def shaped(type_name: str, raw: Document) -> Document:
-    """The document as the type has it, without what the type does not have; WrongTypeError if it cannot be."""
+def decoded(type_name: str, raw: Document) -> Document:
+    """The document with the fields that its type has. Raises `WrongTypeError` for a value of the wrong type."""
     try:
         struct = msgspec.convert(raw, _struct(type_name), dec_hook=_read)
     except msgspec.ValidationError as error:
         raise WrongTypeError(_in_go_words(type_name, str(error))) from None
-    shaped: Document = msgspec.to_builtins(struct, enc_hook=str)
-    return shaped
+    decoded: Document = msgspec.to_builtins(struct, enc_hook=str)
+    return decoded
 
 
-def tidy(raw: Any) -> Any:
-    """Without nulls, which Kubernetes reads as absent fields."""
+def without_nulls(raw: Any) -> Any:
+    """A copy without nulls, which Kubernetes reads as absent fields."""
     if isinstance(raw, dict):
-        return {key: tidy(value) for key, value in raw.items() if value is not None}
-    return [tidy(value) for value in raw] if isinstance(raw, list) else raw
+        return {key: without_nulls(value) for key, value in raw.items() if value is not None}
+    return [without_nulls(value) for value in raw] if isinstance(raw, list) else raw
 
 
 def unknown(raw: Any, kept: Any, path: str = "") -> Iterator[str]:
-    """The paths of what `shaped` dropped."""
+    """The paths of the fields that `decoded` dropped."""
     if isinstance(raw, dict) and isinstance(kept, dict):
         for key, value in raw.items():
             below = f"{path}.{key}" if path else str(key)
@@ -75,7 +75,7 @@ def unknown(raw: Any, kept: Any, path: str = "") -> Iterator[str]:
 
 @cache
 def _struct(type_name: str) -> type[msgspec.Struct]:
-    """Attributes are numbered, since a field may be named like a Python keyword."""
+    """The struct of a type. Its attributes are numbered, since the name of a field may be a Python keyword."""
     members = []
     for number, (name, field) in enumerate(builtin_types.fields(type_name).items()):
         kind = _python_type(field.type) | msgspec.UnsetType if field.type != "any" else Any
@@ -111,20 +111,20 @@ def _quantity(value: Any) -> _Quantity:
     return _Quantity(canonical(str(value)))
 
 
-_SAID = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<found>[^`]*)`")
-_FOUND = {"str": "string", "int": "number", "float": "number", "dict": "object", "list": "array", "bool": "bool"}
-_WANTED = {"str": "string", "object": "struct", "array": "slice"}
+_TYPE_ERROR = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<found>[^`]*)`")
+_FOUND_NAMES = {"str": "string", "int": "number", "float": "number", "dict": "object", "list": "array", "bool": "bool"}
+_EXPECTED_NAMES = {"str": "string", "object": "struct", "array": "slice"}
 
 
 def _in_go_words(type_name: str, problem: str) -> str:
     what, _, path = problem.partition(" - at `$")
     path = path.rstrip("`").replace("[...]", "").strip(".")
-    said = _SAID.match(what)
-    if said is None:
+    parsed = _TYPE_ERROR.match(what)
+    if parsed is None:
         return f"{what[:1].lower()}{what[1:]} ({path})" if path else what
-    found, wanted = said["found"], said["wanted"].removesuffix(" | null")
+    found, expected = parsed["found"], parsed["wanted"].removesuffix(" | null")
     owner = type_name.rsplit(".", 1)[-1]
     return (
-        f"json: cannot unmarshal {_FOUND.get(found, found)} into Go struct field {owner}.{path} "
-        f"of type {_WANTED.get(wanted, wanted)}"
+        f"json: cannot unmarshal {_FOUND_NAMES.get(found, found)} into Go struct field {owner}.{path} "
+        f"of type {_EXPECTED_NAMES.get(expected, expected)}"
     )

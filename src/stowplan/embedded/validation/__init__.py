@@ -1,7 +1,7 @@
-"""What a server refuses with 422: a table by collection, for new objects and for updates.
+"""Validation: what the API server refuses with 422, by collection, for every write and for updates.
 
-Not every rule of Kubernetes is here: those that people run into (names, labels, containers, selectors, amounts,
-what cannot be changed), and those that the rest of this package relies on.
+Only a part of the rules of Kubernetes is here: the rules that users meet (names, labels, containers, selectors,
+quantities, immutable fields), and the rules that the embedded cluster relies on.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _UPDATES: dict[str, Callable[[Document, Document], Iterator[Cause]]] = {
 
 
 def problems(resource: ServedResource, document: Document, old: Document | None = None) -> list[Cause]:
-    """Everything that is wrong with a document, in the order in which Kubernetes looks."""
+    """All invalid fields of a document, in the order of Kubernetes."""
     found = list(metadata.check(resource, document))
     if resource.collection in _EVERY_WRITE:
         found += _EVERY_WRITE[resource.collection](document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.errors import Cause, wrong
+from stowplan.embedded.errors import Cause, invalid_value
 
 Document: TypeAlias = dict[str, Any]
 
@@ -14,4 +14,4 @@ def check(event: Document) -> Iterator[Cause]:
     involved = event["involvedObject"].get("namespace", "")
     namespace = event["metadata"].get("namespace", "")
     if namespace != (involved or "default") and not (not involved and namespace in ("kube-system", "")):
-        yield wrong("involvedObject.namespace", involved, "does not match event.namespace")
+        yield invalid_value("involvedObject.namespace", involved, "does not match event.namespace")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.errors import Cause, forbidden_field, unsupported, wrong
-from stowplan.embedded.validation.workloads import check_share
+from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, unsupported
+from stowplan.embedded.validation.workloads import check_int_or_percent
 
 Document: TypeAlias = dict[str, Any]
 
@@ -17,10 +17,12 @@ def check_budget(budget: Document) -> Iterator[Cause]:
     spec = budget["spec"]
     if "minAvailable" in spec and "maxUnavailable" in spec:
         why = "minAvailable and maxUnavailable cannot be both set"
-        yield wrong("spec", {"minAvailable": spec["minAvailable"], "maxUnavailable": spec["maxUnavailable"]}, why)
+        yield invalid_value(
+            "spec", {"minAvailable": spec["minAvailable"], "maxUnavailable": spec["maxUnavailable"]}, why
+        )
     for name in ("minAvailable", "maxUnavailable"):
         if name in spec:
-            yield from check_share(f"spec.{name}", spec[name])
+            yield from check_int_or_percent(f"spec.{name}", spec[name])
 
 
 def check_priority_class(document: Document) -> Iterator[Cause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from stowplan.embedded.errors import Cause, required, unsupported, wrong
+from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
 from stowplan.embedded.validation.metadata import check_labels
 
 Document: TypeAlias = dict[str, Any]
@@ -20,7 +20,9 @@ def check(service: Document) -> Iterator[Cause]:
         yield required("spec.ports")
     for index, port in enumerate(spec.get("ports", ())):
         if not 0 < port.get("port", 0) < 65536:
-            yield wrong(f"spec.ports[{index}].port", port.get("port", 0), "must be between 1 and 65535, inclusive")
+            yield invalid_value(
+                f"spec.ports[{index}].port", port.get("port", 0), "must be between 1 and 65535, inclusive"
+            )
         if len(spec["ports"]) > 1 and not port.get("name"):
             yield required(f"spec.ports[{index}].name")
     yield from check_labels("spec.selector", spec.get("selector", {}))

@@ -42,7 +42,7 @@ def _modes(spec: Document) -> Iterator[Cause]:
 
 
 def check_claim_update(claim: Document, old: Document) -> Iterator[Cause]:
-    """A claim can be given its volume and class once, and can grow."""
+    """The volume and class of a claim can be set once; its size can grow."""
     free = ("resources", "volumeAttributesClassName")
     for key in claim["spec"].keys() | old["spec"].keys():
         if key in free or claim["spec"].get(key) == old["spec"].get(key):
