@@ -69,7 +69,7 @@ async def test_a_kind_that_appears_later(cluster: Cluster) -> None:
     told = Told("")
     async with (
         connected(as_admin(cluster)) as client,
-        reflecting(client, resource, told, look_again_after=0.1) as reflector,
+        reflecting(client, resource, told, recheck_after=0.1) as reflector,
     ):
         assert not reflector.served
         cluster.api().must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
@@ -94,7 +94,7 @@ class Recorded:
 async def writing(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Writer, Reflector, Told]]:
     told = Told(namespace)
     async with connected(as_admin(cluster)) as client, reflecting(client, PODS, told) as pods:
-        writer = Writer(client, learn=pods.learn, recorder=Recorded(), pod=pods.known.objects.get)
+        writer = Writer(client, learn=pods.learn, recorder=Recorded(), pod=pods.cache.objects.get)
         yield writer, pods, told
 
 
@@ -129,7 +129,7 @@ async def test_conditions_and_nominations(cluster: Cluster, namespace: str, node
         assert status["nominatedNodeName"] == node
         since = datetime.fromisoformat(condition["lastTransitionTime"])
         assert abs((datetime.now(UTC) - since).total_seconds()) < 60
-        await until(lambda: pods.known.objects[key].condition("PodScheduled") is not None)  # type: ignore[attr-defined]
+        await until(lambda: pods.cache.objects[key].condition("PodScheduled") is not None)  # type: ignore[attr-defined]
         second = SetCondition(pod=ref, status="False", reason="Unschedulable", message="0/2", nominated_node="")
         writer._now = lambda: datetime(2001, 1, 1, tzinfo=UTC)
         assert (await writer.perform(second)).fine
@@ -151,7 +151,7 @@ async def test_an_eviction_says_why_and_deletes(cluster: Cluster, namespace: str
         assert (await writer.perform(Evict(pod=other, reason="r", message="m"))).status == 422
         evict = Evict(pod=ref, reason="PreemptionByScheduler", message="for a better one")
         assert (await writer.perform(evict)).fine
-        await until(lambda: pods.known.objects[f"{namespace}/p"].terminating)
+        await until(lambda: pods.cache.objects[f"{namespace}/p"].terminating)
         found = pod_now(cluster, ref)
         (condition,) = [each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget"]
         assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
@@ -248,4 +248,4 @@ async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) ->
         await asyncio.gather(*tasks.values(), return_exceptions=True)
         await second.release()
         third = an_elector(client, "c")
-        assert await third._try(), "a released lease is free at once"
+        assert await third._try_acquire_or_renew(), "a released lease is free at once"

@@ -53,7 +53,7 @@ async def test_a_list_that_is_refused_says_why() -> None:
     async with serving(handler) as fake, a_client(fake) as client:
         with pytest.raises(RefusedError, match=r'GET /api/v1/nodes: 403 nodes is forbidden: User "me" cannot list'):
             _ = [page async for page in client.list_pages(RESOURCES["Node"])]
-        with pytest.raises(UnreachableError, match=r"GET /api/v1/pods: the answer cannot be read: JSON is malformed"):
+        with pytest.raises(UnreachableError, match=r"GET /api/v1/pods: the response cannot be read: JSON is malformed"):
             _ = [page async for page in client.list_pages(PODS)]
 
 

@@ -119,9 +119,9 @@ async def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(tmp_path)}
     with pytest.raises(ConfigError, match=r"ca.crt: not usable"):
         credentials.load(environ=environ, service_account=tmp_path)
-    chosen = credentials.in_cluster("fd00::1", "443", tmp_path)
-    assert (chosen.cluster.server, chosen.namespace) == ("https://[fd00::1]:443", "kube-system")
-    assert chosen.user.token_file == str(tmp_path / "token")
+    resolved = credentials.in_cluster("fd00::1", "443", tmp_path)
+    assert (resolved.cluster.server, resolved.namespace) == ("https://[fd00::1]:443", "kube-system")
+    assert resolved.user.token_file == str(tmp_path / "token")
 
 
 def test_what_is_named_first_wins(tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ async def test_a_plugin_without_credentials(tmp_path: Path, program: str, user: 
             f'user.exec.apiVersion: found "{V1}alpha1", expected {V1} or {V1}beta1',
             id="an exec plugin of a version that is gone",
         ),
-        pytest.param(exec_user(interactiveMode="Always"), "nobody is there to be asked", id="one that must ask"),
-        pytest.param({"auth-provider": {"name": "gcp"}}, "name an exec plugin instead", id="an auth provider"),
+        pytest.param(exec_user(interactiveMode="Always"), "no terminal for a prompt", id="one that must ask"),
+        pytest.param({"auth-provider": {"name": "gcp"}}, "use an exec plugin instead", id="an auth provider"),
     ],
 )
 def test_what_cannot_work_is_said_at_once(tmp_path: Path, user: Any, problem: str) -> None:

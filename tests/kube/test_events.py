@@ -160,7 +160,7 @@ async def test_a_series_that_is_over_or_goes_on_for_long_is_written_by_and_by() 
         for at in range(1300, 3000, 300):
             running.now[0] = at
             running.recorder.record(an_event("going-on"))
-            running.recorder.tidy()
+            running.recorder.close_idle_series()
         await until(lambda: not running.recorder.waiting)
         counts = {name.partition(".")[0]: event["series"]["count"] for name, event in running.server.events.items()}
         assert counts == {"over": 3, "going-on": 9}
@@ -219,7 +219,7 @@ async def test_bindings_may_go_first() -> None:
 
 
 async def test_what_is_lost_is_said() -> None:
-    async with recording(longest_queue=1, writers=1) as running:
+    async with recording(max_queue=1, writers=1) as running:
         running.server.hiccups = [refused(403, "not you")]
         running.recorder.pause()
         running.recorder.record(an_event("a", note="first"))
@@ -234,8 +234,8 @@ async def test_what_is_lost_is_said() -> None:
 async def test_events_that_cannot_repeat_are_not_remembered() -> None:
     async with recording() as running:
         for number in range(10):
-            running.recorder.record(an_event(f"p{number}", reason=events.ONCE))
-        assert running.recorder._told == {}
+            running.recorder.record(an_event(f"p{number}", reason=events.UNREPEATED))
+        assert running.recorder._series == {}
         await running.recorder.drain()
 
 

@@ -193,7 +193,7 @@ async def babbles(request: web.Request) -> web.Response:
             agreeing,
             Ask(id=4, extender=0, verb="filter", pod=REF, nodes=("n9",)),
             0,
-            "Node n9 is not known any more",
+            "Node n9 is no longer known",
             id="a node has gone since",
         ),
     ],

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from stowplan.kube import proxy
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError
@@ -43,7 +43,7 @@ def test_the_environment_names_a_proxy(server: str, environ: dict[str, str], use
 
 def test_the_kubeconfig_goes_before_the_environment() -> None:
     cluster = KubeconfigCluster(server="https://127.0.0.1", proxy_url="http://me:p%40ss@other:1")
-    access = Access(Chosen("", cluster, User(), ""), environ={"HTTPS_PROXY": PROXY})
+    access = Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={"HTTPS_PROXY": PROXY})
     assert access.proxy == proxy.Proxy("other", 1, False, "Basic bWU6cEBzcw==")
 
 
@@ -89,7 +89,7 @@ async def test_tls_goes_through_a_tunnel(authority: Authority) -> None:
         cluster = KubeconfigCluster(
             server=fake.url, certificate_authority=str(authority.ca), proxy_url=f"http://me:secret@{address}"
         )
-        transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
+        transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
         answers = [await transport.request("GET", f"/{number}") for number in range(3)]
         await transport.close()
         assert [answer.body for answer in answers] == [b'{"path": "/%d"}' % number for number in range(3)]
@@ -101,8 +101,8 @@ async def test_a_proxy_that_refuses_is_named(authority: Authority) -> None:
         cluster = KubeconfigCluster(
             server="https://10.0.0.1", certificate_authority=str(authority.ca), proxy_url=f"http://{address}"
         )
-        transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
-        with pytest.raises(UnreachableError, match=r"the proxy refused the way to 10.0.0.1:443: 407"):
+        transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
+        with pytest.raises(UnreachableError, match=r"the proxy refused to connect to 10.0.0.1:443: 407"):
             await transport.request("GET", "/")
         await transport.close()
 
@@ -110,7 +110,7 @@ async def test_a_proxy_that_refuses_is_named(authority: Authority) -> None:
 async def test_without_tls_the_proxy_is_told_the_whole_address() -> None:
     async with serving(hello) as fake:
         cluster = KubeconfigCluster(server="http://10.0.0.1:8080/prefix", proxy_url=fake.url)
-        transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
+        transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
         await transport.request("GET", "/api")
         await transport.close()
         assert fake.asked[0][1] == "http://10.0.0.1:8080/prefix/api"

@@ -41,7 +41,7 @@ async def test_after_compaction_nothing_is_lost_or_repeated(plane: ControlPlane,
         connected(as_admin(plane, gate.url)) as client,
         reflecting(client, PODS, told, page_size=2) as reflector,
     ):
-        compared = counted(reflector.known, "vanished")
+        compared = counted(reflector.cache, "remove_missing")
         before = list(told.changes)
         gate.shut()
         delete_pod(plane, gone)

@@ -81,7 +81,7 @@ async def test_first_all_there_is_in_pages_then_all_that_happens() -> None:
         await store.put("n2")
         await until(lambda: running.told.agrees(store))
         assert running.told.changes[7:] == ["+n1", "-n2", "+n2"]
-        assert running.reflector.known.objects["n1"].labels == {"a": "b"}
+        assert running.reflector.cache.objects["n1"].labels == {"a": "b"}
 
 
 async def test_a_broken_watch_goes_on_where_it_stopped() -> None:
@@ -139,7 +139,7 @@ async def test_bookmarks_move_the_place_to_go_on_from() -> None:
     async with reflecting(store) as running:
         store.version = 50
         await store.say("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
-        await until(lambda: running.reflector.known.resource_version == "50")
+        await until(lambda: running.reflector.cache.resource_version == "50")
         store.forget()
         await store.cut()
         await until(lambda: running.watches == 2)
@@ -169,8 +169,8 @@ async def test_a_document_that_cannot_be_read_is_passed_over() -> None:
         await store.say("ADDED", {"metadata": {"name": "worse", "resourceVersion": "30"}, "spec": []})
         await store.put("better")
         await until(lambda: "+better" in running.told.changes)
-        assert running.reflector.known.resource_version == "31"
-        passed_over = [problem for problem in running.problems if "passed over" in problem]
+        assert running.reflector.cache.resource_version == "31"
+        passed_over = [problem for problem in running.problems if "is skipped" in problem]
         assert len(passed_over) == 2
         assert "Node bad: spec.taints" in passed_over[0]
 
@@ -185,13 +185,13 @@ async def test_an_object_that_turned_unreadable_stays_as_it_was_known() -> None:
         store.forget()
         await store.cut()
         await until(lambda: running.watches == 3)
-        assert (running.told.changes, list(running.reflector.known.objects)) == (["+a"], ["a"])
+        assert (running.told.changes, list(running.reflector.cache.objects)) == (["+a"], ["a"])
 
 
 async def test_a_kind_that_is_not_served_is_waited_for_and_may_go_again() -> None:
     store = Store()
     store.served = False
-    async with reflecting(store, look_again_after=0.02) as running:
+    async with reflecting(store, recheck_after=0.02) as running:
         assert not running.reflector.served
         await store.put("a")
         store.served = True
@@ -209,7 +209,7 @@ async def test_a_watch_that_ends_at_once_is_not_begun_again_at_once() -> None:
         store.hiccups = [refused(200), refused(200)]
         await store.cut()
         await until(lambda: not store.hiccups)
-        await until(lambda: sum("as soon as it had begun" in problem for problem in running.problems) == 2)
+        await until(lambda: sum("ended at once" in problem for problem in running.problems) == 2)
         await store.put("a")
         await until(lambda: running.told.agrees(store))
 
@@ -218,10 +218,10 @@ async def test_documents_are_kept_as_they_came_for_those_who_need_them() -> None
     store = Store()
     await store.put("a", x="y")
     async with reflecting(store, keep_raw=True) as running:
-        assert b'"labels": {"x": "y"}' in running.reflector.known.documents["a"]
+        assert b'"labels": {"x": "y"}' in running.reflector.cache.documents["a"]
         await store.delete("a")
         await until(lambda: running.told.agrees(store))
-        assert running.reflector.known.documents == {}
+        assert running.reflector.cache.documents == {}
 
 
 def a_node(version: int, uid: str = "uid-1") -> Node:

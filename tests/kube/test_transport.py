@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from stowplan.kube.connection import BUFFERED
+from stowplan.kube.connection import MAX_BUFFERED
 from stowplan.kube.pool import Pool
 from stowplan.kube.responses import RefusedError, StoppedError, UnreachableError
 from stowplan.kube.transport import Transport
@@ -70,14 +70,14 @@ async def test_a_place_that_comes_too_late_is_passed_on() -> None:
 
     async with serving(handler) as fake:
         pool = Pool(an_access(fake.url), 1)
-        connection = await pool.take()
-        waiting = asyncio.create_task(pool.take())
+        connection = await pool.acquire()
+        waiting = asyncio.create_task(pool.acquire())
         await asyncio.sleep(0)
-        pool.give_back(connection)
+        pool.release(connection)
         waiting.cancel()  # in the same turn of the loop as it got its place
         await asyncio.gather(waiting, return_exceptions=True)
         async with asyncio.timeout(60):
-            pool.give_back(await pool.take())
+            pool.release(await pool.acquire())
         await pool.close()
 
 
@@ -88,7 +88,7 @@ async def breaks_off(request: web.Request) -> web.Response:
 
 
 @pytest.mark.parametrize(
-    ("faults", "doubtful"),
+    ("faults", "maybe_applied"),
     [
         pytest.param([lambda: refused(503), lambda: refused(500)], True, id="a server that is not ready"),
         pytest.param([lambda: refused(429)], False, id="one that is too busy, and so did nothing"),
@@ -96,7 +96,7 @@ async def breaks_off(request: web.Request) -> web.Response:
     ],
 )
 async def test_what_is_only_not_now_is_tried_again(
-    faults: list[Callable[[], web.Response] | None], doubtful: bool
+    faults: list[Callable[[], web.Response] | None], maybe_applied: bool
 ) -> None:
     left = list(faults)
 
@@ -108,7 +108,7 @@ async def test_what_is_only_not_now_is_tried_again(
 
     async with serving(handler) as fake, a_client(fake) as client:
         answer = await client.transport.request("POST", "/", body=b'{"a": 1}', until=soon())
-        assert (answer.status, answer.maybe_applied) == (201, doubtful)
+        assert (answer.status, answer.maybe_applied) == (201, maybe_applied)
         assert [asked[2] for asked in fake.asked] == [{"a": 1}] * (len(faults) + 1)
 
 
@@ -222,7 +222,7 @@ async def test_nothing_is_sent_after_its_deadline_however_long_it_waited_for_its
         third = asyncio.create_task(client.transport.request("POST", "/third", until=soon(30)))
         await until(lambda: soon(0) > too_soon)
         go_on.set()
-        with pytest.raises(UnreachableError, match="no time was left to ask") as caught:
+        with pytest.raises(UnreachableError, match="the deadline passed before") as caught:
             await second
         assert caught.value.unsent
         assert [answer.ok for answer in (await first, await third)] == [True, True]
@@ -238,7 +238,7 @@ async def test_who_may_no_longer_write_may_still_read() -> None:
         assert (await client.transport.request("POST", "/")).ok
         leading = False
         for until_then in (None, soon()):
-            with pytest.raises(StoppedError, match="may no longer write"):
+            with pytest.raises(StoppedError, match="writing is no longer allowed"):
                 await client.transport.request("POST", "/", until=until_then)
         assert (await client.transport.request("GET", "/")).ok
         assert [method for method, _, _ in fake.asked] == ["POST", "GET"]
@@ -294,7 +294,7 @@ async def test_a_stream_is_held_back_while_nobody_reads() -> None:
         return response
 
     async with serving(handler) as fake, a_client(fake) as client, client.transport.stream("/") as stream:
-        await until(lambda: stream._waiting > BUFFERED)
+        await until(lambda: stream._unread > MAX_BUFFERED)
         read = bytearray()
         while data := await stream.read(10):
             read += data
@@ -330,7 +330,7 @@ async def test_a_closed_transport_makes_no_new_connections() -> None:
         transport = Transport(an_access(url), generator=random.Random(0))
         await transport.request("GET", "/")
         await transport.close()
-        with pytest.raises(UnreachableError, match="done with it"):
+        with pytest.raises(UnreachableError, match="the client is closed"):
             await transport.request("GET", "/")
 
 

@@ -331,7 +331,7 @@ async def test_who_no_longer_leads_binds_nothing() -> None:
 
     async with serving(handler) as fake, a_client(fake, may_write=lambda: False) as client:
         result = await a_writer(client, Notes()).perform(Bind(id=1, pod=REF, node_name="n"))
-        assert (result.status, "may no longer write" in result.message, fake.asked) == (0, True, [])
+        assert (result.status, "writing is no longer allowed" in result.message, fake.asked) == (0, True, [])
 
 
 async def test_a_kind_that_nobody_serves_cannot_be_written() -> None:

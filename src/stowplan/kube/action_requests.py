@@ -1,5 +1,7 @@
-"""The API requests that carry out an action. Nothing is sent here: `kube.writer` sends the requests over HTTP, a
-simulation hands them to an API server in the same process.
+"""The API requests that carry out an action.
+
+Nothing is sent here: `kube.writer` sends the requests over HTTP, a simulation hands them to an API server in the same
+process.
 
 | action            | requests                                                        |
 |-------------------|-----------------------------------------------------------------|
@@ -48,7 +50,7 @@ ObjectAction: TypeAlias = Patch | Create | Delete
 
 
 class ActionRequest(msgspec.Struct, frozen=True):
-    """One request. Without a body nothing is sent but the path."""
+    """One request; `body` is encoded as JSON."""
 
     method: str
     path: str

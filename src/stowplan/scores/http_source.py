@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import Response
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError, StowplanError
@@ -35,7 +35,9 @@ class HttpSource:
             insecure_skip_tls_verify=insecure,
         )
         self._path, self._query = parts.path.rstrip("/"), parts.query
-        self._transport = Transport(Access(Chosen("site", cluster, User(token_file=token_file), "")), connections=2)
+        self._transport = Transport(
+            Access(ResolvedContext("site", cluster, KubeconfigUser(token_file=token_file), "")), connections=2
+        )
 
     async def get(self, path: str, params: Mapping[str, str]) -> Response:
         """Of a path below the address."""

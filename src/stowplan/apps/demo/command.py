@@ -164,7 +164,7 @@ def is_settled(program: SchedulerService, expected: int) -> bool:
 def told(program: SchedulerService) -> list[Pod]:
     """The pods as the API server told of them."""
     reflector = program.running.reflectors.get("Pod")
-    found = reflector.known.objects.values() if reflector is not None else ()
+    found = reflector.cache.objects.values() if reflector is not None else ()
     return [pod for pod in found if isinstance(pod, Pod)]
 
 

@@ -181,7 +181,7 @@ class PlacementService:
             resource,
             tell,
             on_problem=lambda text: self.running.log.warning("Cannot follow", problem=text),
-            look_again_after=LOOK_FOR_DEFINITIONS_EVERY,
+            recheck_after=LOOK_FOR_DEFINITIONS_EVERY,
         )
 
     async def _all_synced(self) -> None:

@@ -69,7 +69,7 @@ def of(running: RunningScheduler, loop: asyncio.AbstractEventLoop) -> Pages:
 async def _latest(running: RunningScheduler, key: str) -> dict[str, Any] | None:
     if running.live is None:
         return None
-    pod = running.reflectors["Pod"].known.objects.get(key)
+    pod = running.reflectors["Pod"].cache.objects.get(key)
     found = None if pod is None else running.live.engine.trails.latest(pod.uid)
     return None if found is None else printing.decided(found)
 

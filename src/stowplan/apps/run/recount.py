@@ -82,7 +82,7 @@ class Recounter:
 
     def _recounted(self, live: EngineLoop[Scheduler], bound: EnabledPlugin) -> list[Drift]:
         live.take_in()  # the reflector may know what the engine has not looked at yet
-        pods = as_decided(self._running.reflectors["Pod"].known.objects.values(), live.engine.placings)
+        pods = as_decided(self._running.reflectors["Pod"].cache.objects.values(), live.engine.placings)
         return ask_list(bound, "recount", Drift, pods, Cluster(live.engine.state))
 
     def _tell(self, profile: Profile, bound: EnabledPlugin, found: list[Drift]) -> None:

@@ -189,11 +189,11 @@ class SchedulerService:
 
     def _pod(self, key: str) -> Any:
         """As the server last told of it."""
-        return self.running.reflectors["Pod"].known.objects.get(key)
+        return self.running.reflectors["Pod"].cache.objects.get(key)
 
     def _document(self, kind: str, key: str) -> bytes | None:
         """The JSON of an object, as it came; or, if it was not kept when it came, what we keep of it."""
-        known = self.running.reflectors[kind].known
+        known = self.running.reflectors[kind].cache
         document = known.documents.get(key)
         if document is None and key in known.objects:
             document = msgspec.json.encode(known.objects[key], enc_hook=str)
