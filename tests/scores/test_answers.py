@@ -36,7 +36,7 @@ def a_vector(*samples: tuple[dict[str, str], str], **more: Any) -> Response:
         pytest.param(
             a_vector(({"cluster": "a"}, "1"), ({"job": "x"}, "2"), ({}, "3")),
             {"a": 1.0},
-            ['2 of 3 samples have no label "cluster" and are passed over'],
+            ['2 of 3 samples have no label "cluster" and are skipped'],
             id="samples without the label",
         ),
         pytest.param(
@@ -119,8 +119,8 @@ def test_what_a_scorer_is_asked() -> None:
         "capacity": {"cpu": "10"},
         "kubernetesVersion": "v1.36.4",
     }
-    assert scorer.question([CLUSTER], EVERYTHING) == {"clusters": [described], "scores": None}
-    assert scorer.question([], Demand(frozenset({"b", "a"})))["scores"] == ["a", "b"]
+    assert scorer.request_body([CLUSTER], EVERYTHING) == {"clusters": [described], "scores": None}
+    assert scorer.request_body([], Demand(frozenset({"b", "a"})))["scores"] == ["a", "b"]
 
 
 def test_what_a_scorer_says() -> None:

@@ -50,7 +50,7 @@ def test_fixed_bounds(bounds: Bounds, value: float, score: int) -> None:
 
 
 def test_what_has_no_score() -> None:
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="NaN has no score"):
         Bounds(0, 1).score(math.nan)
     with pytest.raises(ConfigError, match="expected two finite numbers"):
         Bounds(0, math.inf)

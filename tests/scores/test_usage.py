@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.scores import Bounds
-from stowplan.scores.usage import Measure, Usage, usual
+from stowplan.scores.usage import Measure, Usage, default_measures
 from tests.builders import a_node, a_pod
 
 
-def measured(*objects: Object, measures: Sequence[Measure] = usual()) -> dict[str, int]:
+def measured(*objects: Object, measures: Sequence[Measure] = default_measures()) -> dict[str, int]:
     """The scores that come of these objects."""
     usage = Usage()
     usage.apply([Put(each) for each in objects])
@@ -74,7 +74,7 @@ def test_the_four_scores(objects: list[Object], scores: dict[str, int]) -> None:
 def test_what_counts(objects: list[Object], cores: float) -> None:
     usage = Usage()
     usage.apply([Put(each) for each in objects])
-    assert usage.left("cpu")[0] == cores
+    assert usage.free_and_total("cpu")[0] == cores
 
 
 def test_any_resource_may_have_a_score() -> None:
@@ -108,4 +108,4 @@ def test_keeping_count_comes_to_the_same_as_counting(history: list[tuple[bool, O
             there[found.uid] = found
     counted = Usage()
     counted.apply([Put(each) for each in there.values()])
-    assert kept.measured(usual()) == counted.measured(usual())
+    assert kept.measured(default_measures()) == counted.measured(default_measures())

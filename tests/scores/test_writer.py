@@ -180,7 +180,7 @@ async def test_who_is_always_overtaken_says_so(hub: Hub) -> None:
         return found
 
     hub.writer.read = meddled  # type: ignore[method-assign]
-    with pytest.raises(RefusedError, match=r"cluster1/default: 409 others wrote it in between, 5 times in a row"):
+    with pytest.raises(RefusedError, match=r"cluster1/default: 409 still a conflict after 5 attempts"):
         await hub.writer.publish("cluster1", {"cpu": -1})
 
 
