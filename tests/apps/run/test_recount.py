@@ -113,11 +113,11 @@ def test_pods_on_their_way_are_no_drift() -> None:
     scene.live.take_in()
     for _ in range(2):
         scene.engine.step(0.0)
-    assert len(scene.engine.placings) == 2
+    assert len(scene.engine.assumed_pods) == 2
     for now in (0.0, 10.0):
         scene.recounts.look(now)
     assert (scene.metric("drift"), scene.said.getvalue()) == (0.0, "")
-    shown = list(as_decided(scene.reflector.cache.objects.values(), scene.engine.placings))
+    shown = list(as_decided(scene.reflector.cache.objects.values(), scene.engine.assumed_pods))
     assert {pod.name: pod.node_name for pod in shown}.keys() == {"p", "q"}
     assert {pod.node_name for pod in shown} == {"a", "b"}
 
@@ -170,8 +170,8 @@ def test_what_the_engine_reports_of_plugins_is_said_once_for_each_text() -> None
     said = io.StringIO()
     program = SchedulerService(RunOptions(), beside_kube_scheduler, Log(stream=said))
     for problem in ("one", "one", "two", "one"):
-        program._report(PluginMisbehaved("Census", "tend", problem))
+        program._report(PluginMisbehaved("Census", "reconcile", problem))
     lines = said.getvalue().splitlines()
     assert [line.split(" ", 4)[-1].split("] ")[-1] for line in lines] == [
-        f'"A plugin misbehaves" plugin="Census" point="tend" problem="{text}"' for text in ("one", "two")
+        f'"A plugin misbehaves" plugin="Census" point="reconcile" problem="{text}"' for text in ("one", "two")
     ]

@@ -40,8 +40,8 @@ def show(console: Console, answer: Explanation, state: ClusterState, bound_to: s
         console.print(answer.why_not)
     else:
         console.print(f"{decision.pod.key} goes to {answer.node} ({_ahead(decision)})")
-    if answer.together is not None:
-        console.print(_members(answer.together))
+    if answer.group is not None:
+        console.print(_members(answer.group))
     if decision.node is None:
         for line in nearest(decision, state):
             console.print(f"  {line}")
@@ -68,7 +68,7 @@ def _ahead(decision: Decision) -> str:
     totals = sorted(decision.trail.totals.tolist(), reverse=True)
     ahead = totals[0] - totals[1] if len(totals) > 1 else None
     how = "the only node left" if ahead is None else f"{ahead} ahead" if ahead else "drawn among the best"
-    return f"{how}; {len(totals)} of {len(decision.trail.names)} nodes feasible"
+    return f"{how}; {len(totals)} of {decision.trail.total} nodes feasible"
 
 
 def _scores(decision: Decision) -> Table:

@@ -51,9 +51,9 @@ class DefaultPreemption:
         reason = self.ineligible(pod, decision, evaluator.state)
         if reason:
             return PostFilterResult((f"preemption: {reason}",))
-        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(len(decision.trail.names)))
+        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(decision.trail.total))
         if not found:
-            hopeless = f"preemption: {refusals.message(len(decision.trail.names))}"
+            hopeless = f"preemption: {refusals.message(decision.trail.total)}"
             return PostFilterResult((hopeless,), breaks_promise=True)
         try:
             left = evaluator.consulted(found)
