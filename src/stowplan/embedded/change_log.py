@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
+
 Encode: TypeAlias = Callable[[Document], bytes]
 
 

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Self
 
 import yaml
 
@@ -22,12 +22,11 @@ from stowplan.embedded.controllers.action_runner import ActionRunner
 from stowplan.embedded.controllers.controller_manager import ControllerManager
 from stowplan.embedded.controllers.kubelets import SimulatedKubelets
 from stowplan.embedded.controllers.registry import all_controllers
+from stowplan.embedded.documents import Document
 from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
 from stowplan.embedded.store import KEEP, DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 _CONTROLLER_SLICE = 0.02  # seconds that controllers run before the event loop serves requests
 _BATCH_DELAY = (0.005, 0.25)  # minimum and maximum seconds between a change and the next run of the controllers

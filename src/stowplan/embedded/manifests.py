@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import yaml
 
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 from stowplan.objects.errors import ConfigError
-
-Document: TypeAlias = dict[str, Any]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOAD_ORDER = (

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded.change_log import ChangeLog, Document, LogEntry, Stored
+from stowplan.embedded.change_log import ChangeLog, LogEntry, Stored
+from stowplan.embedded.documents import Document
 
 KEEP = 10_000  # the entries of each log that are never dropped
 

@@ -17,6 +17,7 @@ process.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -103,7 +104,9 @@ def delete(resource: ApiResource, key: str, uid: str = "", version: str = "") ->
     return ActionRequest("DELETE", resource.path(key), options)
 
 
-def event(record: Record, *, name: str, at: datetime, host: str, series: Document | None = None) -> ActionRequest:
+def event(
+    record: Record, *, name: str, at: datetime, host: str, series: Mapping[str, object] | None = None
+) -> ActionRequest:
     """Create an Event in the namespace of the object that the record is about."""
     namespace = record.pod.namespace or "default"
     body = {

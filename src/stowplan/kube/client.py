@@ -6,9 +6,9 @@ Requests for a single object return a `Response` whatever its status: the caller
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -135,13 +135,15 @@ class Client:
         self,
         resource: ApiResource,
         namespace: str,
-        body: Any,
+        body: Mapping[str, object],
         *,
         until: float | None = None,
     ) -> Response:
         return await self.transport.request("POST", resource.collection(namespace), body=encode(body), until=until)
 
-    async def put(self, resource: ApiResource, key: str, body: Any, *, timeout: float = TIMEOUT) -> Response:
+    async def put(
+        self, resource: ApiResource, key: str, body: Mapping[str, object], *, timeout: float = TIMEOUT
+    ) -> Response:
         """Replace an object. The body must be a whole document, not one with dropped fields."""
         return await self.transport.request("PUT", resource.path(key), body=encode(body), timeout=timeout)
 
@@ -149,7 +151,7 @@ class Client:
         self,
         resource: ApiResource,
         key: str,
-        body: Any,
+        body: Mapping[str, object],
         *,
         subresource: str = "",
         content_type: str = MERGE_PATCH,

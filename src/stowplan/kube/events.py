@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
@@ -48,7 +47,7 @@ class _Series(msgspec.Struct):
     writing: bool = False  # a writer is writing it; a second writer could overtake the first
 
     @property
-    def series_field(self) -> dict[str, Any]:
+    def series_field(self) -> dict[str, int | str]:
         return {"count": self.count, "lastObservedTime": action_requests.micro_time(self.last)}
 
 

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -93,7 +92,7 @@ def _command(resolved: ResolvedContext, plugin: ExecConfig) -> str:
 
 
 def _environment(resolved: ResolvedContext, plugin: ExecConfig, environ: Mapping[str, str]) -> dict[str, str]:
-    spec: dict[str, Any] = {"interactive": False}
+    spec: dict[str, object] = {"interactive": False}
     if plugin.provide_cluster_info:
         spec["cluster"] = _cluster(resolved)
     info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
@@ -101,7 +100,7 @@ def _environment(resolved: ResolvedContext, plugin: ExecConfig, environ: Mapping
     return {**environ, **added, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
 
-def _cluster(resolved: ResolvedContext) -> dict[str, Any]:
+def _cluster(resolved: ResolvedContext) -> dict[str, object]:
     """The cluster for KUBERNETES_EXEC_INFO, with files as data."""
     cluster = resolved.cluster
     ca = cluster.certificate_authority_data

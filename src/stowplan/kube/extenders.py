@@ -7,7 +7,6 @@ other gets the documents as the API server sent them. Any status but 200 is a fa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -65,12 +64,12 @@ class Extenders:
 
     # -- requests
 
-    def _arguments(self, extender: Extender, question: Ask) -> dict[str, Any]:
+    def _arguments(self, extender: Extender, question: Ask) -> dict[str, object]:
         pod = question.pod
         if question.verb == "bind":
             node = question.nodes[0]
             return {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
-        arguments: dict[str, Any] = {"Pod": self._pod(pod, question)}
+        arguments: dict[str, object] = {"Pod": self._pod(pod, question)}
         if question.verb == "preempt":
             if extender.node_cache_capable:
                 by_node = {node: _named_victims(each) for node, each in question.victims.items()}
@@ -82,11 +81,11 @@ class Extenders:
         items = [self._document("Node", name) for name in question.nodes]
         return {**arguments, "Nodes": {"kind": "NodeList", "apiVersion": "v1", "items": items}, "NodeNames": None}
 
-    def _victims(self, victims: Victims, question: Ask) -> dict[str, Any]:
+    def _victims(self, victims: Victims, question: Ask) -> dict[str, object]:
         pods = [self._pod(pod, question) for pod in victims.pods]
         return {"Pods": pods, "NumPDBViolations": victims.violations}
 
-    def _pod(self, pod: PodRef, question: Ask) -> Any:
+    def _pod(self, pod: PodRef, question: Ask) -> msgspec.Raw | dict[str, object]:
         """The document of a pod, with other labels if the Ask has any for it."""
         document, labels = self._document("Pod", _key(pod)), question.labels.get(pod.uid)
         return _labelled(document, labels) if labels else document
@@ -98,7 +97,7 @@ class Extenders:
         return msgspec.Raw(found)
 
 
-def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, Any]:
+def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, object]:
     """The document with more labels; all other fields are passed on without decoding them."""
     whole = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(whole["metadata"], type=dict[str, msgspec.Raw])
@@ -106,7 +105,7 @@ def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, Any]:
     return {**whole, "metadata": {**metadata, "labels": own | labels}}
 
 
-def _named_victims(victims: Victims) -> dict[str, Any]:
+def _named_victims(victims: Victims) -> dict[str, object]:
     return {"Pods": [{"UID": pod.uid} for pod in victims.pods], "NumPDBViolations": victims.violations}
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -146,7 +146,7 @@ class Elector:
         """Write this candidate as the holder. The server refuses it if the lease has changed since it was read."""
         assert self._document is not None
         begun, old = self._clock(), self._document.get("spec") or {}
-        spec = {**self._holder(), **self._times()}
+        spec: dict[str, object] = {**self._holder(), **self._times()}
         if old.get("holderIdentity") == self.identity:
             spec |= {"acquireTime": old.get("acquireTime"), "leaseTransitions": old.get("leaseTransitions") or 0}
         else:
@@ -182,14 +182,14 @@ class Elector:
         spec = (self._document or {}).get("spec") or {}
         return self._clock() < self._seen_at + float(spec.get("leaseDurationSeconds") or 0)
 
-    def _holder(self) -> dict[str, Any]:
+    def _holder(self) -> dict[str, str | int]:
         return {"holderIdentity": self.identity, "leaseDurationSeconds": int(self._duration)}
 
-    def _times(self) -> dict[str, Any]:
+    def _times(self) -> dict[str, str]:
         written = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return {"acquireTime": written, "renewTime": written}
 
 
-def _with_spec(document: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+def _with_spec(document: dict[str, Any], spec: Mapping[str, object]) -> dict[str, object]:
     """The document with other fields in its spec; all other fields stay."""
     return {**document, "spec": {**(document.get("spec") or {}), **spec}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -43,7 +42,7 @@ class HttpSource:
         """GET a path below the URL."""
         return await self._transport.request("GET", self._path + path, params=params, timeout=self._timeout)
 
-    async def post(self, document: Any) -> Response:
+    async def post(self, document: Mapping[str, object]) -> Response:
         """POST to the URL."""
         target = f"{self._path or '/'}?{self._query}" if self._query else self._path or "/"
         body = msgspec.json.encode(document)

@@ -11,7 +11,6 @@ keeps its scores until they expire.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -30,12 +29,12 @@ async def ask(source: HttpSource, clusters: Iterable[ManagedCluster], demand: De
     return read(await source.post(request_body(clusters, demand)), source.url)
 
 
-def request_body(clusters: Iterable[ManagedCluster], demand: Demand) -> dict[str, Any]:
+def request_body(clusters: Iterable[ManagedCluster], demand: Demand) -> dict[str, object]:
     names = None if demand.everything else sorted(demand.names)
     return {"clusters": [_description(each) for each in clusters], "scores": names}
 
 
-def _description(cluster: ManagedCluster) -> dict[str, Any]:
+def _description(cluster: ManagedCluster) -> dict[str, object]:
     return {
         "name": cluster.name,
         "labels": cluster.labels,

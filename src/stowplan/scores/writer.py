@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES, ApiResource
@@ -122,7 +122,7 @@ class ScoreWriter:
         return asyncio.get_running_loop().time() + REQUEST_TIMEOUT
 
 
-def as_document(status: Status) -> dict[str, Any]:
+def as_document(status: Status) -> dict[str, object]:
     """The status as JSON; a missing time is null, which removes it."""
     return {
         "scores": [{"name": score.name, "value": score.value} for score in status.scores],
@@ -131,7 +131,7 @@ def as_document(status: Status) -> dict[str, Any]:
     }
 
 
-def _condition(condition: ClusterCondition) -> dict[str, Any]:
+def _condition(condition: ClusterCondition) -> dict[str, object]:
     """A condition as JSON; the message may be empty, the observed generation is optional."""
     found = {"type": condition.type, "status": condition.status, "reason": condition.reason}
     since = {"lastTransitionTime": stamp(condition.last_transition_time)} if condition.last_transition_time else {}

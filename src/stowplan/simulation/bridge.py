@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.api import selectors
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.requests import Request
@@ -33,7 +33,6 @@ from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object
 
-Document: TypeAlias = dict[str, Any]
 HOST = "simulation"  # the reporting instance of events
 
 

@@ -7,7 +7,6 @@ may read other objects: priority classes, service accounts, addresses. Both chan
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 from stowplan.embedded.admission import (
     definitions,
@@ -21,8 +20,7 @@ from stowplan.embedded.admission import (
     workloads,
 )
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 DEFAULTS: dict[str, Callable[[Document], None]] = {
     "pods": pods.defaults,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission.context import AdmissionContext
+from stowplan.embedded.documents import Document
 from stowplan.embedded.schema import custom_resources
 from stowplan.embedded.schema.structural import has_rules
-
-Document: TypeAlias = dict[str, Any]
 
 
 def defaults(document: Document) -> None:

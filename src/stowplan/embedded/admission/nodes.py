@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 
 def admit(document: Document, _context: AdmissionContext) -> None:

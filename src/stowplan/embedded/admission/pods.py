@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission.context import AdmissionContext
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.timestamps import stamp
 from stowplan.objects import quantity
-
-Document: TypeAlias = dict[str, Any]
 
 _PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

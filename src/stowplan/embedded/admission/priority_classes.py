@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 
 def defaults(document: Document) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, TypeAlias
 
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 
 def defaults(document: Document) -> None:

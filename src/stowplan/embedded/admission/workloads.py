@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission import pods, storage
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 _JOB_UID, _OLD_JOB_UID = "batch.kubernetes.io/controller-uid", "controller-uid"
 _JOB_NAME, _OLD_JOB_NAME = "batch.kubernetes.io/job-name", "job-name"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from stowplan.embedded.api import versions
 from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, bad_request
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 from stowplan.embedded.schema.custom_resources import Definitions
 
-Document: TypeAlias = dict[str, Any]
 _METADATA = "meta.v1.ObjectMeta"
 
 

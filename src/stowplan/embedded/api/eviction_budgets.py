@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, too_many_requests
 from stowplan.embedded.timestamps import stamp
 from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import selectors
 
-Document: TypeAlias = dict[str, Any]
 COLLECTION = "poddisruptionbudgets.policy"
 
 

@@ -7,14 +7,13 @@ created ── updates ──► deletion requested ── finalizers or a grace
 from __future__ import annotations
 
 import random
-from typing import Any, TypeAlias
+from typing import Any
 
 from stowplan.embedded.api.request_options import DeleteOptions
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, conflict, invalid, invalid_value
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
-
-Document: TypeAlias = dict[str, Any]
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no vowels, so that no words are formed
 _LONGEST_BASE = 58

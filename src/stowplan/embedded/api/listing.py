@@ -11,17 +11,17 @@ import itertools
 import json
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from stowplan.embedded.api import selectors
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.change_log import Stored
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import bad_request, expired, version_too_large
 from stowplan.embedded.resources import ServedResource
 
-Document: TypeAlias = dict[str, Any]
 Matches: TypeAlias = Callable[[Document], bool]
 
 _MAX_CONTINUED = 64

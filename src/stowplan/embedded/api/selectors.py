@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, bad_request
 from stowplan.objects import selectors
 from stowplan.objects.selectors import LabelRequirement, LabelSelectorRequirement, Selector
-
-Document: TypeAlias = dict[str, Any]
 
 _TOKEN = re.compile(r"\s*(?:(!=|==|=|!|\(|\)|,|>|<)|([^\s!=(),<>]+))")
 _WORD_OPERATORS = {"in": "In", "notin": "NotIn"}

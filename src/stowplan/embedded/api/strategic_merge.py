@@ -7,13 +7,12 @@ plain values (finalizers). The patch may contain directives: `$patch: delete` or
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, bad_patch
 from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.schema.builtin_types import Field
-
-Document: TypeAlias = dict[str, Any]
 
 _DELETE_VALUES, _ORDER, _RETAIN, _DIRECTIVE = "$deleteFromPrimitiveList/", "$setElementOrder/", "$retainKeys", "$patch"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -10,12 +10,11 @@ from stowplan.embedded.api import decoding
 from stowplan.embedded.api.eviction_budgets import EvictionBudgets
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, Cause, bad_request, conflict, invalid, invalid_value, success
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 from stowplan.embedded.timestamps import stamp
-
-Document: TypeAlias = dict[str, Any]
 
 _TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 _BINDING, _SCALE, _EVICTION = "core.v1.Binding", "autoscaling.v1.Scale", "policy.v1.Eviction"

@@ -7,12 +7,13 @@ have the form of their resource, documents that are returned the form of the sto
 from __future__ import annotations
 
 import random
-from typing import Any, TypeAlias
+from typing import Any
 
 from stowplan.embedded import admission, validation
 from stowplan.embedded.admission.context import AdmissionContext
 from stowplan.embedded.api import decoding, lifecycle
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import (  # fmt: skip
     ApiError,
     Cause,
@@ -27,8 +28,6 @@ from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 from stowplan.embedded.schema import custom_resources
 from stowplan.embedded.schema.custom_resources import Definitions
 from stowplan.embedded.store import DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _NAME_ATTEMPTS = 8  # to generate a name that is free

@@ -6,13 +6,10 @@ differ in their `apiVersion` only, as with the conversion strategy None.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.resources import ServedResource
-
-Document: TypeAlias = dict[str, Any]
 
 _EVENT_FIELDS = {
     "message": "note", "involvedObject": "regarding", "reportingComponent": "reportingController",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.controllers.actions import (
@@ -19,8 +17,6 @@ from stowplan.embedded.controllers.actions import (
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
-
-Document: TypeAlias = dict[str, Any]
 
 _MAX_SIMILAR = 10  # events with the same reason about one object before they are combined
 _SIMILAR_WITHIN = 600.0  # seconds

@@ -36,7 +36,6 @@ class ControllerManager:
         self._queued: list[dict[str, None]] = [{} for _ in self._controllers]
         self._delayed: list[tuple[float, int, str]] = []
         self._failures: dict[tuple[int, str], int] = {}
-        self._now = 0.0
         store.listeners.append(self.handle)
         for collection in store.collections():
             for key, stored in list(collection.items.items()):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, RecordEvent, SetStatus
 from stowplan.embedded.controllers.stateful_sets import revision
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.objects import selectors
-
-Document: TypeAlias = dict[str, Any]
 
 DAEMON_SETS = "daemonsets.apps"
 _REVISION = "controller-revision-hash"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.controllers.queries import int_or_percent
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 
 def surge(deployment: Document) -> int:

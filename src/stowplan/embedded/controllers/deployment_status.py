@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.controllers.deployment_scaling import unavailable
+from stowplan.embedded.documents import Document
 from stowplan.embedded.timestamps import seconds, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 
 def status_of(

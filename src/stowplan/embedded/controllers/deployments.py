@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
@@ -23,10 +22,9 @@ from stowplan.embedded.controllers.actions import (
 )
 from stowplan.embedded.controllers.deployment_scaling import new_set_replicas, old_set_replicas, surge
 from stowplan.embedded.controllers.deployment_status import status_of
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
-
-Document: TypeAlias = dict[str, Any]
 
 DEPLOYMENTS, REPLICA_SETS = "deployments.apps", "replicasets.apps"
 HASH = "pod-template-hash"

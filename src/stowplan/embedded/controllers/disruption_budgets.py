@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, SetStatus
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import selectors
-
-Document: TypeAlias = dict[str, Any]
 
 BUDGETS = "poddisruptionbudgets.policy"
 _SCALES = {

@@ -8,14 +8,12 @@ Orphan       the owner waits (finalizer `orphan`) until its dependents no longer
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.api.lifecycle import FOREGROUND, ORPHAN
 from stowplan.embedded.controllers.actions import Action, DeleteObject, UpdateObject
 from stowplan.embedded.controllers.queries import terminating
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 
 class GarbageCollector:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+
+import msgspec
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
@@ -14,16 +15,23 @@ from stowplan.embedded.controllers.actions import (
     RequeueAfter,
     SetStatus,
 )
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 JOBS = "jobs.batch"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _COMPONENT = "job-controller"
 _BACKOFF, _MAX_BACKOFF = 10.0, 600.0
 _MAX_PER_SYNC = 500
+
+
+class JobOutcome(msgspec.Struct, frozen=True):
+    """The condition with which a job ends: Complete or Failed."""
+
+    type: str
+    reason: str
+    message: str
 
 
 class JobController:
@@ -47,7 +55,7 @@ class JobController:
         outcome = _outcome(job, pods, now)
         if outcome is None and not job["spec"].get("suspend"):
             yield from self._create_pods(job, pods, now)
-        elif outcome is None or outcome[0] == "Failed":
+        elif outcome is None or outcome.type == "Failed":
             yield from self._delete_pods(job, pods)
         yield from self._update_status(key, outcome, now)
 
@@ -88,7 +96,7 @@ class JobController:
                 event = RecordEvent(job, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
                 yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
 
-    def _update_status(self, key: str, outcome: tuple[str, str, str] | None, now: float) -> Iterator[Action]:
+    def _update_status(self, key: str, outcome: JobOutcome | None, now: float) -> Iterator[Action]:
         job = self._store.get(JOBS, key)
         if job is None:
             return
@@ -107,7 +115,7 @@ class JobController:
         conditions = _conditions(job, before.get("conditions", []), outcome, now)
         if conditions:
             status["conditions"] = conditions
-        if outcome is not None and outcome[0] == "Complete":
+        if outcome is not None and outcome.type == "Complete":
             status["completionTime"] = stamp(now)
         if status != before:
             yield SetStatus(JOBS, key, job["metadata"]["uid"], status)
@@ -115,10 +123,10 @@ class JobController:
             yield _final_event(job, outcome)
 
 
-def _final_event(job: Document, outcome: tuple[str, str, str]) -> RecordEvent:
-    if outcome[0] == "Complete":
+def _final_event(job: Document, outcome: JobOutcome) -> RecordEvent:
+    if outcome.type == "Complete":
         return RecordEvent(job, "Completed", "Job completed", _COMPONENT)
-    return RecordEvent(job, outcome[1], outcome[2], _COMPONENT, "Warning")
+    return RecordEvent(job, outcome.reason, outcome.message, _COMPONENT, "Warning")
 
 
 def _finished(job: Document) -> bool:
@@ -139,28 +147,27 @@ def _failed(job: Document, pods: list[Document]) -> int:
     return max(count, int(job.get("status", {}).get("failed", 0)))
 
 
-def _outcome(job: Document, pods: list[Document], now: float) -> tuple[str, str, str] | None:
-    """The final condition of the job: type, reason and message; None while it is not finished."""
+def _outcome(job: Document, pods: list[Document], now: float) -> JobOutcome | None:
+    """The final condition of the job; None while it is not finished."""
     spec = job["spec"]
     if _failed(job, pods) > spec["backoffLimit"]:
-        return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        return JobOutcome("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     begun = seconds(job.get("status", {}).get("startTime", ""))
     if begun and now - begun >= spec.get("activeDeadlineSeconds", float("inf")):
-        return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+        return JobOutcome("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
     done, active = _succeeded(job, pods), any(queries.active(pod) for pod in pods)
     complete = done >= spec["completions"] if "completions" in spec else done > 0 and not active
-    return ("Complete", "CompletionsReached", "Reached expected number of succeeded pods") if complete else None
+    if not complete:
+        return None
+    return JobOutcome("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def _conditions(
-    job: Document, conditions: list[Document], outcome: tuple[str, str, str] | None, now: float
-) -> list[Document]:
+def _conditions(job: Document, conditions: list[Document], outcome: JobOutcome | None, now: float) -> list[Document]:
     if outcome is not None:
-        kind, reason, message = outcome
-        first = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
-        for each in (first, kind):
+        first = "SuccessCriteriaMet" if outcome.type == "Complete" else "FailureTarget"
+        for each in (first, outcome.type):
             conditions = queries.with_condition(
-                conditions, each, "True", now, reason, message, lastProbeTime=stamp(now)
+                conditions, each, "True", now, outcome.reason, outcome.message, lastProbeTime=stamp(now)
             )
     elif job["spec"].get("suspend"):
         return queries.with_condition(conditions, "Suspended", "True", now, "JobSuspended", "Job suspended")

@@ -10,14 +10,12 @@ it ends after `job_seconds`. A pod whose annotation `stowplan.io/exit-code` is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, DeleteObject, RequeueAfter, SetStatus
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import stamp
-
-Document: TypeAlias = dict[str, Any]
 
 RUN_SECONDS, EXIT_CODE = "stowplan.io/run-seconds", "stowplan.io/exit-code"
 _ORPHANED = 40.0  # seconds until a pod of a deleted node is deleted

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, FinalizeNamespace, SetStatus
 from stowplan.embedded.controllers.queries import terminating, with_condition
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 _DELETED = "All content successfully deleted, may be waiting on finalization"
 _CONDITIONS_WHILE_DELETING = (

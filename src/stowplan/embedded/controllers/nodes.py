@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers.actions import (
     Action,
@@ -14,11 +13,10 @@ from stowplan.embedded.controllers.actions import (
     UpdateObject,
 )
 from stowplan.embedded.controllers.queries import condition
+from stowplan.embedded.documents import Document
 from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import micro_stamp, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 _LEASES, _LEASE_NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
 _UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

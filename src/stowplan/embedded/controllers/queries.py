@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore
 from stowplan.embedded.timestamps import seconds, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 
 def key_of(document: Document) -> str:

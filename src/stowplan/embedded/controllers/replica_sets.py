@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
@@ -14,10 +14,9 @@ from stowplan.embedded.controllers.actions import (
     RequeueAfter,
     SetStatus,
 )
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
-
-Document: TypeAlias = dict[str, Any]
 
 _MAX_PER_SYNC = 500  # pods created or deleted before other keys are reconciled
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, RecordEvent, SetStatus
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 STATEFUL_SETS = "statefulsets.apps"
 _REVISION, _NAME, _INDEX = (

@@ -8,7 +8,6 @@ node, like the disks of cloud providers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
@@ -19,11 +18,10 @@ from stowplan.embedded.controllers.actions import (
     SetStatus,
     UpdateObject,
 )
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import quantity, selectors
-
-Document: TypeAlias = dict[str, Any]
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

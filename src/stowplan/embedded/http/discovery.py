@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
+from stowplan.embedded.documents import Document
 from stowplan.embedded.resources import STATUS, ResourceCatalogue, ServedResource
 from stowplan.embedded.schema import builtin_types
-
-Document: TypeAlias = dict[str, Any]
 
 AGGREGATED = "APIGroupDiscoveryList"
 _BELOW: dict[str, tuple[tuple[str, ...], Document]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -12,6 +12,7 @@ from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.strategic_merge import strategic_merge
 from stowplan.embedded.api.subresources import Subresources
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import (
     ApiError,
     bad_patch,
@@ -29,8 +30,6 @@ from stowplan.embedded.http.watches import EmbeddedWatch
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 
-Document: TypeAlias = dict[str, Any]
-
 JSON_PATCH, MERGE_PATCH = "application/json-patch+json", "application/merge-patch+json"
 STRATEGIC_PATCH, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
@@ -42,6 +41,8 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Handlers:
+    """Answers requests. `clock` gives their time, in seconds since 1970."""
+
     def __init__(self, api: Api, clock: Callable[[], float], address: str = "") -> None:
         self.api = api
         self.address = address
@@ -173,8 +174,8 @@ class Handlers:
         delete_options = requests.delete_options(request)
         options.dry_run = options.dry_run or bool(delete_options.dry_run)
         if target.name:
-            told, whole = self.api.delete(target.resource, target.namespace, target.name, delete_options, options)
-            return responses.of_object(target.resource, told, form) if whole else responses.of(told, form)
+            found, is_object = self.api.delete(target.resource, target.namespace, target.name, delete_options, options)
+            return responses.of_object(target.resource, found, form) if is_object else responses.of(found, form)
         page = self._reader.lister.page(target.resource, requests.list_options(request.query, target))
         for stored in page.items:
             metadata = stored.document["metadata"]

@@ -6,15 +6,12 @@ kubectl knows the patch strategies of built-in kinds itself, so they are left ou
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
+from stowplan.embedded.documents import Document
 from stowplan.embedded.http import responses
 from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.schema.custom_resources import Definitions
-
-Document: TypeAlias = dict[str, Any]
 
 _PLAIN: dict[str, Document] = {
     "string": {"type": "string"},

@@ -12,14 +12,13 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.timestamps import micro_stamp, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 MEDIA = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import msgspec
 
@@ -13,14 +12,13 @@ from stowplan.embedded.api.listing import Lister, ListPage
 from stowplan.embedded.api.subresources import Subresources
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.change_log import Stored
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, bad_request
 from stowplan.embedded.http import requests, responses
 from stowplan.embedded.http.requests import Request, RequestTarget, ResponseFormat
 from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.http.watches import EmbeddedWatch, Encode
 from stowplan.embedded.resources import ServedResource
-
-Document: TypeAlias = dict[str, Any]
 
 
 class Reader:

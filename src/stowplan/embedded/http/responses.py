@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import yaml
 
 from stowplan.embedded.api import versions
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.http.requests import JSON, YAML, ResponseFormat
 from stowplan.embedded.resources import ServedResource
-
-Document: TypeAlias = dict[str, Any]
 
 
 class ApiResponse(msgspec.Struct):

@@ -7,13 +7,12 @@ callers of its own port) is anonymous, and may do nothing.
 from __future__ import annotations
 
 import hmac
-from typing import Any, TypeAlias
+from typing import Any
 
 from stowplan.embedded.api.decoding import cannot_be_handled, unrecognized
+from stowplan.embedded.documents import Document
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
-
-Document: TypeAlias = dict[str, Any]
 
 USER: Document = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _ANONYMOUS = "system:anonymous"

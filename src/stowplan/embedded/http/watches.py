@@ -7,18 +7,18 @@ and must list again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from stowplan.embedded.api import versions
 from stowplan.embedded.api.listing import Matches
 from stowplan.embedded.change_log import LogEntry, Stored
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, expired
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.store import Collection
 
-Document: TypeAlias = dict[str, Any]
 Encode: TypeAlias = Callable[[Document], bytes]
 
 INITIAL_END = "k8s.io/initial-events-end"

@@ -5,13 +5,11 @@ The versions of a kind share their objects without conversion. A definition is e
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
+from stowplan.embedded.documents import Document
 from stowplan.embedded.resources import ALL_VERBS, ResourceCatalogue, ServedResource
 from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.timestamps import stamp
 
-Document: TypeAlias = dict[str, Any]
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 
 

@@ -11,11 +11,10 @@ import copy
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
-
-Document: TypeAlias = dict[str, Any]
 
 _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"

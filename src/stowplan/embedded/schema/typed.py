@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.schema.quantities import canonical
-
-Document: TypeAlias = dict[str, Any]
 
 
 class WrongTypeError(ValueError):

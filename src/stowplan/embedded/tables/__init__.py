@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables import cluster, custom, pods, storage, workloads
 from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter
-
-Document: TypeAlias = dict[str, Any]
 
 _CREATED = TablePrinter((NAME, Column("Created At", "date")), lambda document, _: [_name(document), _created(document)])
 _AGED = TablePrinter((NAME, Column("Age")), lambda document, now: [_name(document), cluster.age(document, now)])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded import timestamps
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter, columns, selector_text
-
-Document: TypeAlias = dict[str, Any]
 
 _ROLE = "node-role.kubernetes.io/"
 

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
+
 Row: TypeAlias = list[Any]
 
 

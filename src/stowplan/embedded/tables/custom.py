@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter
 from stowplan.embedded.timestamps import age
-
-Document: TypeAlias = dict[str, Any]
 
 _STEP = re.compile(
     r"""\.(?P<key>(?:\\.|[^.\[\\])+) | \[(?P<index>-?\d+)\] | \[(?P<all>\*)\] | \[['"](?P<quoted>[^'"]+)['"]\]

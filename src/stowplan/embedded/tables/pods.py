@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables.columns import Row, TablePrinter, columns
 from stowplan.embedded.timestamps import age, seconds, span
-
-Document: TypeAlias = dict[str, Any]
 
 
 def _cells(pod: Document, now: float) -> Row:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter, columns
 from stowplan.embedded.timestamps import age
-
-Document: TypeAlias = dict[str, Any]
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"

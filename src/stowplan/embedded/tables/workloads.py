@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables.columns import Row, TablePrinter, columns, containers, selector_text
 from stowplan.embedded.timestamps import age, seconds, span
-
-Document: TypeAlias = dict[str, Any]
 
 _WIDE = ("Containers", "Images", "Selector")
 

@@ -7,8 +7,8 @@ quantities, immutable fields), and the rules that the embedded cluster relies on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.validation import (
@@ -22,8 +22,6 @@ from stowplan.embedded.validation import (
     storage,
     workloads,
 )
-
-Document: TypeAlias = dict[str, Any]
 
 _EVERY_WRITE: dict[str, Callable[[Document], Iterator[Cause]]] = {
     "pods": pods.check,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
 from stowplan.embedded.resources import BUILT_IN
 
-Document: TypeAlias = dict[str, Any]
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _GROUPS = frozenset(resource.group for resource in BUILT_IN)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, invalid_value
-
-Document: TypeAlias = dict[str, Any]
 
 
 def check(event: Document) -> Iterator[Cause]:

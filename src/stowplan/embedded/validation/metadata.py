@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, invalid_value, required
 from stowplan.embedded.resources import ServedResource
 from stowplan.objects.selectors import is_label_key
-
-Document: TypeAlias = dict[str, Any]
 
 _LABEL, _SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?", "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _SERVICE = "[a-z]([-a-z0-9]*[a-z0-9])?"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, invalid_value, unsupported
 from stowplan.objects import quantity
 from stowplan.objects.selectors import is_label_key
-
-Document: TypeAlias = dict[str, Any]
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, required, unsupported
 from stowplan.objects import quantity
-
-Document: TypeAlias = dict[str, Any]
 
 _RESTARTS = ("Always", "OnFailure", "Never")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, unsupported
 from stowplan.embedded.validation.workloads import check_int_or_percent
-
-Document: TypeAlias = dict[str, Any]
 
 _HIGHEST = 1_000_000_000
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
 from stowplan.embedded.validation.metadata import check_labels
-
-Document: TypeAlias = dict[str, Any]
 
 
 def check(service: Document) -> Iterator[Cause]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, required, unsupported
 from stowplan.embedded.validation.pods import check_spec
 from stowplan.objects import selectors
 
-Document: TypeAlias = dict[str, Any]
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 _STATEFUL_SET = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
