@@ -31,9 +31,9 @@ class Step:
     command: str
     input: str | None = None
     fails: bool = False
-    sorts: bool = False  # lines come in no order that anybody promises, some of them more than once
+    sorts: bool = False  # the order of lines is not defined, and lines may repeat
     last: bool = False  # how long a thing took is in the lines before the last
-    races: bool = False  # what it prints depends on who is quicker; that it ends well is what matters
+    races: bool = False  # the output depends on timing; only the exit code is compared
 
 
 SCRIPT = (

@@ -1,4 +1,4 @@
-"""Reads the fields of every kind we serve from a real kube-apiserver and writes
+"""Reads the fields of every served kind from a real kube-apiserver and writes
 `src/stowplan/embedded/schema/builtin_types.json`.
 
     python -m tests.embedded.record_schema

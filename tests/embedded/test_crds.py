@@ -35,7 +35,7 @@ def test_a_definition_is_established_and_served_at_once(cluster: VirtualCluster)
     assert made["metadata"]["generation"] == 1
 
 
-def test_unknown_fields_go_and_are_told(cluster: VirtualCluster) -> None:
+def test_unknown_fields_are_dropped_with_a_warning(cluster: VirtualCluster) -> None:
     options = cluster.options()
     resource = cluster.resource("example.io/v1", "Widget")
     made = cluster.api.create(resource, "default", widget(size=1, bogus={"a": 1}), options)
@@ -54,7 +54,7 @@ def test_the_status_has_a_door_of_its_own(cluster: VirtualCluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         pytest.param({}, "spec.size: Required value", id="something required is missing"),
         pytest.param({"size": "x"}, 'spec.size: Invalid value: "string": spec.size in body must be of type integer: '
@@ -65,11 +65,11 @@ def test_the_status_has_a_door_of_its_own(cluster: VirtualCluster) -> None:
                      '"red", "blue"', id="none of the choices"),
     ],
 )  # fmt: skip
-def test_what_the_schema_refuses(cluster: VirtualCluster, spec: dict[str, Any], said: str) -> None:
+def test_refusals_of_the_schema(cluster: VirtualCluster, spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as refused:
         cluster.create(widget(**spec))
     assert refused.value.code == 422
-    assert refused.value.message == f'Widget.example.io "w" is invalid: {said}'
+    assert refused.value.message == f'Widget.example.io "w" is invalid: {message}'
 
 
 def test_a_definition_takes_its_objects_along(cluster: VirtualCluster) -> None:
@@ -130,7 +130,7 @@ MAP = {
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "said"),
+    ("schema", "value", "message"),
     [
         pytest.param(SET, ["a", "b"], [], id="a set"),
         pytest.param(SET, ["a", "b", "a"], ['l[2]: Duplicate value: "a"'], id="a set with one twice"),
@@ -151,9 +151,9 @@ MAP = {
         pytest.param({"type": "string", "format": "hostname"}, "a b", [], id="other formats are not looked at"),
     ],
 )
-def test_duplicates_and_times(schema: dict[str, Any], value: Any, said: list[str]) -> None:
+def test_duplicates_and_times(schema: dict[str, Any], value: Any, message: list[str]) -> None:
     structural = StructuralSchema({"type": "object", "properties": {"l": schema}})
-    assert [f"{cause.field}: {cause.message}" for cause in structural.causes({"l": value})] == said
+    assert [f"{cause.field}: {cause.message}" for cause in structural.causes({"l": value})] == message
 
 
 @pytest.mark.parametrize(

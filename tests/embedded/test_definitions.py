@@ -1,4 +1,4 @@
-"""The definitions of our own kinds: there from the start, the same as in deploy/, and open to every spelling."""
+"""The definitions that are installed from the start: the same as in deploy/."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROUPS = "podgroups.scheduling.x-k8s.io.yaml"
 
 
 def test_deploy_has_the_same_definitions() -> None:
-    """In three folders: whoever wants policies must not thereby replace the definitions of a hub's OCM."""
+    """In three folders: installing policies must not replace the definitions of OCM on a hub."""
     found: dict[str, bytes] = {}
     for folder in (DEPLOYED, DEPLOYED / "placement", DEPLOYED / "kubenexus"):
         listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
@@ -83,7 +83,7 @@ def test_the_seeds_policies_lose_nothing(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         pytest.param({"allocationType": "soft"}, "spec.allocationType", id="a type that is none"),
         pytest.param({"allocationMethod": "Full"}, "spec.allocationMethod", id="a method that is none"),
@@ -92,12 +92,12 @@ def test_the_seeds_policies_lose_nothing(file: str) -> None:
         pytest.param({"allocationPolicy": []}, "spec.allocationPolicy", id="no domain"),
     ],
 )
-def test_what_a_server_refuses(cluster: Embedded, spec: dict[str, Any], said: str) -> None:
-    with pytest.raises(ApiError, match=said):
+def test_refusals(cluster: Embedded, spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError, match=message):
         create(cluster, a_document(**spec))
 
 
-def test_the_columns_say_how_it_stands() -> None:
+def test_the_columns_show_the_status() -> None:
     version = definition()["spec"]["versions"][0]
     status = {
         "desired": 4, "current": 3, "pending": 2,

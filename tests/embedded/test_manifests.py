@@ -58,7 +58,7 @@ def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("a: [", "cannot be read", id="no YAML"),
         pytest.param("just text", "not a Kubernetes object", id="no object"),
@@ -67,10 +67,10 @@ def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors_name_the_file(tmp_path: Path, text: str, said: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text)
-    with pytest.raises(ConfigError, match=said) as refused:
+    with pytest.raises(ConfigError, match=message) as refused:
         manifests.load(VirtualCluster(controllers=False).api, [file], 0.0)
     assert str(file) in str(refused.value)
 

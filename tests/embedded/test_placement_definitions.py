@@ -102,16 +102,16 @@ def create(cluster: Embedded, document: dict[str, Any]) -> dict[str, Any]:
     return cluster.api.create(resource, "default" if resource.namespaced else "", document, RequestOptions(0.0))
 
 
-@pytest.mark.parametrize(("document", "said"), REFUSED)
-def test_what_a_server_refuses(cluster: Embedded, document: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("document", "message"), REFUSED)
+def test_refusals(cluster: Embedded, document: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as refused:
         create(cluster, document)
     assert refused.value.code == 422
-    assert said in refused.value.message
+    assert message in refused.value.message
 
 
-@pytest.mark.parametrize(("status", "said"), REFUSED_SCORES)
-def test_scores_that_a_server_refuses(cluster: Embedded, status: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("status", "message"), REFUSED_SCORES)
+def test_refused_scores(cluster: Embedded, status: dict[str, Any], message: str) -> None:
     document = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AddOnPlacementScore", "metadata": {"generateName": "s-"}}
     made = create(cluster, document)
     resource = cluster.api.catalogue.of_kind(document["apiVersion"], document["kind"])
@@ -121,7 +121,7 @@ def test_scores_that_a_server_refuses(cluster: Embedded, status: dict[str, Any],
             resource, "default", made["metadata"]["name"], {**made, "status": status}, RequestOptions(0.0), "status"
         )
     assert refused.value.code == 422
-    assert said in refused.value.message
+    assert message in refused.value.message
 
 
 # --- what is filled in and shown
@@ -186,7 +186,7 @@ def test_a_placement_is_read_at_both_versions(cluster: Embedded) -> None:
         ),
     ],
 )  # fmt: skip
-def test_the_columns_say_how_it_stands(kind: str, document: dict[str, Any], shown: dict[str, Any]) -> None:
+def test_the_columns_show_the_status(kind: str, document: dict[str, Any], shown: dict[str, Any]) -> None:
     metadata = {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z", **document.get("metadata", {})}
     printer = custom.printer(definitions()[kind]["spec"]["versions"][0]["additionalPrinterColumns"])
     cells = printer.cells({**document, "metadata": metadata}, 1_767_225_600.0 + 60)

@@ -1,4 +1,4 @@
-"""HTTP: who may come in, and what is too much."""
+"""HTTP: authorization, limits, watches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_nothing_but_loopback_without_a_token() -> None:
         pytest.param({"Authorization": "Bearer secret"}, 200, id="the right token"),
     ],
 )
-def test_a_token_is_asked_for(header: dict[str, str], status: int) -> None:
+def test_a_token_is_required(header: dict[str, str], status: int) -> None:
     async def run() -> None:
         cluster = Embedded()
         url = await cluster.start(token="secret")
@@ -109,7 +109,7 @@ def test_warnings_are_headers() -> None:
 
 
 def test_a_deployment_comes_to_life() -> None:
-    """Controllers run beside the server: pods appear, though nobody schedules them."""
+    """Controllers run with the server: pods are created, although there is no scheduler."""
 
     async def work(cluster: Embedded, session: aiohttp.ClientSession) -> int:
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}

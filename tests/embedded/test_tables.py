@@ -16,13 +16,13 @@ NOW = 1_800_000_000.0
 
 
 @pytest.mark.parametrize(
-    ("length", "said"),
+    ("length", "message"),
     [(0, "0s"), (119, "119s"), (120, "2m"), (190, "3m10s"), (600, "10m"), (10_799, "179m"), (10_800, "3h"),
      (14_700, "4h5m"), (28_800, "8h"), (172_799, "47h"), (183_600, "2d3h"), (700_000, "8d"), (-5, "<invalid>"),
      (86400 * 800, "2y70d"), (86400 * 365 * 9, "9y")],
 )  # fmt: skip
-def test_ages(length: float, said: str) -> None:
-    assert span(length) == said
+def test_ages(length: float, message: str) -> None:
+    assert span(length) == message
 
 
 def test_times_are_read_as_they_are_written() -> None:
@@ -66,7 +66,7 @@ RUNS = {"state": {"running": {}}, "ready": True}
         pytest.param(pod("Failed", ({"state": {"terminated": {"exitCode": 137, "signal": 9}}},)), "Signal:9",
                      id="a signal"),
         pytest.param(pod("Failed", status={"reason": "Evicted"}), "Evicted", id="evicted"),
-        pytest.param(pod(deletionTimestamp="2026-01-01T00:00:00Z"), "Terminating", id="it leaves"),
+        pytest.param(pod(deletionTimestamp="2026-01-01T00:00:00Z"), "Terminating", id="terminating"),
         pytest.param(pod("Pending", spec={"initContainers": [{"name": "i"}]}, status={
             "initContainerStatuses": [{"name": "i", "state": {"running": {}}}]}), "Init:0/1", id="it prepares"),
         pytest.param(pod("Pending", spec={"initContainers": [{"name": "i"}]}, status={

@@ -1,4 +1,4 @@
-"""Watches: what is told, in which order, to how many."""
+"""Watches: events, their order, shared encoding."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_selector_turns_changes_into_arrivals_and_departures(world: VirtualClu
     assert told(lines(started.take())) == [("ADDED", "x"), ("MODIFIED", "x"), ("DELETED", "x")]
 
 
-def test_other_namespaces_are_not_told_of(world: VirtualCluster) -> None:
+def test_other_namespaces_are_left_out(world: VirtualCluster) -> None:
     started, _ = watch(world, resourceVersion=str(world.store.version))
     everywhere, _ = watch(world, "/api/v1/configmaps", resourceVersion=str(world.store.version))
     world.create({**config_map("x"), "metadata": {"name": "x", "namespace": "kube-system"}})
@@ -97,7 +97,7 @@ def test_what_is_forgotten_cannot_be_watched(world: VirtualCluster) -> None:
     assert refused.value.message.startswith("too old resource version: 8")
 
 
-def test_a_watcher_that_is_too_slow_is_told_so(world: VirtualCluster) -> None:
+def test_a_watch_that_is_too_slow_gets_410(world: VirtualCluster) -> None:
     started, _ = watch(world, resourceVersion=str(world.store.version))
     for number in range(25):
         world.create(config_map(f"c{number}"))

@@ -21,7 +21,7 @@ START = 1_800_000_000.0
 
 
 class VirtualCluster:
-    """`schedule` binds what is pending, one pod a node in turn, as long as there are nodes."""
+    """`schedule` binds pending pods to the nodes in turn."""
 
     def __init__(self, *, controllers: bool = True, keep: int = 1000, **pace: float) -> None:
         self.now = START

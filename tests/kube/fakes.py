@@ -22,7 +22,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Fake:
-    """What was asked of it, and where it is."""
+    """A fake server: its URL and the requests that it got."""
 
     def __init__(self) -> None:
         self.url = ""

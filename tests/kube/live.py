@@ -51,8 +51,8 @@ def delete_pod(cluster: Cluster, ref: PodRef) -> None:
     cluster.api().must("DELETE", f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}?gracePeriodSeconds=0")
 
 
-class Told:
-    """Pods of one namespace as a sink was told of them; one change told twice is an error."""
+class RecordingSink:
+    """The pods of one namespace as a sink received them; a change that is sent twice is an error."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace

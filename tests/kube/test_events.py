@@ -151,7 +151,7 @@ async def test_after_six_silent_minutes_a_repeat_is_a_new_event() -> None:
         assert counts == [3, 1]
 
 
-async def test_a_series_that_is_over_or_goes_on_for_long_is_written_by_and_by() -> None:
+async def test_the_count_of_a_series_is_written_in_time() -> None:
     async with recording() as running:
         for at in (1000, 1001, 1002):
             running.now[0] = at
@@ -177,7 +177,7 @@ async def test_other_events_are_not_repeats() -> None:
         assert len(running.server.events) == 4
 
 
-async def test_related_objects_that_are_not_there_yet_are_told_apart_by_name() -> None:
+async def test_related_objects_without_a_uid_are_distinguished_by_name() -> None:
     async with recording() as running:
         for name in ("p-decision-1", "p-decision-2"):
             related = PodRef("ns", name, "")
@@ -218,7 +218,7 @@ async def test_bindings_may_go_first() -> None:
         await until(lambda: running.requests == ["POST"])
 
 
-async def test_what_is_lost_is_said() -> None:
+async def test_lost_events_are_reported() -> None:
     async with recording(max_queue=1, writers=1) as running:
         running.server.hiccups = [refused(403, "not you")]
         running.recorder.pause()

@@ -1,4 +1,4 @@
-"""Extenders are asked in Go's words, with names or with whole documents."""
+"""Requests to extenders: Go's field names, with node names or whole documents."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ async def babbles(request: web.Request) -> web.Response:
     ("handler", "question", "status", "problem"),
     [
         pytest.param(says_created, FILTER, 0, "failed filter with extender at URL", id="only 200 is an answer"),
-        pytest.param(fails, FILTER, 500, "code 500", id="it fails, and is not asked again"),
+        pytest.param(fails, FILTER, 500, "code 500", id="it fails, and is not retried"),
         pytest.param(sleeps, FILTER, 0, "no answer within 0.5 s", id="it is too slow"),
         pytest.param(babbles, FILTER, 0, "the answer is not JSON", id="it answers with something else"),
         pytest.param(

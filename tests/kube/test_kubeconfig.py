@@ -1,4 +1,4 @@
-"""Files are merged as kubectl merges them, and what is wrong with one is said in a line."""
+"""Files are merged as in kubectl; an error is one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CERTIFICATE = "Q0VSVElGSUNBVEU="  # "CERTIFICATE"
 
 
 def written(file: Path, **parts: object) -> Path:
-    """A kubeconfig: `contexts={"dev": {…}}` becomes the list that the format wants."""
+    """A kubeconfig: `contexts={"dev": {…}}` becomes the list of the format."""
     document: dict[str, object] = {}
     for word, value in parts.items():
         if isinstance(value, dict):
@@ -108,7 +108,7 @@ users: [{name: me, user: {token: x}}]
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, context: str | None, problem: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, text: str, context: str | None, problem: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(ConfigError, match=problem) as caught:

@@ -1,4 +1,4 @@
-"""One leader at a time, whatever happens to it."""
+"""There is never more than one leader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOON = "2026-05-01T12:00:00.000000Z"
 
 
 class Server:
-    """One lease, with optimistic locking; `away` gives no answers to those who call themselves so."""
+    """One lease, with optimistic locking. Requests of the candidates in `away` get no response."""
 
     def __init__(self, **spec: Any) -> None:
         self.version = 1
@@ -89,7 +89,7 @@ async def test_a_lease_that_is_not_there_is_made() -> None:
 
 
 async def test_a_holder_is_left_alone_until_it_has_been_silent_for_its_own_duration() -> None:
-    """By our clock alone: what it wrote into renewTime, here long ago, is not looked at."""
+    """By the local clock only: renewTime, here long ago, is ignored."""
     clock = [0.0]
     held = {"holderIdentity": "other", "leaseDurationSeconds": 20, "renewTime": "2001-01-01T00:00:00.000000Z"}
     async with electing(**held, leaseTransitions=4, acquireTime=NOON) as (server, _, client):
@@ -126,7 +126,7 @@ async def test_of_two_that_try_at_once_one_wins() -> None:
         assert [each.identity for each in candidates if each.leading] == [server.spec["holderIdentity"]]
 
 
-async def test_who_cannot_renew_knows_it_before_anybody_else_can_lead() -> None:
+async def test_a_leader_that_cannot_renew_stops_before_another_can_lead() -> None:
     clock = [0.0]
     async with electing() as (server, _, client):
         candidate = elector(client, clock=clock)
@@ -191,7 +191,7 @@ async def test_a_released_lease_is_taken_without_waiting() -> None:
         pytest.param(lambda: web.Response(text="hello"), "the response cannot be read", id="not a lease"),
     ],
 )
-async def test_what_goes_wrong_is_said_and_tried_again(answer: Callable[[], web.Response], problem: str) -> None:
+async def test_failures_are_reported_and_retried(answer: Callable[[], web.Response], problem: str) -> None:
     problems = list[str]()
 
     async def handler(request: web.Request) -> web.Response:
@@ -228,7 +228,7 @@ async def test_a_thread_renews_while_the_program_is_busy_and_releases_at_the_end
         assert (thread.leading, server.spec["holderIdentity"]) == (False, "")
 
 
-async def test_a_thread_that_never_led_says_nothing() -> None:
+async def test_a_thread_that_never_led_calls_nothing() -> None:
     async with electing(holderIdentity="other", leaseDurationSeconds=15) as (_, fake, _):
         calls = list[str]()
 
@@ -242,7 +242,7 @@ async def test_a_thread_that_never_led_says_nothing() -> None:
         assert calls == []
 
 
-def test_what_goes_wrong_at_the_start_is_raised() -> None:
+def test_an_error_at_the_start_is_raised() -> None:
     def make() -> Elector:
         raise ValueError("no such file")
 

@@ -41,7 +41,7 @@ def test_the_environment_names_a_proxy(server: str, environ: dict[str, str], use
     assert (proxy.from_environment(server, environ) is not None) == used
 
 
-def test_the_kubeconfig_goes_before_the_environment() -> None:
+def test_the_kubeconfig_takes_precedence_over_the_environment() -> None:
     cluster = KubeconfigCluster(server="https://127.0.0.1", proxy_url="http://me:p%40ss@other:1")
     access = Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={"HTTPS_PROXY": PROXY})
     assert access.proxy == proxy.Proxy("other", 1, False, "Basic bWU6cEBzcw==")
@@ -53,7 +53,7 @@ def test_other_kinds_of_proxy_are_refused() -> None:
 
 
 class Tunnel:
-    """A proxy of a few lines: CONNECT, then whatever is said, both ways."""
+    """A proxy of a few lines: CONNECT, then all data in both directions."""
 
     def __init__(self, permit: str = "") -> None:
         self._permit, self.seen = permit, list[str]()
@@ -83,7 +83,7 @@ async def hello(request: web.Request) -> web.Response:
     return answered({"path": request.path_qs})
 
 
-async def test_tls_goes_through_a_tunnel(authority: Authority) -> None:
+async def test_tls_uses_a_tunnel(authority: Authority) -> None:
     tunnel = Tunnel("Proxy-Authorization: Basic bWU6c2VjcmV0")
     async with serving(hello, authority.server("127.0.0.1")) as fake, tunnel as address:
         cluster = KubeconfigCluster(
@@ -107,7 +107,7 @@ async def test_a_proxy_that_refuses_is_named(authority: Authority) -> None:
         await transport.close()
 
 
-async def test_without_tls_the_proxy_is_told_the_whole_address() -> None:
+async def test_without_tls_the_proxy_gets_the_whole_url() -> None:
     async with serving(hello) as fake:
         cluster = KubeconfigCluster(server="http://10.0.0.1:8080/prefix", proxy_url=fake.url)
         transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))

@@ -1,4 +1,4 @@
-"""Servers are checked, certificates are shown, as the kubeconfig says."""
+"""Server and client certificates, as the kubeconfig configures them."""
 
 from __future__ import annotations
 

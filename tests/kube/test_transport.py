@@ -1,4 +1,4 @@
-"""Requests over a faulty wire: what is tried again, what is not, and what connections become of it."""
+"""Requests with failures: retries and connections."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def breaks_off(request: web.Request) -> web.Response:
         pytest.param([None], True, id="a connection that breaks before the answer"),
     ],
 )
-async def test_what_is_only_not_now_is_tried_again(
+async def test_temporary_failures_are_retried(
     faults: list[Callable[[], web.Response] | None], maybe_applied: bool
 ) -> None:
     left = list(faults)
@@ -113,7 +113,7 @@ async def test_what_is_only_not_now_is_tried_again(
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 422])
-async def test_what_the_server_decides_is_not_tried_again(status: int) -> None:
+async def test_decisions_of_the_server_are_not_retried(status: int) -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(status, "because")
 
@@ -244,8 +244,8 @@ async def test_who_may_no_longer_write_may_still_read() -> None:
         assert [method for method, _, _ in fake.asked] == ["POST", "GET"]
 
 
-async def test_what_nobody_asked_for_ends_the_connection() -> None:
-    """Some servers say goodbye on an idle connection; that must not be taken for the next answer."""
+async def test_data_without_a_request_closes_the_connection() -> None:
+    """Some servers send a message before they close an idle connection; it is not the next response."""
     fine, goodbye = (b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n" % word for word in (b"200 OK", b"408 Timeout"))
     spoken, connections = asyncio.Event(), list[asyncio.StreamWriter]()
 
@@ -271,7 +271,7 @@ async def test_what_nobody_asked_for_ends_the_connection() -> None:
     await server.wait_closed()
 
 
-async def test_a_stream_that_is_refused_says_why() -> None:
+async def test_the_error_of_a_refused_stream_has_the_reason() -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(410, "too old resource version: 5 (9)")
 
@@ -282,7 +282,7 @@ async def test_a_stream_that_is_refused_says_why() -> None:
         assert caught.value.status == 410
 
 
-async def test_a_stream_is_held_back_while_nobody_reads() -> None:
+async def test_a_stream_that_is_not_read_is_paused() -> None:
     """And nothing of it is lost: more than what is buffered, read only at the end."""
     piece, pieces = bytes(range(256)) * 1024, 64
 

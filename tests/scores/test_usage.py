@@ -56,14 +56,14 @@ def test_the_four_scores(objects: list[Object], scores: dict[str, int]) -> None:
         pytest.param(
             [a_node("a", taints=["node-role.kubernetes.io/control-plane:NoSchedule"])], 0, id="nor the masters"
         ),
-        pytest.param([a_node("a", taints=["node.kubernetes.io/x:PreferNoSchedule"])], 4, id="a wish keeps nobody off"),
-        pytest.param([a_node("a", taints=["nvidia.com/gpu:NoSchedule"])], 4, id="whoever wants it tolerates that"),
+        pytest.param([a_node("a", taints=["node.kubernetes.io/x:PreferNoSchedule"])], 4, id="a preference is ignored"),
+        pytest.param([a_node("a", taints=["nvidia.com/gpu:NoSchedule"])], 4, id="a custom taint is tolerated"),
         pytest.param(
             [a_node("a"), a_node("b", unschedulable=True), a_pod(node="b", cpu=3)], 4, id="pods elsewhere take nothing"
         ),
         pytest.param([a_node("a"), a_pod(cpu=3)], 4, id="a pending pod has nothing yet"),
         pytest.param([a_node("a"), a_pod(node="a", cpu=3, phase="Succeeded")], 4, id="a finished one nothing any more"),
-        pytest.param([a_node("a"), a_pod(node="a", cpu=3, leaving=True)], 1, id="one that is leaving is still there"),
+        pytest.param([a_node("a"), a_pod(node="a", cpu=3, leaving=True)], 1, id="a terminating pod counts"),
         pytest.param([a_pod(node="a", cpu=3), a_node("a")], 1, id="the pod is seen before its node"),
         pytest.param(
             [a_node("a"), a_node("b"), a_pod(node="a", cpu=9)], 4, id="what one node lacks the others do not pay"

@@ -1,4 +1,4 @@
-"""Nodes, kubelets, volumes, budgets, namespaces, events, and what goes with what; in virtual time."""
+"""Nodes, kubelets, volumes, budgets, namespaces, events and garbage collection, in virtual time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def cluster() -> VirtualCluster:
     return world
 
 
-def test_a_node_gets_ready_and_says_what_it_has(cluster: VirtualCluster) -> None:
+def test_a_node_becomes_ready_and_reports_its_resources(cluster: VirtualCluster) -> None:
     node = cluster.get("nodes", "n0")
     assert condition(node, "Ready")["status"] == "True"
     assert node["status"]["allocatable"] == node["status"]["capacity"]
@@ -33,7 +33,7 @@ def test_a_cordoned_node_has_a_taint_until_it_is_uncordoned(cluster: VirtualClus
     assert "taints" not in cluster.get("nodes", "n0")["spec"]
 
 
-def test_what_a_deleted_deployment_owned_goes_with_it(cluster: VirtualCluster) -> None:
+def test_the_dependents_of_a_deleted_deployment_are_deleted(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()
     cluster.delete("deployments.apps", "default/web")
@@ -133,7 +133,7 @@ def test_a_budget_counts_and_eviction_respects_it(cluster: VirtualCluster) -> No
     assert cluster.get("poddisruptionbudgets.policy", "default/web")["status"]["disruptionsAllowed"] == 1
 
 
-def test_a_namespace_is_emptied_before_it_goes(cluster: VirtualCluster) -> None:
+def test_a_namespace_is_emptied_before_it_is_removed(cluster: VirtualCluster) -> None:
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     cluster.settle()
     assert cluster.get("serviceaccounts", "shop/default")

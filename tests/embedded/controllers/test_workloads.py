@@ -134,7 +134,7 @@ def test_an_indexed_job_gives_each_pod_its_number(cluster: VirtualCluster) -> No
     assert found == {"0", "1", "2"}
 
 
-def test_a_finished_job_goes_after_its_time(cluster: VirtualCluster) -> None:
+def test_a_finished_job_is_deleted_after_its_ttl(cluster: VirtualCluster) -> None:
     cluster.create(JOB.replace("completions: 5", "ttlSecondsAfterFinished: 30\n  completions: 2"))
     cluster.settle()
     cluster.settle(11)
@@ -195,7 +195,7 @@ def test_a_daemon_set_has_a_pod_for_each_node(cluster: VirtualCluster) -> None:
     assert cluster.get("daemonsets.apps", "default/d")["status"]["desiredNumberScheduled"] == 4
 
 
-def test_a_pod_that_cannot_be_made_is_tried_again_later(cluster: VirtualCluster) -> None:
+def test_a_pod_that_cannot_be_created_is_retried_later(cluster: VirtualCluster) -> None:
     cluster.create(WEB.replace("spec: {containers", "spec: {priorityClassName: none, containers"))
     cluster.settle()
     assert cluster.all("pods") == []
