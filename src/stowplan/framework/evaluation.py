@@ -84,13 +84,13 @@ def schedule_one(
         evaluation = Evaluation(pod, state, profile, search, consultation, join, within)
         return evaluation.decision(generator, gate=gate, make_room=make_room)
 
-    names, more = state.stand_ins.offers(pod)
+    names, more = state.offers(pod)
     if more:
         with state.aside(names):
             decision = decide(make_room=False)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
-        names, _ = state.stand_ins.offers(pod, None)
+        names, _ = state.offers(pod, None)
     with state.aside(names):
         return decide(make_room=make_room)
 
@@ -125,7 +125,6 @@ class Evaluation:
         join: Join | None = None,
         within: Rows | None = None,
     ) -> None:
-        pod.__dict__["shape"] = state.shape(pod)
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
         self.join = join
         self.cluster = Cluster(state, {PASSING: partial(_passing, state, profile)})

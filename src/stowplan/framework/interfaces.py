@@ -19,6 +19,9 @@ Class attributes that a plugin may have, all optional:
     reconciles        kinds whose changes make it worth calling its `reconcile`; see `ReconcilePlugin`
     reconcile_at      (of an instance) when to call its `reconcile` again though nothing changed, by `cluster.now`, or
                       None
+    holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
+                      (`columns/held/source.py`)
+    own_kinds         kinds whose cluster events only the plugin itself knows; see `ClusterEventsPlugin`
     args_file         where further arguments of it may be found: (the argument that names the file, its default); what
                       the configuration itself says wins, and a default file that is not there is nothing
     args_alike        arguments that are other names of others, in snake_case: {a name: the one it stands for}; where
@@ -39,6 +42,7 @@ import msgspec
 from stowplan.columns.arrays import Bytes, Ints, Rows
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.verdict import (
     Avoid,
     Candidate,
@@ -360,3 +364,14 @@ class Wake(msgspec.Struct, frozen=True):
 class RequeuePlugin(Protocol):
     def wakes_on(self) -> Iterable[Wake]:
         """What wakes a pod that this plugin rejected. A plugin without this is woken by everything."""
+
+
+@runtime_checkable
+class ClusterEventsPlugin(Protocol):
+    """A plugin that knows more cluster events than Kubernetes has.
+
+    Its `own_kinds` have no other events than these. Changes of other kinds have these and the usual ones.
+    """
+
+    def cluster_events(self, old: Object | None, new: Object | None) -> Iterable[ClusterEvent]:
+        """Return the cluster events of a change. `old` is None for a new object, `new` for a deleted one."""

@@ -52,6 +52,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
     state = cluster(scenario["cluster"])
     pod = kinds.convert(Pod, scenario["pod"])
     profile = profile_of(pod, scenario.get("config"))
+    profile.attach(state)
     decision = schedule_one(pod, state, profile)
     if decision.error:
         raise StowplanError(decision.error)
