@@ -176,7 +176,7 @@ class Dice:
         }
 
     def pod_term(self) -> dict[str, Any]:
-        selectors = (
+        selectors: tuple[dict[str, Any], ...] = (
             {},
             {"matchLabels": {"team": "red"}},
             {"matchExpressions": [{"key": "team", "operator": "Exists"}]},

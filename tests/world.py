@@ -249,7 +249,7 @@ class World:
             return self._create(action)
         if isinstance(action, Delete):
             return self._delete(action)
-        if not hasattr(action, "pod"):
+        if isinstance(action, Patch):
             return Result(action.id)
         pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
         if not isinstance(pod, Pod) or pod.uid != action.pod.uid:
@@ -353,9 +353,11 @@ def replayed(journal: Iterable[bytes], profiles: Mapping[str, Profile], seed: in
             found = kinds.convert(kinds.KINDS[line["kind"]], line.get("put") or line["gone"])
             actions += scheduler.handle(Put(found) if "put" in line else Gone(found), line["now"])
         elif "allow" in line:
-            actions += scheduler.allow(*line["allow"], line["now"])
+            uid, plugin = line["allow"]
+            actions += scheduler.allow(uid, plugin, line["now"])
         elif "reject" in line:
-            actions += scheduler.reject(*line["reject"], line["now"])
+            uid, plugin, message = line["reject"]
+            actions += scheduler.reject(uid, plugin, message, line["now"])
         else:
             actions += scheduler.step(line["now"])
     return actions

@@ -32,9 +32,7 @@ QUERIES: tuple[tuple[PodQuery, ...], ...] = (
     (PodQuery(frozenset({"two"}), (LabelRequirement("app", "NotIn", ("x",)),)),),
     (PodQuery(None, (LabelRequirement("app", "In", ("x", "y")),)), PodQuery(frozenset({"one"}), (HAS_TIER,))),
 )
-Question = tuple[int, Settled]  # which of the queries, and whether settled
-SETTLED: tuple[Settled, ...] = (False, True, "always")
-QUESTIONS: tuple[Question, ...] = tuple((number, settled) for settled in SETTLED for number in range(len(QUERIES)))
+Question = tuple[tuple[PodQuery, ...], Settled]
 
 
 @dataclass

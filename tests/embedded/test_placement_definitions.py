@@ -112,7 +112,11 @@ def test_what_a_server_refuses(cluster: Embedded, document: dict[str, Any], said
 
 @pytest.mark.parametrize(("status", "said"), REFUSED_SCORES)
 def test_scores_that_a_server_refuses(cluster: Embedded, status: dict[str, Any], said: str) -> None:
-    document = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AddOnPlacementScore", "metadata": {"generateName": "s-"}}
+    document: dict[str, Any] = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "AddOnPlacementScore",
+        "metadata": {"generateName": "s-"},
+    }
     made = create(cluster, document)
     resource = cluster.api.catalogue.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None

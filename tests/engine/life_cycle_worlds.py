@@ -18,7 +18,7 @@ UID = "uid-of-default-web"
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 PATCH = Patch(kind="PersistentVolumeClaim", key="default/data", body={})
 EXTENDER = Extender(url_prefix="http://extender", filter_verb="filter", node_cache_capable=True)
-GATED = {"schedulingGates": [{"name": "quota"}]}
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "quota"}]}
 
 
 def stage(world: World) -> QueueStage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,11 +24,11 @@ def stage(world: World, name: str) -> QueueStage:
     return world.scheduler.queue.units[world.pod(name).uid].stage
 
 
-def no_answer(kind: type) -> Any:
+def no_answer(kind: type[Action]) -> Callable[[Action], Result | None]:
     return lambda action: None if isinstance(action, kind) else Result(action.id)
 
 
-def refused(kind: type, status: int) -> Any:
+def refused(kind: type[Action], status: int) -> Callable[[Action], Result | None]:
     return lambda action: Result(action.id, status, "no") if isinstance(action, kind) else Result(action.id)
 
 

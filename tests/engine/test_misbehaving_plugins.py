@@ -35,8 +35,8 @@ class Odd:
 
     @staticmethod
     def _generate(error: Exception) -> Iterable[Any]:
+        yield from ()
         raise error
-        yield
 
     def unreserve(self, *_: Any) -> None:
         return

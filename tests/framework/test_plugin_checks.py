@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.columns.nodes.views import OneNode
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin

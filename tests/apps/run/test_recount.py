@@ -33,7 +33,7 @@ class Reflector:
     """Knows what a test lets it."""
 
     def __init__(self) -> None:
-        self.known, self.synced = ReflectorCache(PODS, str), asyncio.Event()
+        self.known, self.synced = ReflectorCache(PODS, lambda _: None), asyncio.Event()
         self.synced.set()
 
 
@@ -136,6 +136,7 @@ def test_a_plugin_that_fails_goes_without() -> None:
     scene = Scene("10")
     scene.reflector.known.objects["default/p"] = gold("p", node="a")
     plugin = scene.engine.profiles["default-scheduler"].plugin("FlavourClusterWide")
+    assert plugin is not None
     plugin.recount = lambda *_: [1 / 0]
     for now in (0.0, 10.0, 20.0, 30.0):
         scene.recounts.look(now)

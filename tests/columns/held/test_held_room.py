@@ -260,7 +260,7 @@ def check(state: ClusterState, objects: dict[str, Any]) -> None:
 def test_it_follows_from_what_is_there_and_is_undone_exactly(
     first: list[tuple[Any, ...]], then: list[tuple[Any, ...]]
 ) -> None:
-    state, objects = a_state(), {}
+    state, objects = a_state(), dict[str, Any]()
     for step in first:
         take(state, objects, step)
         check(state, objects)

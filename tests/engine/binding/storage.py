@@ -19,7 +19,7 @@ from tests.world import World
 CLASSES = {"local": "kubernetes.io/no-provisioner", "made": "csi.example.com"}
 
 
-def named(kind: str, name: str, /, meta: Mapping[str, Any] = {}, **fields: Any) -> Any:
+def named(kind: str, name: str, /, meta: Mapping[str, Any] = {}, **fields: Any) -> Object:
     return convert(KINDS[kind], {"metadata": {"name": name, "uid": f"uid-of-{name}", **meta}, **fields})
 
 
@@ -54,8 +54,7 @@ def a_world(*nodes: Node | str, profiles: Mapping[str, Profile] | None = None, *
     hosts = [a_host(each) if isinstance(each, str) else each for each in nodes or ("a", "b")]
     world = World(nodes=hosts, profiles=profiles, **options)
     for name, provisioner in CLASSES.items():
-        mode = {"volumeBindingMode": "WaitForFirstConsumer"}
-        world.submit(named("StorageClass", name, provisioner=provisioner, **mode))
+        world.submit(named("StorageClass", name, provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer"))
     return world
 
 
@@ -98,6 +97,12 @@ def control(world: World) -> None:
 
 def patches(world: World) -> list[Patch]:
     return [each for each in world.actions if isinstance(each, Patch)]
+
+
+def body(patch: Patch) -> dict[str, Any]:
+    """Return the body of a merge patch."""
+    assert isinstance(patch.body, dict)
+    return patch.body
 
 
 def claim(world: World, name: str = "data") -> PersistentVolumeClaim:

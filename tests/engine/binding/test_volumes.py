@@ -20,6 +20,7 @@ from tests.engine.binding.storage import (
     a_volume,
     a_world,
     bind,
+    body,
     change,
     claim,
     control,
@@ -74,8 +75,8 @@ def test_a_volume_that_exists_is_given_to_the_claim_and_awaited() -> None:
     world = static()
     (patch,) = patches(world)
     assert (patch.kind, patch.key) == ("PersistentVolume", "disk")
-    assert patch.body["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
-    named = patch.body["spec"]["claimRef"]
+    assert body(patch)["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    named = body(patch)["spec"]["claimRef"]
     assert (named["kind"], named["apiVersion"], named["namespace"], named["name"], named["uid"]) == (
         "PersistentVolumeClaim", "v1", "default", "data", "uid-of-data",
     )  # fmt: skip
@@ -92,8 +93,8 @@ def test_a_volume_is_made_on_the_chosen_node() -> None:
     world = dynamic()
     (patch,) = patches(world)
     assert (patch.kind, patch.key) == ("PersistentVolumeClaim", "default/data")
-    assert patch.body["metadata"]["annotations"] == {SELECTED_NODE: "a"}
-    assert patch.body["metadata"]["resourceVersion"] and claim(world).annotations[SELECTED_NODE] == "a"
+    assert body(patch)["metadata"]["annotations"] == {SELECTED_NODE: "a"}
+    assert body(patch)["metadata"]["resourceVersion"] and claim(world).annotations[SELECTED_NODE] == "a"
     world.advance(30)
     assert step(world) is BindStep.PRE_BINDING
     provision(world, "data", "a")
@@ -431,7 +432,7 @@ def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() 
     world.run()
     assert step(world) is BindStep.PRE_BINDING, "answered, but not heard of yet"
     assert world.scheduler.state.assumed.pending(claim(world))
-    change(world, "PersistentVolumeClaim", "default/data", patch.body)
+    change(world, "PersistentVolumeClaim", "default/data", body(patch))
     provision(world, "data", "a")
     world.run()
     assert world.bindings == {"web": "a"}

@@ -129,7 +129,7 @@ class Weather(RuleBasedStateMachine):
         if name_of(pod) and not pod.terminating and not pod.finished:
             self.story.acted(f"{pod.name} {how}", [name_of(pod)])
 
-    @precondition(lambda self: set(WITH_OBJECTS) & set(self.wanted))
+    @precondition(lambda self: bool(set(WITH_OBJECTS) & set(self.wanted)))
     @rule(which=anyone, minimum=st.integers(0, 4))
     def pod_group_changes_or_goes(self, which: int, minimum: int) -> None:
         there = sorted(set(WITH_OBJECTS) & set(self.wanted))

@@ -187,9 +187,9 @@ class Chronicle:
             for budget in self.world.scheduler.state.store.budgets_of(victim):
                 spent[budget.key] += 1
         for key, count in spent.items():
-            budget = self.world.objects["PodDisruptionBudget", key]
-            assert isinstance(budget, PodDisruptionBudget)
-            assert count <= budget.status.disruptions_allowed, f"{count} of {key} go for {self._clears}"
+            found = self.world.objects["PodDisruptionBudget", key]
+            assert isinstance(found, PodDisruptionBudget)
+            assert count <= found.status.disruptions_allowed, f"{count} of {key} go for {self._clears}"
 
     # -- in the end
 

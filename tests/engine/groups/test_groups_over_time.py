@@ -258,7 +258,8 @@ def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told
 
 def test_a_gang_that_a_budget_protects_is_not_taken_back_and_is_told_so() -> None:
     world = a_world(nodes=3, args={"onPartialBind": "Evict", "partialBindDeadlineSeconds": 20})
-    world.submit(a_budget("keep", **{"gang-of": "g"}))
+    selected: dict[str, Any] = {"gang-of": "g"}
+    world.submit(a_budget("keep", **selected))
     refuse_binding(world, "g-2")
     labels = {NAME: "g", MIN: "3", "gang-of": "g"}
     world.submit(*(member(f"g-{at}", labels) for at in range(3)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.engine.attempt import placer as placing
@@ -21,6 +21,7 @@ from stowplan.objects.actions import Evict
 from tests.builders import a_node, a_pod
 from tests.engine.groups.group_disturbances import Weather
 from tests.engine.groups.group_spellings import MINIMA
+from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.coscheduling.pod_groups import NAME, created, gang, member, profiles, running
 from tests.world import World
 
@@ -90,9 +91,7 @@ class EvictingGangStorm(GangStorm):
 TestGangStorm = GangStorm.TestCase
 TestEvictingGangStorm = EvictingGangStorm.TestCase
 # More would take minutes; each must be set by its own name, since pytest runs whatever else is called a test case here.
-TestGangStorm.settings = TestEvictingGangStorm.settings = settings(
-    settings.default, max_examples=min(settings.default.max_examples, 200)
-)
+TestGangStorm.settings = TestEvictingGangStorm.settings = at_most(200)
 
 
 @given(

@@ -285,7 +285,7 @@ def test_no_second_order_is_tried_where_none_can_do(
         return attempt(placer, pods, *given, **more)
 
     monkeypatch.setattr(Placer, "_all_or_none", counted)
-    sizes = (3, 3, 3, "2500m", "2500m", "2500m")
+    sizes: tuple[int | str, ...] = (3, 3, 3, "2500m", "2500m", "2500m")
     world.submit(*(member(f"{at}", {NAME: "g", MIN: "6"}, cpu=cpu) for at, cpu in enumerate(sizes)))
     world.run()
     assert not running(world) and len(tried) == times

@@ -189,9 +189,14 @@ def test_a_pass_over_the_fleet_costs_so_much_and_no_more(monkeypatch: pytest.Mon
 def test_what_was_answered_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     question = asked(a_placement(), CLOUDS, ocm=False)
     fleet, selector = question.fleet, compiled((GOOD_SCORE,))
-    rows, runs = fleet.rows(["c1", "c2", "c3"]), []
-    meter = evaluation.Meter
-    monkeypatch.setattr(evaluation, "Meter", lambda *given: runs.append(1) or meter(*given))
+    rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
+
+    class CountedMeter(evaluation.Meter):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            runs.append(1)
+
+    monkeypatch.setattr(evaluation, "Meter", CountedMeter)
 
     def ask(now: float = NOW) -> tuple[list[bool], int]:
         runs.clear()

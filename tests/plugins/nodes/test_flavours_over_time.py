@@ -210,9 +210,11 @@ def test_the_seeds_configurations_are_read_as_they_stand() -> None:
         election = configuration.leader_election
         assert (election.leader_elect, election.resource_lock) == (True, "leases")
         assert election.resource_namespace == "openshift-secondary-scheduler-operator"
-        assert (election.lease_duration, election.renew_deadline, election.retry_period) == (137, 107, 26)
+        times = election.lease_duration, election.renew_deadline, election.retry_period
+        assert tuple(map(int, times)) == (137, 107, 26)
         assert list(found) == [NAME]
-        assert found[NAME].plugin("FlavourClusterWide")._label == label
+        plugin = found[NAME].plugin("FlavourClusterWide")
+        assert plugin is not None and plugin._label == label
 
 
 def test_defaults_that_the_seed_lists_again_run_once_and_first_with_weight_1() -> None:

@@ -49,7 +49,7 @@ def gang(name: str, count: int, needed: int | None = None, *, at: int = 0, first
     return [member(f"{name}-{first + number}", labels, at=at, **more) for number in range(count)]
 
 
-def member(name: str, labels: Mapping[str, str], *, at: int = 0, cpu: int = 1, **more: Any) -> Pod:
+def member(name: str, labels: Mapping[str, str], *, at: int = 0, cpu: int | str = 1, **more: Any) -> Pod:
     return created(a_pod(name, labels=dict(labels), cpu=cpu, **more), at)
 
 

@@ -55,7 +55,7 @@ def test_events(plugin: str, events: dict[str, str]) -> None:
 def helps(plugin: str, resource: str, pod: Any, old: Any, new: Any) -> bool:
     made = BUILT_IN[plugin]()
     (wake,) = [each for each in made.wakes_on() if each.resource == resource]
-    return wake.helps(made, pod, old, new)
+    return bool(wake.helps(made, pod, old, new))
 
 
 @pytest.mark.parametrize(

@@ -400,6 +400,7 @@ def test_what_people_who_watch_see() -> None:
     world.submit(an_executor(1))
     world.run()
     plugin = world.scheduler.profiles["default-scheduler"].plugin("ResourceReservation")
+    assert plugin is not None
     figures = {each.name: each.value for each in plugin.gauges(Cluster(world.scheduler.state))}
     assert figures == {
         "reserved_places_free": 3,

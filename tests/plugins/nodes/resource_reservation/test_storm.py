@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -20,6 +19,7 @@ from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
 from tests.builders import a_node, a_pod
+from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.resource_reservation.reservations import a_driver, a_reservation, a_world, an_executor, needs
 from tests.world import World
 
@@ -183,4 +183,4 @@ class Storm(RuleBasedStateMachine):
 
 
 TestStorm = Storm.TestCase
-TestStorm.settings = settings(settings.default, max_examples=min(settings.default.max_examples, 200))
+TestStorm.settings = at_most(200)

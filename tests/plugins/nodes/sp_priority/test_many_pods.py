@@ -65,7 +65,8 @@ def test_more_pods_than_may_be_noted_at_a_time_have_their_turn(monkeypatch: pyte
     shop.world.run()
     shop.world.catch_up()
     shop.world.advance(10)
-    noted = [json.loads(text_of(action)).get("pending", {}) for action in shop.world.actions if stage(action) == NOTE]
+    notes = [each for each in shop.world.actions if isinstance(each, Patch) and stage(each) == NOTE]
+    noted = [json.loads(text_of(each)).get("pending", {}) for each in notes]
     assert max(map(len, noted)) == 5
     assert len(shop.world.bindings) == 20 and shop.counts == Counter(shop.world.bindings.values())
     assert not any("FailedScheduling" in each.reason for each in shop.world.events)

@@ -235,7 +235,7 @@ def test_what_a_deployment_controller_copies_to_a_replica_set_is_left_alone() ->
 
 def test_a_stateful_set_keeps_its_own() -> None:
     shop = Shop(owner=an_owner(kind="StatefulSet"), statefulSets=True)
-    nodes = []
+    nodes: list[str] = []
     for _ in range(3):
         shop.made = 0  # its pod has the same name each time, but not the same uid
         shop.make(of=("StatefulSet", "web"), uid=f"uid-{len(nodes)}")

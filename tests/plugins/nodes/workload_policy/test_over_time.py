@@ -22,7 +22,7 @@ from tests.world import World
 
 SEED = Path(__file__).parents[3] / "seeds" / "workload_policy"
 CONFIG = Path(__file__).parents[4] / "deploy" / "profiles" / "kosmos-scheduler" / "config.yaml"
-REQUIRED = {"allocationType": "Required"}
+REQUIRED: dict[str, Any] = {"allocationType": "Required"}
 
 
 def profiles(**profile: Any) -> dict[str, Profile]:
@@ -277,7 +277,7 @@ def rolled(policy: WorkloadPolicy) -> World:
 
 @pytest.mark.parametrize("method", ["Fill", "Balance"])
 def test_a_rolling_update_of_a_required_policy(method: str) -> None:
-    spec = {**REQUIRED, "allocationMethod": method}
+    spec: dict[str, Any] = {**REQUIRED, "allocationMethod": method}
     world = rolled(a_policy({"m": 1, "h": 3}, matchLabelKeys=["pod-template-hash"], **spec))
     assert in_zones(world, "new") == {"m": 1, "h": 3} and in_zones(world, "old") == {}
     stuck = rolled(a_policy({"m": 1, "h": 3}, **spec))
@@ -319,4 +319,5 @@ def test_a_restart_counts_the_same() -> None:
     world.submit(a_member("third"))
     world.advance(20)
     assert in_zones(world) == {"a": 1, "b": 1}
-    assert msgspec.to_builtins(world.objects["WorkloadPolicy", "default/policy"].status)["current"] == 2
+    policy = world.objects["WorkloadPolicy", "default/policy"]
+    assert isinstance(policy, WorkloadPolicy) and msgspec.to_builtins(policy.status)["current"] == 2

@@ -168,7 +168,7 @@ def test_a_filter_without_its_pre_filter_refuses_the_pod_everywhere() -> None:
 # -- which nodes does it refuse?
 
 NODES = zoned("a1", "a2", "b1", "c1", "-x")
-REQUIRED = {"allocationType": "Required"}
+REQUIRED: dict[str, Any] = {"allocationType": "Required"}
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,9 @@ def test_all_revisions_are_told() -> None:
         ),
     ],
 )  # fmt: skip
-def test_conditions(policy: WorkloadPolicy, pods: list[Any], expected: list[tuple[str, ...]]) -> None:
+def test_conditions(policy: WorkloadPolicy, pods: list[Any], expected: list[tuple[str, str, str, str]]) -> None:
     status = told(policy, *pods)
-    assert status.conditions == tuple(Condition(*each, observed_generation=4) for each in expected)  # type: ignore[arg-type]
+    assert status.conditions == tuple(Condition(*each, observed_generation=4) for each in expected)
     assert status.observed_generation == 4
 
 
