@@ -19,7 +19,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, Service
-from tests.builders import HOSTNAME, LEAVING_SINCE, PREFERRED, REQUIRED
+from stowplan.testing.builders import HOSTNAME, LEAVING_SINCE, PREFERRED, REQUIRED
 
 NODE_NAMES = tuple(f"n{number}" for number in range(6))
 UIDS = tuple(f"p{number}" for number in range(8))

@@ -31,7 +31,7 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.objects.actions import Bind, Record
 from stowplan.objects.changes import Put, Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 from tests.placement.fleets import a_placement, some_clusters
 from tests.placement.hub import Hub
 

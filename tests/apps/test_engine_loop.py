@@ -16,7 +16,7 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Bind, Patch, Record
 from stowplan.objects.changes import Put, Result
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 
 
 class Server:

@@ -14,7 +14,7 @@ from stowplan.columns.tally import MOST_COLUMNS, Tally
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Put
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 
 few = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 3)), max_size=30)
 many = st.integers(64, 200).map(lambda size: [(row, 1 + row % 3) for row in range(size)])

@@ -10,9 +10,9 @@ from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Notes, Patience, profiles
-from tests.world import World
 
 UID = "uid-of-default-web"
 FULL = "0/1 nodes are available: 1 Insufficient cpu."

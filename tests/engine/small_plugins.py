@@ -9,7 +9,7 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.interfaces import Group
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
 
 
 class Gangs:

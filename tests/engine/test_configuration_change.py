@@ -11,9 +11,9 @@ from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Ask, Bind, Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World
 from tests.engine import life_cycle_worlds
-from tests.world import World
 
 OTHERS = [
     life_cycle_worlds.gated,

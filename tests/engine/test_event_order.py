@@ -8,10 +8,10 @@ from stowplan.engine.binding.assumed_pod import BindStep, assumed
 from stowplan.engine.queue.unit import QueueStage
 from stowplan.objects.actions import Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.life_cycle_worlds import UID, no_answer, of, refused
 from tests.engine.small_plugins import Patience, profiles
-from tests.world import World
 
 
 def test_a_watch_that_is_behind_the_answer_does_not_bring_the_pod_back() -> None:

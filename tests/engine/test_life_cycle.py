@@ -13,9 +13,9 @@ from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.verdict import SKIP, Skip
 from stowplan.objects.actions import Action, Bind, Evict, SetCondition
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Notes, profiles
-from tests.world import World
 
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 

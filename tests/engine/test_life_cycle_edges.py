@@ -16,7 +16,8 @@ from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.life_cycle_worlds import (
     EVERYWHERE,
     EXTENDER,
@@ -39,7 +40,6 @@ from tests.engine.life_cycle_worlds import (
     step,
 )
 from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
-from tests.world import World
 
 # -- queued
 

@@ -11,9 +11,9 @@ from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Candidate, PostFilterResult, Reject
 from stowplan.objects.actions import Bind
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 UID = "uid-of-default-web"
 

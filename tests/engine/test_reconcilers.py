@@ -14,9 +14,9 @@ from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.workloads import ReplicaSet
-from tests.builders import a_node, a_pod, a_replica_set
+from stowplan.testing.builders import a_node, a_pod, a_replica_set
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 
 class Census:

@@ -9,8 +9,8 @@ import pytest
 
 from stowplan.objects.actions import Bind
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod, a_profile
-from tests.world import World, replayed
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World, replayed
 
 ZONES = ("a", "b", "c")
 SPREAD = {

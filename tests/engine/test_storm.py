@@ -17,10 +17,10 @@ from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Gangs, Ledger, Patience, profiles
 from tests.hypothesis_settings import at_most
-from tests.world import World
 
 NODES = ("a", "b", "c")
 NAMES = tuple(f"p{number}" for number in range(6))

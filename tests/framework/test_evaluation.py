@@ -10,7 +10,7 @@ import pytest
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.changes import Gone, Put
-from tests.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
+from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
 from tests.framework.fakes import a_plugin, decide, refusing
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"

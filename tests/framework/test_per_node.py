@@ -11,8 +11,8 @@ from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.interfaces import points_of
 from stowplan.framework.per_node import per_node
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_profile_of, a_state
-from tests.plugin_questions import filtered, scored
+from stowplan.testing.builders import a_node, a_pod, a_profile_of, a_state
+from stowplan.testing.plugin_questions import filtered, scored
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 

@@ -16,7 +16,7 @@ from stowplan.framework.random_clusters import draw
 from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
-from tests.builders import a_namespace, a_pod
+from stowplan.testing.builders import a_namespace, a_pod
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

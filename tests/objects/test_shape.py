@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import signature
-from tests.builders import HOSTNAME, REQUIRED, a_pod, a_state
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_pod, a_state
 
 BASE: dict[str, Any] = {"cpu": "1", "labels": {"app": "x"}, "image": "web"}
 TOKEN = [{"name": "kube-api-access-x7k2p", "projected": {}}]

@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from stowplan.apps.cli import main
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 
 NODES = [a_node("a", cpu=4), a_node("b", cpu=2), a_node("c", cpu=8, taints=["t=v:NoSchedule"])]
 BUSY = [a_pod("on-a", cpu="3800m", node="a"), a_pod("on-b", cpu="1500m", node="b")]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stowplan.apps import printing
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import MOMENT, a_world, gang
-from tests.world import World
 
 START = datetime(2026, 2, 1, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from stowplan.kube.reflector_cache import ReflectorCache
 from stowplan.kube.resources import PODS
 from stowplan.objects.changes import Put, Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 
 CONFIG = """
 profiles:

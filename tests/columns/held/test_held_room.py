@@ -18,8 +18,8 @@ from stowplan.objects import kinds
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_node, a_pod
-from tests.columns.held.moves import carry_moves
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.moved_slots import carry_moves
 
 NODES = ("a", "b", "c")
 LABEL = "scheduling.kubenexus.io/app-id"

@@ -8,7 +8,7 @@ from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.objects.changes import Gone, Put
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 
 
 def test_a_row_is_stable_while_the_node_is_there_and_reused_afterwards() -> None:

@@ -17,7 +17,7 @@ from stowplan.objects.affinity import AffinityTerm, PodQuery
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.selectors import LabelRequirement, NodeTerm, from_labels
 from stowplan.objects.shape import REQUIRED_ANTI
-from tests.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_service, a_state
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_service, a_state
 
 X = PodQuery(None, from_labels({"app": "x"}))
 NEAR_X = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}

@@ -12,7 +12,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.selectors import LabelRequirement, Selector, from_labels
-from tests.builders import a_pod, a_state
+from stowplan.testing.builders import a_pod, a_state
 
 X, Z = from_labels({"app": "x"}), from_labels({"app": "z"})
 DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "z", "uid": "z", "controller": True}

@@ -12,7 +12,7 @@ from stowplan.columns.pods.pending import PendingPods
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import from_labels
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 
 X = PodQuery(frozenset({"default"}), from_labels({"app": "x"}))
 

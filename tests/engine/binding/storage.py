@@ -12,9 +12,9 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.storage import BIND_COMPLETED, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
-from tests.builders import a_node, a_pod
-from tests.patching import with_patch
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.patching import with_patch
+from stowplan.testing.world import World
 
 CLASSES = {"local": "kubernetes.io/no-provisioner", "made": "csi.example.com"}
 

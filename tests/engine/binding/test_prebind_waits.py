@@ -11,9 +11,9 @@ from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.verdict import NotYet, Refuse
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_namespace, a_pod, a_service
+from stowplan.testing.builders import a_namespace, a_pod, a_service
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 UID = "uid-of-default-web"
 PATCH = Patch(kind="ConfigMap", key="default/x", body={})

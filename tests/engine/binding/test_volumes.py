@@ -12,7 +12,8 @@ from stowplan.engine.queue.unit import QueueStage
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.storage import SELECTED_NODE
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
+from stowplan.testing.world import World
 from tests.engine.binding.storage import (
     a_claim,
     a_host,
@@ -29,7 +30,6 @@ from tests.engine.binding.storage import (
     volume,
 )
 from tests.engine.small_plugins import Gangs, Patience, profiles
-from tests.world import World
 
 FAILED = 'running PreBind plugin "VolumeBinding": binding volumes: '
 LATE = f"{FAILED}context deadline exceeded"

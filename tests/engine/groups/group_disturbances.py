@@ -15,7 +15,8 @@ from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.groups.group_history import Chronicle
 from tests.engine.groups.group_spellings import (
     MINIMA,
@@ -28,7 +29,6 @@ from tests.engine.groups.group_spellings import (
 )
 from tests.plugins.nodes.coscheduling.pod_groups import created, profiles
 from tests.plugins.nodes.resource_reservation.reservations import a_reservation
-from tests.world import World
 
 NODES = ("n0", "n1", "n2", "n3", "n4")
 MATCHES = ("waiting-and-running", "only-waiting", "once-satisfied")

@@ -20,8 +20,8 @@ from stowplan.objects.actions import Action, Evict, Record
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PodDisruptionBudget
+from stowplan.testing.world import World
 from tests.engine.groups.group_spellings import MINIMA, minimum_of, name_of
-from tests.world import World
 
 ONCE = "once-satisfied"
 

@@ -15,7 +15,7 @@ from stowplan.objects import applications
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_kubernetes_group, a_pod_group, created
 
 SIGS = "pod-group.scheduling.sigs.k8s.io"

@@ -12,10 +12,10 @@ from stowplan.engine.reports import GroupComplete, GroupInPart, GroupTimedOut, G
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Result
+from stowplan.testing.world import World
 from tests.engine.groups.test_groups import a_patient_member, members
 from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
 from tests.plugins.nodes.coscheduling.pod_groups import a_world, gang, member
-from tests.world import World
 
 NAME = "default/g"
 

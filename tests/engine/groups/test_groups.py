@@ -11,9 +11,9 @@ from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
-from tests.world import World
 
 
 def a_gang_world(nodes: int, cpu: int = 1) -> World:

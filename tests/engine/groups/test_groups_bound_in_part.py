@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 from tests.plugins.nodes.coscheduling.pod_groups import (
     a_pod_group,
     a_world,

@@ -13,7 +13,8 @@ from stowplan.framework.config.settings import Extender
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (
     MIN,
     NAME,
@@ -28,7 +29,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
     refuse_binding,
     running,
 )
-from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
 

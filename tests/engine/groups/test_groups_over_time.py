@@ -13,7 +13,8 @@ from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pod_groups import SigsPodGroup
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.groups.test_groups import a_gang_world, is_bind_of, members
 from tests.engine.small_plugins import Gangs, profiles
 from tests.plugins.nodes.coscheduling.pod_groups import (
@@ -28,7 +29,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
     refuse_binding,
     running,
 )
-from tests.world import World
 
 
 def binds(world: World) -> int:

@@ -1,10 +1,10 @@
-"""Gangs of all spellings, single pods, reservations, budgets, evictions, failures and restarts in any order.
+"""Groups of every kind, single pods, reservations, budgets, evictions, failures and restarts, in any order.
 
-What the engine's own storm checks after each step holds here, too (`tests/invariants.py`). Besides, at any moment: a
-step gives nodes to enough of a gang or to none, room for a gang never costs more than disruption budgets allow, and no
-gang that was whole is taken back. And when the storm is over and everybody had time: a gang is whole or unbound, or
-others took from it what it lacks (`chronicle`); pods were evicted only for gangs that ran; nobody waits who fits, or
-for whom room would be made; nothing is held for anybody.
+After each step the invariants of `stowplan.testing` hold. Also, a step gives nodes to enough members of a group or to
+none, preemption for a group stays within disruption budgets, and no group that was whole is evicted. At the end, after
+enough time without failures: a group is whole or unbound, or is missing what others took from it (`group_history`);
+pods were evicted only for groups that ran; no pod waits that fits or that preemption would help; no room is held for
+groups that do not need it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from stowplan.engine.attempt import placer as placing
 from stowplan.engine.queue.unit import QueueStage, Unit
 from stowplan.objects.actions import Evict
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.groups.group_disturbances import Weather
 from tests.engine.groups.group_spellings import MINIMA
 from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.coscheduling.pod_groups import NAME, created, gang, member, profiles, running
-from tests.world import World
 
 
 class GangStorm(Weather):

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import NAME, a_pod_group, a_world, created, gang, profiles, running
-from tests.world import World
 
 
 def test_an_infeasible_gang_does_not_block_a_small_one() -> None:

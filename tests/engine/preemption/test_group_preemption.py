@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import a_budget, a_pod
+from stowplan.testing.builders import a_budget, a_pod
 from tests.plugins.nodes.coscheduling.pod_groups import a_world, created, evicted, gang, low, running
 
 

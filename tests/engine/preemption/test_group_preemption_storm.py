@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from stowplan.engine.preemption.feasibility import Feasibility
 from stowplan.objects.actions import Evict
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_pod_group, a_world, created, member, running
-from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
 BUDGETS = ("red", "blue")

@@ -15,7 +15,8 @@ from stowplan.framework.verdict import Candidate
 from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (
     MIN,
     NAME,
@@ -29,7 +30,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
     refuse_binding,
     running,
 )
-from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
 

@@ -16,8 +16,8 @@ from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_profile
-from tests.world import World
+from stowplan.testing.builders import a_profile
+from stowplan.testing.world import World
 
 LOW, MEDIUM, HIGH = 100, 200, 300  # priorities
 

@@ -10,9 +10,9 @@ from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import REQUIRED, a_profile
+from stowplan.testing.builders import REQUIRED, a_profile
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import where
-from tests.world import World
 
 NOT_READY = "node.kubernetes.io/not-ready:NoSchedule"
 

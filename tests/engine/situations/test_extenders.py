@@ -13,9 +13,9 @@ from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.objects.actions import Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Held, of, reason, rejectors, where
-from tests.world import World
 
 MANAGED = "foo.com/bar"
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -13,10 +13,10 @@ from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.scheduling_gates import SchedulingGates
-from tests.builders import HOSTNAME, REQUIRED, a_node, a_pod
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, changed, only, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 BESIDE = {"podAffinity": {REQUIRED: [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"foo": "bar"}}}]}}
 

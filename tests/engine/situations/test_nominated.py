@@ -15,10 +15,10 @@ from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Evict, Nominate, Patch
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 
 def nominated(world: World, name: str) -> str:

@@ -13,10 +13,10 @@ from stowplan.engine.queue.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.pods import Pod
-from tests.builders import a_pod, scores
+from stowplan.testing.builders import a_pod, scores
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, only, reason, rejectors, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 WHEN_A_POD_GOES = [Wake("Pod", ("Delete",))]
 

@@ -16,10 +16,10 @@ from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Bind, Patch, PodRef
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, Held, attempts, of, only, reason, uid, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 OOPS = KeyError("oops")
 NO = Refuse(("no",))

@@ -14,11 +14,11 @@ from stowplan.objects.actions import Evict, Patch
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PriorityClass
-from tests.builders import REQUIRED, a_budget, a_node, a_pod, from_yaml
+from stowplan.testing.builders import REQUIRED, a_budget, a_node, a_pod, from_yaml
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
 from tests.engine.small_plugins import profiles
 from tests.plugins.nodes.default.volumes import claim, mount, volume
-from tests.world import World
 
 SMALL: dict[str, Any] = {"cpu": "100m", "memory": 100}
 

@@ -15,10 +15,10 @@ from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, Held, of, uid, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 NOT_TRIED = (QueueStage.UNSCHEDULABLE, QueueStage.GATED)
 

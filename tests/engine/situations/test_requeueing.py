@@ -20,11 +20,11 @@ from stowplan.objects.actions import Bind, PodRef
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, attempts, of, only, rejectors, uid, where
 from tests.engine.situations.requeueing import away, called, in_group, queued_again, rejected, spread
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 ANTI = {"anti1": "anti1"}
 

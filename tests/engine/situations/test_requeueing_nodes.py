@@ -11,7 +11,7 @@ from stowplan.objects.devices import DeviceClass
 from stowplan.objects.kinds import convert
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 from tests.engine.situations.requeueing import NOT_READY, in_group, queued_again, rejected
 
 GPU, OTHER_GPU = "example.com/gpu", "example.com/othergpu"

@@ -7,7 +7,7 @@ import pytest
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 from tests.engine.situations.requeueing import NOT_READY, away, in_group, near, queued_again, rejected, spread
 
 A, V = {"anti1": "anti1"}, {"key1": "val"}

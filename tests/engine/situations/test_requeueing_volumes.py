@@ -9,7 +9,7 @@ import pytest
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 from tests.engine.situations.requeueing import queued_again, rejected
 from tests.plugins.nodes.default.volumes import attachment, claim, csi, limits, mount, named, volume
 

@@ -14,8 +14,8 @@ from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.changes import Gone
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.flavour_cluster_wide import STRATEGIES, FlavourClusterWide
-from tests.builders import a_node, a_pod, a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.flavours import CONTROL_PLANE, GOLD, MASTER, WORKER, golds, made, scored_among, workers
 
 

@@ -9,8 +9,8 @@ import pytest
 from stowplan.objects.changes import Gone
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.flavours import (
     CONTROL_PLANE,
     GOLD,

@@ -10,7 +10,7 @@ from stowplan.framework.interfaces import Drift
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes import flavour_cluster_wide
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 from tests.plugins.nodes.flavours import CONTROL_PLANE, GOLD, golds, made, workers
 
 # -- figures

@@ -16,8 +16,8 @@ from stowplan.objects.changes import Result
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
-from tests.builders import a_node, a_pod, a_profile_of
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod, a_profile_of
+from stowplan.testing.world import World
 
 SEEDS = Path(__file__).parents[2] / "seeds" / "flavour_cluster_wide"
 NAME = "secondary-scheduler"

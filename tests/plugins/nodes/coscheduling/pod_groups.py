@@ -15,8 +15,8 @@ from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 
 NAME, MIN = "pod-group.scheduling.kubenexus.io/name", "pod-group.scheduling.kubenexus.io/min-available"
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,7 +17,8 @@ from stowplan.objects import applications
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (  # fmt: skip
     MIN,
     MOMENT,
@@ -30,7 +31,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (  # fmt: skip
     member,
     running,
 )
-from tests.world import World
 
 OLD_NAME, OLD_MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
 GROUP = "scheduling.x-k8s.io/pod-group"

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.framework.verdict import SKIP, Only, Refuse
 from stowplan.plugins import BUILT_IN
-from tests.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_state
-from tests.plugin_questions import filtered, refused
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import filtered, refused
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 ZONES = [a_node("a", labels={"zone": "1"}), a_node("b", labels={"zone": "2"}), a_node("c")]

@@ -12,10 +12,10 @@ from stowplan.framework.plugin_checks import check_plugin
 from stowplan.plugins.nodes.default.node_affinity import NodeAffinityPlugin
 from stowplan.plugins.nodes.default.node_resources_fit import NodeResourcesFit
 from stowplan.plugins.nodes.default.taint_toleration import TaintToleration
+from stowplan.testing.builders import a_state
+from stowplan.testing.plugin_questions import filtered
 from tests import strategies
-from tests.builders import a_state
 from tests.hypothesis_settings import max_examples
-from tests.plugin_questions import filtered
 from tests.plugins.nodes.default.per_node_twins import AffinityTwin, FitTwin, TaintTwin
 
 PAIRS = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.plugins import BUILT_IN
-from tests.builders import REQUIRED, a_node, a_pod
+from stowplan.testing.builders import REQUIRED, a_node, a_pod
 
 X = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}

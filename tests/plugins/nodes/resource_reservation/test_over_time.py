@@ -15,7 +15,8 @@ from stowplan.objects.changes import Result
 from stowplan.objects.meta import OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World
 from tests.plugins.nodes.resource_reservation.reservations import (
     a_driver,
     a_reservation,
@@ -29,7 +30,6 @@ from tests.plugins.nodes.resource_reservation.reservations import (
     reservation,
     told,
 )
-from tests.world import World
 
 NO_SPOTS = "application has no free executor spots to schedule this one"
 

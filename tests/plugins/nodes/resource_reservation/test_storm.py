@@ -18,10 +18,10 @@ from stowplan.objects.actions import Action, Bind, Create, Delete, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.resource_reservation.reservations import a_driver, a_reservation, a_world, an_executor, needs
-from tests.world import World
 
 APPS = ("x", "y")
 NODES = ("a", "b", "c")

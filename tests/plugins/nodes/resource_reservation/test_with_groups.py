@@ -10,8 +10,8 @@ from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.applications import KUBENEXUS
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
+from stowplan.testing.world import World
 from tests.plugins.nodes.resource_reservation.reservations import a_driver, an_executor, held, profiles, told
-from tests.world import World
 
 LABELS = {f"{KUBENEXUS}/name": "gang", f"{KUBENEXUS}/min-available": "5"}
 

@@ -10,8 +10,8 @@ import pytest
 from stowplan.apps import profile_loader
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
-from tests.builders import a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner, with_priority
 
 SEED = Path(__file__).parents[3] / "seeds" / "sp_priority"

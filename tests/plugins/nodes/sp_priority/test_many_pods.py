@@ -13,7 +13,7 @@ from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority import history as sp_history
 from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
-from tests.builders import a_node, a_state
+from stowplan.testing.builders import a_node, a_state
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner
 from tests.plugins.nodes.sp_priority.worlds import NOTE, Shop, stage, text_of
 

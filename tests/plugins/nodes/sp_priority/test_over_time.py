@@ -10,7 +10,7 @@ from stowplan.objects.actions import Action, Bind, Patch, Record
 from stowplan.objects.changes import Gone, Result
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.sp_priority.plugin import STATE
-from tests.builders import a_node
+from stowplan.testing.builders import a_node
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner
 from tests.plugins.nodes.sp_priority.worlds import BIND, COUNT, NOTE, Shop, never_twice, stage
 

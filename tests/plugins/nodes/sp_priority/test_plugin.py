@@ -20,8 +20,8 @@ from stowplan.framework.verdict import SKIP, Refuse
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.sp_priority.plugin import DISABLE, LAST, STATE, SPPriority
-from tests.builders import PREFERRED, a_node, a_pod, a_profile, a_state, rejections
-from tests.plugin_questions import scored
+from stowplan.testing.builders import PREFERRED, a_node, a_pod, a_profile, a_state, rejections
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner, with_priority
 
 SEED = Path(__file__).parents[3] / "seeds" / "sp_priority"

@@ -10,8 +10,8 @@ from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority.plugin import STATE
+from stowplan.testing.world import World
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner, with_priority
-from tests.world import World
 
 NOTE, BIND, COUNT = "note", "bind", "count"
 

@@ -16,9 +16,9 @@ from stowplan.objects.actions import Evict
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import WorkloadPolicy
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, an_owner, placed, reference, zoned
-from tests.world import World
 
 SEED = Path(__file__).parents[3] / "seeds" / "workload_policy"
 CONFIG = Path(__file__).parents[4] / "deploy" / "profiles" / "kosmos-scheduler" / "config.yaml"

@@ -13,8 +13,8 @@ from stowplan.framework.verdict import SKIP, Refuse
 from stowplan.objects.meta import Object
 from stowplan.plugins import BUILT_IN
 from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
-from tests.builders import a_cluster, a_pod, a_state
-from tests.plugin_questions import filtered
+from stowplan.testing.builders import a_cluster, a_pod, a_state
+from stowplan.testing.plugin_questions import filtered
 from tests.plugins.nodes.workload_policy.policies import (
     APP,
     DOT,

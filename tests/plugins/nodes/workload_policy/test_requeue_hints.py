@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
-from tests.builders import a_node
+from stowplan.testing.builders import a_node
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, an_owner, reference
 
 REPLICAS = reference("ReplicaSet", "web-1")

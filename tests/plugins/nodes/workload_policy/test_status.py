@@ -14,10 +14,10 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Condition, Object
 from stowplan.objects.workload_policies import DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 from stowplan.plugins.nodes.workload_policy import status as policy_status
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, placed, reference, zoned
-from tests.world import World
 
 NODES = zoned("a1", "a2", "b1", "c1", "-x")
 DAEMONS = reference("DaemonSet", "agents")

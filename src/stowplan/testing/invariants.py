@@ -13,12 +13,12 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
-from tests.builders import a_pod
-from tests.columns.held.moves import carry_moves
-from tests.columns.model import asked, contents, differences
+from stowplan.testing.builders import a_pod
+from stowplan.testing.comparison import contents, differences, kept_questions
+from stowplan.testing.moved_slots import carry_moves
 
 if TYPE_CHECKING:
-    from tests.world import World
+    from stowplan.testing.world import World
 
 PROBE = a_pod("probe", cpu=1)
 
@@ -71,7 +71,7 @@ def check_columns(world: World) -> None:
         if reservation.owner in world.scheduler.placings:  # it is about to be written
             rebuilt.put(reservation)
     carry_moves(state, rebuilt)
-    questions, keys = asked(state), ("zone",)
+    questions, keys = kept_questions(state), ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):
         differing.pop("nominated", None)  # a promise may be made before the server knows, and be kept after

@@ -42,8 +42,8 @@ from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod, PodCondition
-from tests import invariants, patching
-from tests.builders import a_node, a_profile
+from stowplan.testing import invariants, patching
+from stowplan.testing.builders import a_node, a_profile
 
 Answer = Callable[[Action], Result | None]
 
