@@ -19,7 +19,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, Service
-from stowplan.testing.builders import HOSTNAME, LEAVING_SINCE, PREFERRED, REQUIRED
+from stowplan.testing.builders import DELETED_AT, HOSTNAME, PREFERRED, REQUIRED
 
 NODE_NAMES = tuple(f"n{number}" for number in range(6))
 UIDS = tuple(f"p{number}" for number in range(8))
@@ -141,7 +141,7 @@ class Dice:
             "tolerations": self.some(self.toleration),
             "priority": self.one((None, 0, 5, 10)),
         }
-        leaving = {"deletionTimestamp": LEAVING_SINCE} if self.happens(0.15) else {}
+        leaving = {"deletionTimestamp": DELETED_AT} if self.happens(0.15) else {}
         return {"metadata": metadata | leaving, "spec": spec, "status": {"phase": self.one(("", "Running", "Pending"))}}
 
     def container(self) -> dict[str, Any]:

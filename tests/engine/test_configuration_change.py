@@ -37,7 +37,7 @@ def test_nobody_is_lost(begin: Callable[[], World]) -> None:
     world.adopt({"default-scheduler": a_profile()})
     world.check()
     for late in [each for each in world.actions if isinstance(each, Bind | Patch)]:
-        world.perform_late(late)
+        world.complete(late)
     world.answers = life_cycle_worlds.fine
     world.advance(700)
     world.check()

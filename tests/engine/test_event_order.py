@@ -16,26 +16,26 @@ from tests.engine.small_plugins import Patience, profiles
 
 def test_a_watch_that_is_behind_the_answer_does_not_bring_the_pod_back() -> None:
     world = World(nodes=["a", "b"])
-    world.lag()
-    world.submit_at_once(a_pod("web", cpu=1))
+    world.pause_watch()
+    world.deliver_object(a_pod("web", cpu=1))
     world.run()
     assert world.bindings and world.scheduler.placings[UID].step is BindStep.BOUND
-    world.submit_at_once(a_pod("web", cpu=1, labels={"old": "news"}))
+    world.deliver_object(a_pod("web", cpu=1, labels={"old": "news"}))
     world.run()
     assert len(of(world, Bind)) == 1
-    world.catch_up()
+    world.resume_watch()
     assert not world.scheduler.placings and len(world.scheduler.state.pods) == 1
     world.check()
 
 
 def test_its_own_nomination_that_comes_late_does_not_either() -> None:
     world = World(nodes=["a"], profiles=profiles(permit=[Patience()]))
-    world.lag()
-    world.submit_at_once(a_pod("web", cpu=1, labels={"patience": "9"}))
+    world.pause_watch()
+    world.deliver_object(a_pod("web", cpu=1, labels={"patience": "9"}))
     world.run()
     world.allow(UID, "Patience")
     assert of(world, Nominate) and world.scheduler.placings[UID].step is BindStep.BOUND
-    world.catch_up()
+    world.resume_watch()
     world.run()
     assert len(of(world, Bind)) == 1 and not world.scheduler.placings
     world.check()
@@ -43,11 +43,11 @@ def test_its_own_nomination_that_comes_late_does_not_either() -> None:
 
 def test_a_pod_bound_and_gone_before_the_watch_says_either() -> None:
     world = World(nodes=["a"])
-    world.lag()
-    world.submit_at_once(pod := a_pod("web", cpu=1))
+    world.pause_watch()
+    world.deliver_object(pod := a_pod("web", cpu=1))
     world.run()
     world.delete(assumed(pod, "a"))
-    world.catch_up()
+    world.resume_watch()
     assert not world.scheduler.placings and not world.scheduler.state.pods
     world.check()
 
@@ -98,8 +98,8 @@ def test_results_twice_or_of_nothing_are_nothing() -> None:
     world.run()
     before = len(world.actions)
     for number in (-1, 0, 1, 2, 3, 999):
-        world.answer(Result(number, 500))
-        world.answer(Result(number))
+        world.deliver_result(Result(number, 500))
+        world.deliver_result(Result(number))
     assert len(world.actions) == before and world.bindings == {"web": "a"}
 
 
@@ -108,7 +108,7 @@ def test_a_result_cannot_end_a_wait() -> None:
     world.submit(a_pod("web", labels={"patience": "60"}))
     world.run()
     for number in range(-5, 5):
-        world.answer(Result(number, 0))
+        world.deliver_result(Result(number, 0))
     assert world.scheduler.placings[UID].step is BindStep.WAITING
 
 
@@ -130,6 +130,6 @@ def test_two_preemptors_tell_a_victim_once_and_say_so_when_it_was_told() -> None
     world.submit(a_pod("one", cpu=1, priority=5), a_pod("two", cpu=1, priority=9))
     world.run()
     (evict,) = of(world, Evict)
-    assert not world.said("victim", "Preempted")
-    world.perform_late(evict)
-    assert len(world.said("victim", "Preempted")) == 1
+    assert not world.event_notes("victim", "Preempted")
+    world.complete(evict)
+    assert len(world.event_notes("victim", "Preempted")) == 1

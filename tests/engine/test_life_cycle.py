@@ -41,7 +41,7 @@ def test_the_condition_is_written_only_when_it_changes() -> None:
     world.submit(a_pod("web", cpu=2))
     world.advance(3 * 300 + 60)
     assert len(of(world, SetCondition)) == 1
-    assert len(world.said("web", "FailedScheduling")) > 1
+    assert len(world.event_notes("web", "FailedScheduling")) > 1
 
 
 @pytest.mark.parametrize("status", [pytest.param(404, id="not found"), pytest.param(410, id="gone")])
@@ -87,7 +87,7 @@ def test_a_more_important_pod_evicts_and_takes_the_room() -> None:
     world.advance(2)
     assert world.bindings == {"big": "a"}
     assert [each.pod.name for each in of(world, Evict)] == ["small"]
-    assert any(note.startswith("Preempted by pod ") for note in world.said("small", "Preempted"))
+    assert any(note.startswith("Preempted by pod ") for note in world.event_notes("small", "Preempted"))
 
 
 def test_a_restart_forgets_nothing_that_matters() -> None:

@@ -92,7 +92,7 @@ def test_nonsense_that_cannot_stop_a_pod(method: str, answer: Any) -> None:
     world.submit(a_pod("web", cpu=1))
     world.run()
     assert world.bindings == {"web": "a"}
-    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert world.event_notes("web") == ["Successfully assigned default/web to a"]
 
 
 @pytest.mark.parametrize("seconds", [0, -5, 0.0])
@@ -101,7 +101,7 @@ def test_a_permit_of_no_time_is_a_refusal(seconds: float) -> None:
     world.submit(a_pod("web", cpu=1), a_pod("other", cpu=1))
     world.run()
     assert not world.bindings and not world.scheduler.placings
-    assert "rejected due to timeout after waiting 0s at plugin Odd" in world.said("web")[0]
+    assert "rejected due to timeout after waiting 0s at plugin Odd" in world.event_notes("web")[0]
 
 
 def test_an_unreserve_that_raises_does_not_keep_the_room() -> None:
@@ -119,7 +119,7 @@ def test_an_unreserve_that_raises_does_not_keep_the_room() -> None:
             log.append("given back")
 
     world = World(nodes=["a"], profiles=profiles(reserve=[Tidy(), Sticky()]))
-    world.answers = lambda action: None if isinstance(action, Bind) else world.fine(action)
+    world.answers = lambda action: None if isinstance(action, Bind) else world.succeed(action)
     world.submit(pod := a_pod("web", cpu=1))
     world.run()
     world.delete(pod)

@@ -161,7 +161,7 @@ def test_so_many_writes_are_under_way_at_a_time_and_the_others_follow(status: in
     world.run()
     assert len(world.actions) == AT_A_TIME and all(map(world.scheduler.is_upkeep, world.actions))
     for sent in range(AT_A_TIME + 1, 101):
-        world.answer(Result(world.actions[sent - AT_A_TIME - 1].id, status))
+        world.deliver_result(Result(world.actions[sent - AT_A_TIME - 1].id, status))
         assert len(world.actions) == sent
     first = [action.key for action in world.actions if isinstance(action, Patch)][:100]
     assert first == [f"default/{number}" for number in range(100)]
@@ -180,7 +180,7 @@ def test_a_json_patch_may_test_what_it_is_based_on(world: World) -> None:
     def patch(old: str, new: str) -> Result:
         path = "/metadata/annotations/census"
         body = [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
-        return world._patch(Patch(kind="ReplicaSet", key="default/web", body=body))
+        return world.perform(Patch(kind="ReplicaSet", key="default/web", body=body))
 
     assert patch("7", "8").status == 409 and counted(world) == "0"
     assert patch("0", "8").fine and counted(world) == "8"

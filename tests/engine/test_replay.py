@@ -10,7 +10,8 @@ import pytest
 from stowplan.objects.actions import Bind
 from stowplan.objects.changes import Result
 from stowplan.testing.builders import a_node, a_pod, a_profile
-from stowplan.testing.world import World, replayed
+from stowplan.testing.journal import replayed
+from stowplan.testing.world import World
 
 ZONES = ("a", "b", "c")
 SPREAD = {

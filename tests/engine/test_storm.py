@@ -39,7 +39,7 @@ class Storm(RuleBasedStateMachine):
         self.ledger = Ledger()
         named = profiles(postBind=[Gangs()], permit=[Patience()], reserve=[self.ledger])
         self.world = World(nodes=nodes, profiles=named, answer_within=5, graceful=True, extenders=self.extenders)
-        self.world.placed = self.groups_are_never_half_committed
+        self.world.on_assumed = self.groups_are_never_half_committed
         self.born = 0
         self.groups_placed: set[str] = set()
 
@@ -139,12 +139,12 @@ class Storm(RuleBasedStateMachine):
     @rule(steps=st.integers(1, 3))
     def news_are_late(self, steps: int) -> None:
         """Answers come before the watch tells of what they did."""
-        self.world.lag()
+        self.world.pause_watch()
         self.world.checks = False
         for _ in range(steps):
             self.world.run(limit=10_000)
         self.world.checks = True
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(allowed=st.booleans())
     def somebody_decides_about_waiting_pods(self, allowed: bool) -> None:

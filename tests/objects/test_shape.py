@@ -28,7 +28,7 @@ def changed(**keywords: Any) -> Pod:
         pytest.param(changed(node="a"), id="on a node"),
         pytest.param(changed(priority=5), id="another priority"),
         pytest.param(changed(phase="Running"), id="another phase"),
-        pytest.param(changed(leaving=True), id="on its way out"),
+        pytest.param(changed(terminating=True), id="on its way out"),
         pytest.param(changed(nominated="a"), id="nominated"),
         pytest.param(changed(volumes=TOKEN), id="a volume of which only the name differs"),
         pytest.param(changed(schedulingGates=[{"name": "g"}]), id="gated"),

@@ -37,8 +37,9 @@ from stowplan.testing.builders import (
     rejections,
     scores,
 )
+from stowplan.testing.journal import replayed
 from stowplan.testing.plugin_questions import filtered, refused, scored
-from stowplan.testing.world import World, replayed
+from stowplan.testing.world import World
 
 __all__ = [
     "World",

@@ -122,7 +122,7 @@ def check_nothing_negative(world: World) -> None:
 def check_node(world: World, name: str, bound: Pod) -> None:
     """We bound a pod: the node must have what the pod asks for, unless others took it in the meantime."""
     node = world.objects.get(("Node", name))
-    if not isinstance(node, Node) or name in world.crowded | world.unsettled:
+    if not isinstance(node, Node) or name in world.overcommitted | world.changed_nodes:
         return
     state = ClusterState()
     for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):

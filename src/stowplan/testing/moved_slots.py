@@ -1,4 +1,4 @@
-"""Slots that pods took along to other nodes are in no object yet: a state that is built anew must be told."""
+"""Held slots that pods took to other nodes, which no object reports yet: they are copied to a state that is rebuilt."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_pending_pod_has_the_message_of_its_event_and_the_nearest_nodes(tmp_pa
     answer = explain("web", "--from", dump(tmp_path, *NODES, *BUSY, pod))
     assert answer.exit_code == 1
     text = " ".join(answer.output.split())
-    assert " ".join(world.said("web")[0].split()) in text
+    assert " ".join(world.event_notes("web")[0].split()) in text
     assert "b lacks 500m cpu" in text and "a lacks 800m cpu" in text
     assert text.index("b lacks") < text.index("a lacks"), "the nearest first"
 

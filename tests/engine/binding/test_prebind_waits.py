@@ -63,7 +63,7 @@ def test_it_is_asked_once_its_actions_are_answered() -> None:
     world.submit(a_pod("web"))
     world.run()
     assert times_asked(plugin) == 0
-    world.answer(Result(next(each.id for each in world.actions if isinstance(each, Patch))))
+    world.deliver_result(Result(next(each.id for each in world.actions if isinstance(each, Patch))))
     world.run()
     assert times_asked(plugin) == 1 and world.bindings == {"web": "a"}
 
@@ -100,7 +100,7 @@ def test_given_up(answer: Any, told: str) -> None:
     world = a_world(Slow(False, answer))
     world.submit(a_namespace("new"))
     world.run()
-    assert told in world.said("web", "FailedScheduling")[0]
+    assert told in world.event_notes("web", "FailedScheduling")[0]
     assert world.scheduler.queue.units[UID].stage is QueueStage.BACKOFF and not world.scheduler.state.pods
 
 
@@ -109,9 +109,9 @@ def test_too_late(timeout: float | None, seconds: float) -> None:
     world = a_world(Slow(False, timeout=timeout))
     if seconds:
         world.advance(seconds - 0.5)
-        assert not world.said("web")
+        assert not world.event_notes("web")
         world.advance(0.5)
-    assert world.said("web")[0] == 'running PreBind plugin "Slow": context deadline exceeded'
+    assert world.event_notes("web")[0] == 'running PreBind plugin "Slow": context deadline exceeded'
 
 
 def test_each_plugin_has_its_own_time_and_all_must_be_content() -> None:

@@ -135,7 +135,7 @@ def test_of_two_pods_with_one_volume_between_them_one_gets_it() -> None:
     (placed,) = world.scheduler.placings.values()
     assert len(patches(world)) == 1
     other = "second" if placed.pod.name == "first" else "first"
-    assert "didn't find available persistent volumes" in world.said(other, "FailedScheduling")[-1]
+    assert "didn't find available persistent volumes" in world.event_notes(other, "FailedScheduling")[-1]
     world.answers = lambda action: Result(action.id)
     world.delete(placed.pod)  # its patch was never carried out: the volume is free again, and the other one hears of it
     world.advance(2)
@@ -152,7 +152,7 @@ def test_pods_that_share_a_claim_agree_on_the_node_and_write_it_once() -> None:
     world.run()
     nodes = {each.node_name for each in world.scheduler.placings.values()}
     assert len(world.scheduler.placings) == 4 and len(nodes) == 1 and len(patches(world)) == 1
-    world.perform_late(patches(world)[0])
+    world.complete(patches(world)[0])
     world.answers = lambda action: Result(action.id)
     control(world)
     assert len(world.bindings) == 4 and set(world.bindings.values()) == nodes
@@ -166,7 +166,7 @@ def test_those_who_relied_on_another_pods_write_are_tried_again_when_it_fails() 
     world.run()
     (lost,) = patches(world)
     world.answers = lambda action: Result(action.id)
-    world.answer(Result(lost.id, 500, "etcd is away"))
+    world.deliver_result(Result(lost.id, 500, "etcd is away"))
     world.run()
     assert not world.scheduler.placings and {stage(world, each) for each in ("first", "second")} == {QueueStage.BACKOFF}
     assert not world.scheduler.state.assumed.holders()
@@ -236,7 +236,7 @@ def test_a_member_whose_volume_fails_takes_the_group_back() -> None:
     change(world, "PersistentVolumeClaim", "default/c0", {"metadata": {"annotations": {SELECTED_NODE: None, "x": "y"}}})
     world.run()
     assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
-    assert 'provisioning failed for PVC "c0"' in world.said("m1", "FailedScheduling")[-1]
+    assert 'provisioning failed for PVC "c0"' in world.event_notes("m1", "FailedScheduling")[-1]
     world.advance(2)
     control(world)
     assert len(world.bindings) == 2
@@ -260,7 +260,7 @@ def test_a_patch_that_fails(begin: Callable[[], World], status: int | None) -> N
     world.submit(a_claim("data", kind), *([a_volume("disk")] if begin is static else []), a_user("web", "data"))
     world.advance(0 if status else 30)
     assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
-    assert 'running PreBind plugin "VolumeBinding": ' in world.said("web", "FailedScheduling")[0]
+    assert 'running PreBind plugin "VolumeBinding": ' in world.event_notes("web", "FailedScheduling")[0]
     assert not world.scheduler.state.assumed.holders() and not world.scheduler.state.pods
     world.answers = lambda action: Result(action.id)
     world.advance(2)
@@ -275,7 +275,7 @@ def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], Worl
     world.advance(599)
     assert step(world) is BindStep.PRE_BINDING
     world.advance(1)
-    assert world.said("web", "FailedScheduling") == [LATE] and reason(world) == "SchedulerError"
+    assert world.event_notes("web", "FailedScheduling") == [LATE] and reason(world) == "SchedulerError"
     assert not world.scheduler.state.assumed.holders()
     world.advance(2)
     assert step(world) is BindStep.PRE_BINDING and len(patches(world)) == 1, (
@@ -292,7 +292,7 @@ def test_the_time_is_as_configured() -> None:
     world.advance(4)
     assert step(world) is BindStep.PRE_BINDING
     world.advance(1)
-    assert world.said("web", "FailedScheduling") == [LATE]
+    assert world.event_notes("web", "FailedScheduling") == [LATE]
 
 
 def provisioner_gives_up(world: World) -> None:
@@ -375,9 +375,7 @@ def test_what_was_begun_fails(begin: Callable[[], World], happens: Callable[[Wor
     world = begin()
     happens(world)
     world.run()
-    assert (
-        world.said("web", "FailedScheduling")[0] == f'running PreBind plugin "VolumeBinding": binding volumes: {told}'
-    )
+    assert world.event_notes("web", "FailedScheduling")[0] == f"{FAILED}{told}"
     assert reason(world) == "SchedulerError" and stage(world) is QueueStage.BACKOFF
     assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
     world.check()
@@ -428,7 +426,7 @@ def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() 
     world.run()
     world.answers = lambda action: Result(action.id)
     (patch,) = patches(world)
-    world.answer(Result(patch.id))
+    world.deliver_result(Result(patch.id))
     world.run()
     assert step(world) is BindStep.PRE_BINDING, "answered, but not heard of yet"
     assert world.scheduler.state.assumed.pending(claim(world))

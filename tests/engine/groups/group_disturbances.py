@@ -201,7 +201,7 @@ class Weather(RuleBasedStateMachine):
         if spared:
             return Result(action.id)
         if how == DONE:
-            self.world.perform_unheard(action)
+            self.world.perform(action)
         return Result(action.id, how, "not now") if isinstance(how, int) else None
 
     @rule()
@@ -212,11 +212,11 @@ class Weather(RuleBasedStateMachine):
     @rule()
     def news_are_late(self) -> None:
         """Answers come before the watch tells of what they did."""
-        self.world.lag()
+        self.world.pause_watch()
         self.world.checks = False
         self.world.run()
         self.world.checks = True
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(seconds=st.sampled_from((0.5, 2, 12, 40)))
     def time_passes(self, seconds: float) -> None:

@@ -53,7 +53,7 @@ class Chronicle:
 
     def watch(self, world: World) -> None:
         self.world = world
-        world.changed, world.placed = self.saw, self.given_nodes
+        world.on_change, world.on_assumed = self.saw, self.given_nodes
 
     # -- how gangs stand
 
@@ -136,7 +136,7 @@ class Chronicle:
 
     def given_nodes(self, uids: set[str]) -> None:
         """A step that gave nodes to members of a gang gave them to enough, with those that had one before."""
-        if self.world.lags:
+        if self.world.watch_paused:
             return  # the engine does not know yet what the server does
         by_uid = {pod.uid: pod for pod in self.world.pods()}
         for name in {name_of(by_uid[uid]) for uid in uids if uid in by_uid} - {""}:

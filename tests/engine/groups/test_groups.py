@@ -92,7 +92,7 @@ def test_a_member_that_cannot_be_bound_is_told_who_got_through() -> None:
     world.submit(*members(3, needed=3))
     world.run()
     assert set(world.bindings) == {"g0", "g2"}
-    (said,) = world.said("g1", "FailedScheduling")
+    (said,) = world.event_notes("g1", "FailedScheduling")
     assert said == ("binding rejected: disk full. Pod group default/g: 2 bound or about to be (g0, g2), 1 not (g1)")
     world.answers = lambda action: Result(action.id)
     world.advance(2)
@@ -137,15 +137,15 @@ def test_a_group_that_is_not_ready_in_time_gives_everything_back() -> None:
     assert len(world.scheduler.placings) == 3
     world.advance(10)
     told = "pod group default/g timed out: 1 of its pods were not ready to be bound after 10s"
-    assert any(told in each for each in world.said("g0"))
-    assert not world.bindings and not world.said("g0", "Scheduled")
+    assert any(told in each for each in world.event_notes("g0"))
+    assert not world.bindings and not world.event_notes("g0", "Scheduled")
 
 
 def test_each_attempt_of_a_group_has_its_time() -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), a_patient_member("g2", 300))
     world.advance(60)
-    late = [each for each in world.said("g0") if "timed out" in each]
+    late = [each for each in world.event_notes("g0") if "timed out" in each]
     assert len(late) >= 3 and not world.bindings
 
 
@@ -244,7 +244,7 @@ def test_members_gone_while_extenders_are_asked(left: int, needed: int) -> None:
     world.run()
     world.delete(*gang[left:])
     for ask in [action for action in world.actions if isinstance(action, Ask)]:
-        world.answer(Result(ask.id, body={"NodeNames": list(ask.nodes)}))
+        world.deliver_result(Result(ask.id, body={"NodeNames": list(ask.nodes)}))
     world.run()
     assert not world.bindings
     assert {stage for _, stage in world.scheduler.queue.stages()} == {QueueStage.GATED}
@@ -265,9 +265,9 @@ def test_many_refused_bindings_tell_each_pod_once() -> None:
     world.answers = lambda action: Result(action.id, 503 if isinstance(action, Bind) else 200, "no")
     world.submit(*members(50, needed=50))
     world.run()
-    assert len(world.said("g0")) == 1 and sum(len(world.said(f"g{n}")) for n in range(50)) == 50
+    assert len(world.event_notes("g0")) == 1 and sum(len(world.event_notes(f"g{n}")) for n in range(50)) == 50
     (unit,) = world.scheduler.queue.units.values()
-    assert unit.errors == 1 and all(len(note) < 400 for note in world.said("g7"))
+    assert unit.errors == 1 and all(len(note) < 400 for note in world.event_notes("g7"))
 
 
 def is_bind_of(action: Action, name: str) -> bool:
@@ -282,7 +282,7 @@ def test_one_member_refused_by_a_permit_gives_back_what_all_took() -> None:
     world.submit(*members(3, needed=3))
     world.run()
     assert not world.bindings and not world.scheduler.state.pods
-    assert {world.said(name)[-1] for name in ("g0", "g1", "g2")} == {"0/1 nodes are available: 1 not today."}
+    assert {world.event_notes(name)[-1] for name in ("g0", "g1", "g2")} == {"0/1 nodes are available: 1 not today."}
 
 
 def test_a_group_asks_extenders_about_all_its_members_at_once() -> None:

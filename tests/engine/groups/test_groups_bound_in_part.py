@@ -27,7 +27,7 @@ def test_members_whose_binding_failed_keep_their_room_and_go_first() -> None:
     world.submit(created(a_pod("greedy", cpu=1), 0))
     world.run()
     assert not world.pod("greedy").node_name  # the room is promised
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(30)
     assert running(world) == {"g": 3} and not world.pod("greedy").node_name
 
@@ -36,7 +36,7 @@ def test_the_room_of_what_is_missing_is_kept_against_more_important_pods_too() -
     world = bound_in_part()
     world.submit(created(a_pod("greedy", cpu=1, priority=9, preemptionPolicy="Never"), 0))
     world.run()
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(30)
     assert running(world) == {"g": 3} and not world.pod("greedy").node_name
 
@@ -73,13 +73,13 @@ def test_a_group_that_begins_anew_is_not_left_in_part(on_partial: str, left: int
     world.submit(*gang("g", 3, first=5, at=1))
     refuse_binding(world, "g-7")
     world.advance(5)
-    world.lag()
+    world.pause_watch()
     world.delete(*(world.pod(pod.name) for pod in first))
-    world.catch_up()
+    world.resume_watch()
     world.run()
     world.submit(created(a_pod("vip", cpu=1, priority=9, preemptionPolicy="Never"), 7))
     world.run()
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(60)
     assert running(world).get("g", 0) == left
 
@@ -103,13 +103,13 @@ def test_after_a_while_it_is_told_who_is_bound_and_who_is_not() -> None:
     refuse_binding(world, "g-2")
     world.submit(*gang("g", 3))
     world.advance(19)
-    assert not world.said("g-2", "PodGroupBoundInPart")
+    assert not world.event_notes("g-2", "PodGroupBoundInPart")
     world.advance(2)
     told = "Pod group default/g: 2 bound or about to be (g-0, g-1), 1 not (g-2)"
-    assert world.said("g-2", "PodGroupBoundInPart") == [told]
-    world.answers = world.fine
+    assert world.event_notes("g-2", "PodGroupBoundInPart") == [told]
+    world.answers = world.succeed
     world.advance(60)
-    assert world.said("g-2", "PodGroupBoundInPart") == [told]
+    assert world.event_notes("g-2", "PodGroupBoundInPart") == [told]
 
 
 def test_a_group_that_wants_it_is_taken_back_whole() -> None:
@@ -118,8 +118,8 @@ def test_a_group_that_wants_it_is_taken_back_whole() -> None:
     world.submit(*gang("g", 3))
     world.run()
     assert evicted(world) == ["g-0", "g-1"] and running(world) == {}
-    assert world.said("g-0", "PodGroupTakenBack")
-    world.answers = world.fine
+    assert world.event_notes("g-0", "PodGroupTakenBack")
+    world.answers = world.succeed
     world.submit(*gang("g", 2, 3, first=7, at=9))
     world.advance(30)
     assert running(world) == {"g": 3}
@@ -154,7 +154,7 @@ def test_what_a_dead_scheduler_left_behind(policy: str) -> None:
     world.submit(*gang("g", 3))
     world.run()
     assert running(world) == {"g": 1}
-    world.answers = world.fine
+    world.answers = world.succeed
     world.submit(*(created(a_pod(f"rival-{at}", cpu=1), 0) for at in range(2)))
     world.restart()
     world.advance(20)
@@ -166,7 +166,7 @@ def test_what_a_dead_scheduler_left_behind_and_cannot_be_completed() -> None:
     world.answers = lambda action: None if isinstance(action, Bind) and action.pod.name != "g-0" else Result(action.id)
     world.submit(*gang("g", 3))
     world.run()
-    world.answers = world.fine
+    world.answers = world.succeed
     for name in {"n0", "n1", "n2"} - {world.pod("g-0").node_name}:
         world.submit(a_pod(f"rival-{name}", cpu=1, node=name))
     world.restart()
@@ -208,7 +208,7 @@ def test_what_a_dead_scheduler_left_is_completed_though_only_those_that_wait_cou
     world.answers = lambda action: None if isinstance(action, Bind) and action.pod.name != "g-0" else Result(action.id)
     world.submit(*gang("g", 3))
     world.run()
-    world.answers = world.fine
+    world.answers = world.succeed
     world.restart()
     world.advance(20)
     assert running(world) == {"g": 3}
@@ -218,10 +218,10 @@ def test_after_a_restart_the_rest_of_a_gang_keeps_its_room_even_if_it_fails_once
     world = bound_in_part()
     world.restart()
     world.advance(3)
-    assert any("2 bound or about to be (g-0, g-1)" in each for each in world.said("g-2"))
+    assert any("2 bound or about to be (g-0, g-1)" in each for each in world.event_notes("g-2"))
     world.submit(created(a_pod("greedy", cpu=1), 0))
     world.advance(1)
     assert not world.pod("greedy").node_name
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(30)
     assert running(world) == {"g": 3}

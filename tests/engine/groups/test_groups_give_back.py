@@ -149,7 +149,7 @@ def test_a_member_that_comes_while_extenders_are_asked_has_its_gate_too() -> Non
     world.submit(*gang("g", 1, 2, first=2, at=1, schedulingGates=[{"name": "x"}]))
     for number in range(9):
         if number < len(asked):
-            world.answer(Result(asked[number].id, body={"NodeNames": list(asked[number].nodes)}))
+            world.deliver_result(Result(asked[number].id, body={"NodeNames": list(asked[number].nodes)}))
             world.run()
     assert running(world) == {"g": 2} and not world.pod("g-2").node_name
 
@@ -181,7 +181,7 @@ def test_what_is_left_of_a_gang_that_had_to_go(refused: list[str], left: int) ->
     world.submit(*gang("vip", 2, at=3, priority=9))
     world.run()
     world.delete(world.pod("vip-0"), world.pod("vip-1"))
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(60)
     assert running(world).get("low", 0) == left
 
@@ -217,9 +217,9 @@ def test_a_new_configuration_while_a_gang_is_bound_changes_nothing_for_it(on_par
     world.adopt(profiles({"onPartialBind": on_partial}))
     world.run()
     assert not evicted(world)
-    world.answers = world.fine
+    world.answers = world.succeed
     for action in late:
-        world.perform_late(action)
+        world.complete(action)
     world.advance(10)
     assert running(world) == {"g": 3}
 

@@ -65,7 +65,7 @@ def test_a_gang_that_is_taken_back_again_and_again_backs_off_as_a_group(all_anew
         world.advance(1)
         controller.act()
     assert 3 * 5 <= binds(world) <= 3 * 11, "after 1, 2, 4, 8 and each 10 seconds"
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(12)
     assert running(world) == {"g": 3}
 
@@ -100,7 +100,7 @@ def test_an_error_after_a_gang_was_placed_leaves_nothing_reserved(monkeypatch: p
     world.run()
     world.check()
     assert not world.bindings and not world.scheduler.state.pods
-    assert any("internal error: KeyError" in each for each in world.said("g-0"))
+    assert any("internal error: KeyError" in each for each in world.event_notes("g-0"))
     monkeypatch.undo()
     world.advance(15)
     assert running(world) == {"g": 2}
@@ -120,7 +120,7 @@ def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> Non
     world.submit(*members(3, needed=3))
     moody.ill = True
     world.run()
-    assert not world.bindings and any("oops" in each for each in world.said("g0"))
+    assert not world.bindings and any("oops" in each for each in world.event_notes("g0"))
     moody.ill = False
     world.advance(15)
     assert len(world.bindings) == 3
@@ -208,11 +208,11 @@ def test_a_group_is_tried_again_when_its_object_asks_for_less(nodes: int, before
     labels = {"scheduling.x-k8s.io/pod-group": "p"}
     world.submit(before, *(created(a_pod(f"p{at}", cpu=1, labels=labels), at) for at in range(3)))
     world.advance(30)
-    said = len(world.said("p0"))
+    said = len(world.event_notes("p0"))
     assert not world.bindings
     world.submit(after)
     world.advance(30)
-    assert len(world.bindings) == tried and (tried or len(world.said("p0")) == said)
+    assert len(world.bindings) == tried and (tried or len(world.event_notes("p0")) == said)
 
 
 # -- bound in part
@@ -223,9 +223,9 @@ def test_who_is_bound_is_told_though_the_rest_is_tried_again_and_again() -> None
     world.answers = lambda action: None if is_bind_of(action, "g-2") else Result(action.id)
     world.submit(*gang("g", 3))
     world.advance(40)
-    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    assert len(world.event_notes("g-2", "PodGroupBoundInPart")) == 1
     world.advance(100)
-    assert 2 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 6
+    assert 2 <= len(world.event_notes("g-2", "PodGroupBoundInPart")) <= 6
 
 
 def test_who_is_bound_may_be_told_at_once_and_is_not_told_without_end() -> None:
@@ -233,9 +233,9 @@ def test_who_is_bound_may_be_told_at_once_and_is_not_told_without_end() -> None:
     refuse_binding(world, "g-2")
     world.submit(*gang("g", 3))
     world.run()
-    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    assert len(world.event_notes("g-2", "PodGroupBoundInPart")) == 1
     world.advance(60)
-    assert 4 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 7
+    assert 4 <= len(world.event_notes("g-2", "PodGroupBoundInPart")) <= 7
 
 
 def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told_once() -> None:
@@ -250,8 +250,8 @@ def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told
     world.advance(60)
     tries = sum(isinstance(action, Evict) and action.pod.name == "g-0" for action in world.actions)
     assert 8 <= tries <= 10, "after 1, 2, 4, 8 and each 10 seconds"
-    assert len(world.said("g-0", "PodGroupTakenBack")) == 1
-    world.answers = world.fine
+    assert len(world.event_notes("g-0", "PodGroupTakenBack")) == 1
+    world.answers = world.succeed
     world.advance(10)
     assert not running(world)
 
@@ -265,7 +265,7 @@ def test_a_gang_that_a_budget_protects_is_not_taken_back_and_is_told_so() -> Non
     world.submit(*(member(f"g-{at}", labels) for at in range(3)))
     world.advance(25)
     assert not evicted(world) and running(world) == {"g": 2}
-    assert world.said("g-2", "PodGroupBoundInPart")[0].endswith("; a PodDisruptionBudget protects g-0, g-1")
+    assert world.event_notes("g-2", "PodGroupBoundInPart")[0].endswith("; a PodDisruptionBudget protects g-0, g-1")
     world.submit(a_budget("keep", allowed=2, **{"gang-of": "g"}))
     world.advance(30)
     assert evicted(world) == ["g-0", "g-1"]
@@ -303,7 +303,7 @@ def are_refused(world: World, pods: list[Pod]) -> None:
     come(world, pods)
     world.run()
     for action in sent:
-        world.answer(Result(action.id, 503, "no"))
+        world.deliver_result(Result(action.id, 503, "no"))
     assert len(sent) == len(pods)
 
 

@@ -74,7 +74,7 @@ def test_a_gang_of_two_schedulers_is_none_and_nobody_is_lost() -> None:
     world.submit(*gang("g", 2, 3), *gang("g", 1, 3, first=5, schedulerName="other"))
     world.advance(5)
     assert not world.bindings
-    assert any("is of scheduler default-scheduler" in each for each in world.said("g-5"))
+    assert any("is of scheduler default-scheduler" in each for each in world.event_notes("g-5"))
     world.submit(*gang("g", 1, 3, first=2))
     world.advance(15)
     assert running(world) == {"g": 3} and not world.pod("g-5").node_name
@@ -96,10 +96,10 @@ def test_more_members_do_not_shorten_a_groups_backoff() -> None:
     world = a_world(nodes=2)
     world.submit(*gang("g", 3))
     world.run()
-    tried = len(world.said("g-0"))
+    tried = len(world.event_notes("g-0"))
     world.submit(*gang("g", 10, 3, first=3))
     world.run()
-    assert len(world.said("g-0")) <= tried + 1
+    assert len(world.event_notes("g-0")) <= tried + 1
 
 
 def test_a_large_gang_does_not_starve_where_room_frees_bit_by_bit() -> None:

@@ -167,10 +167,10 @@ def test_what_is_missing_of_a_gang_keeps_its_room_though_too_little_is_free() ->
     refuse_binding(world, "g-1", "g-2")
     world.submit(a_pod_group("g", 3, minResources={"cpu": "3"}), *of_group("g", 3, priority=0))
     world.run()
-    world.answers = world.fine
+    world.answers = world.succeed
     world.submit(a_pod("vip", cpu=1, priority=2_000_000_000, preemptionPolicy="Never"))
     world.advance(8)
-    assert "minResources" in world.said("g-1")[-1]
+    assert "minResources" in world.event_notes("g-1")[-1]
     world.submit(created(a_pod("rival", cpu=1), 9))
     world.advance(8)
     assert set(world.bindings) == {"g-0", "vip"}
@@ -221,14 +221,14 @@ def test_those_who_were_told_to_go_are_waited_for() -> None:
     """The watch does not say yet that they leave, but that there is somebody who matters less."""
     world = a_world(nodes=3, graceful=True, checks=False)
     world.submit(*low(2), *gang("g", 2, priority=10))
-    world.lag()
+    world.pause_watch()
     world.run()
     told = evicted(world)
-    world.submit_at_once(a_pod("least", cpu=1, node="n3", priority=0))
-    world.submit_at_once(a_node("n3", cpu=1))
+    world.deliver_object(a_pod("least", cpu=1, node="n3", priority=0))
+    world.deliver_object(a_node("n3", cpu=1))
     world.advance(30)
     assert len(told) == 1 and evicted(world) == told
-    world.catch_up()
+    world.resume_watch()
     world.delete(*(pod for pod in world.pods() if pod.terminating))
     world.advance(30)
     assert running(world)["g"] == 2
@@ -239,11 +239,11 @@ def test_those_who_were_told_to_go_have_spent_their_budget() -> None:
     world = a_world(nodes=3, graceful=True, checks=False)
     world.submit(a_budget("keep", kept="yes", allowed=1), a_node("own", cpu=1, taints=["only=h:NoSchedule"]))
     world.submit(*low(2, labels={"kept": "yes"}), *gang("g", 2, priority=10))
-    world.lag()
+    world.pause_watch()
     world.run()
-    world.submit_at_once(a_pod("least", cpu=1, node="n3", priority=0, labels={"kept": "yes"}))
+    world.deliver_object(a_pod("least", cpu=1, node="n3", priority=0, labels={"kept": "yes"}))
     for each in (a_node("n3", cpu=1), *gang("h", 2, priority=10, tolerations=["only=h:NoSchedule"])):
-        world.submit_at_once(each)
+        world.deliver_object(each)
     world.advance(30)
     assert len(evicted(world)) == 1
 

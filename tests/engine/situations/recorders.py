@@ -81,8 +81,7 @@ class Held:
         chosen = self.actions[:count]
         del self.actions[:count]
         for action in chosen:
-            self._world._inbox.append(self._world._do(action))
-            self._world._deliver()
+            self._world.complete(action)
 
     def names(self) -> list[str]:
         return [action.pod.name for action in self.actions]

@@ -64,7 +64,7 @@ def test_three_extenders_decide_where_a_pod_goes_and_one_binds_it() -> None:
         Service(["machine1", "machine2", "machine3"], likes="machine2", weight=5),
     ]
     world = World(nodes=MACHINES, profiles=profiles, extenders=configuration.extenders)
-    world.crowded.update(MACHINES)  # they do not even offer the resource, which is the extender's affair
+    world.overcommitted.update(MACHINES)  # they do not even offer the resource, which is the extender's affair
     world.extender = lambda ask: Result(ask.id, body=services[ask.extender](ask, ask.extender == 2))
     world.submit(a_pod("web", requests={MANAGED: 1}))
     world.run()
@@ -123,7 +123,7 @@ def test_filter(status: int, body: Any, settings: dict[str, Any], outcome: str) 
     error = not outcome.startswith("0/2")
     assert where(world, "web") is (QueueStage.BACKOFF if error else QueueStage.UNSCHEDULABLE)
     assert reason(world, "web") == ("SchedulerError" if error else "Unschedulable")
-    assert outcome in world.said("web", "FailedScheduling")[0]
+    assert outcome in world.event_notes("web", "FailedScheduling")[0]
     assert rejectors(world, "web") == (set() if error else {"Extender"})
 
 
@@ -165,8 +165,8 @@ def test_nobody_is_evicted_for_what_a_filter_refused(key: str, told: str) -> Non
     world.submit(a_pod("high", priority=HIGH))
     world.run()
     assert where(world, "high") is QueueStage.UNSCHEDULABLE and not of(world, Evict)
-    assert world.said("high", "FailedScheduling")[0].startswith("0/1 nodes are available: 1 no. ")
-    assert world.said("high", "FailedScheduling")[0].endswith(told)
+    assert world.event_notes("high", "FailedScheduling")[0].startswith("0/1 nodes are available: 1 no. ")
+    assert world.event_notes("high", "FailedScheduling")[0].endswith(told)
 
 
 def test_a_pod_that_a_filter_refused_is_woken_by_anything() -> None:

@@ -89,7 +89,7 @@ def test_cleared_when_no_node_is_left() -> None:
     world.run()
     assert nominated(world, "medium") == ""
     assert where(world, "medium") is QueueStage.BACKOFF and reason(world, "medium") == "Unschedulable"
-    assert world.said("medium", "FailedScheduling")[-1] == "no nodes available to schedule pods"
+    assert world.event_notes("medium", "FailedScheduling")[-1] == "no nodes available to schedule pods"
 
 
 def test_cleared_when_eviction_cannot_help_on_the_nodes_that_are_left() -> None:

@@ -190,7 +190,7 @@ def test_a_post_filter_that_raises_ends_the_attempt_as_an_error() -> None:
     world.submit(a_pod("web"))
     world.run()
     assert where(world, "web") is QueueStage.BACKOFF and reason(world, "web") == "SchedulerError"
-    assert 'plugin "one" failed at post_filter' in world.said("web", "FailedScheduling")[0]
+    assert 'plugin "one" failed at post_filter' in world.event_notes("web", "FailedScheduling")[0]
 
 
 # -- score

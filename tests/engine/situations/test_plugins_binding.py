@@ -117,7 +117,7 @@ def test_a_rejected_pod_waits_for_no_permit_any_more() -> None:
     assert world.scheduler.next_deadline() == 300.0, "nothing but the flush of old pods is due"
     world.allow(uid("web"), "two")
     world.advance(10)
-    assert len(world.said("web", "FailedScheduling")) == 1 and not world.bindings
+    assert len(world.event_notes("web", "FailedScheduling")) == 1 and not world.bindings
 
 
 @pytest.mark.parametrize(

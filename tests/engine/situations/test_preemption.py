@@ -317,6 +317,6 @@ def test_a_victim_that_is_not_bound_yet_is_sent_elsewhere(step: BindStep) -> Non
     world.submit(a_pod("preemptor", priority=HIGH, cpu="1500m", memory="1536Mi"))
     world.run()
     assert where(world, "preemptor") == "big" and where(world, "victim") is QueueStage.BACKOFF
-    assert not of(world, Evict) and "(in kube-scheduler memory)" in world.said("victim", "Preempted")[0]
+    assert not of(world, Evict) and "(in kube-scheduler memory)" in world.event_notes("victim", "Preempted")[0]
     world.advance(2)
     assert world.bindings == {"preemptor": "big", "victim": "small"}

@@ -39,7 +39,7 @@ def test_the_label_can_be_named(args: dict[str, Any], labels: dict[str, str], ex
 
 
 def test_pods_on_their_way_out_may_be_counted() -> None:
-    state = a_state(nodes=workers(*"ab"), pods=[a_pod("p", node="a", labels=GOLD, leaving=True)])
+    state = a_state(nodes=workers(*"ab"), pods=[a_pod("p", node="a", labels=GOLD, terminating=True)])
     assert scored(made(countTerminating=True), a_pod(labels=GOLD), state) == {"a": 0, "b": 100}
 
 

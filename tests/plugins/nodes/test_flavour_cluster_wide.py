@@ -78,7 +78,7 @@ from tests.plugins.nodes.flavours import (
         pytest.param(
             {"labels": GOLD},
             workers(*"ab"),
-            [a_pod("p", node="a", labels=GOLD, leaving=True), *golds(b=1)],
+            [a_pod("p", node="a", labels=GOLD, terminating=True), *golds(b=1)],
             {"a": 100, "b": 0},
             id="nor those on their way out",
         ),

@@ -93,9 +93,9 @@ def test_the_same_while_the_watch_tells_nothing() -> None:
     """All are decided before the API server's watch shows a single one bound."""
     world = World(nodes=workers(30), profiles=profiles(of_seed("config.yaml")), checks=False)
     world.submit(*burst(300))
-    world.lag()
+    world.pause_watch()
     world.run()
-    world.catch_up()
+    world.resume_watch()
     assert per_node(world) == {f"n{each}": 10 for each in range(30)}
 
 
@@ -144,7 +144,7 @@ def test_a_pod_takes_the_place_of_one_that_leaves_or_ends() -> None:
     world.submit(*burst(3))
     world.run()
     left = world.pod("gold-1", "team-1")
-    world.submit(a_pod("gold-1", namespace="team-1", labels=left.labels, node=left.node_name, leaving=True))
+    world.submit(a_pod("gold-1", namespace="team-1", labels=left.labels, node=left.node_name, terminating=True))
     world.submit(flavoured("instead"))
     world.run()
     assert world.bindings["instead"] == left.node_name, "though it has not gone yet"

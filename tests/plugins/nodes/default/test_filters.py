@@ -130,7 +130,7 @@ def named(*names: str) -> dict[str, Any]:
         pytest.param(
             "PodTopologySpread",
             {"labels": {"app": "x"}, "topologySpreadConstraints": [SPREAD]},
-            {"nodes": ZONES[:2], "pods": [a_pod("p", node="a", labels={"app": "x"}, leaving=True)]},
+            {"nodes": ZONES[:2], "pods": [a_pod("p", node="a", labels={"app": "x"}, terminating=True)]},
             {},
             id="PodTopologySpread: pods on their way out do not count",
         ),

@@ -329,7 +329,7 @@ def test_a_reservation_that_cannot_be_written_binds_nobody_and_keeps_nothing() -
     world.run()
     assert not world.bindings and held(world) == {}
     assert 'running PreBind plugin "ResourceReservation": forbidden' in told(world, "app-driver")
-    world.answers = World.fine
+    world.answers = World.succeed
     world.advance(20)
     assert "app-driver" in world.bindings and held(world).total() == 4
 
@@ -360,7 +360,7 @@ def test_killed_between_the_object_and_the_binding() -> None:
     world.submit(a_driver())
     world.run()
     assert reservation(world) is not None and not world.bindings
-    world.answers = World.fine
+    world.answers = World.succeed
     world.restart()
     world.advance(5)
     assert "app-driver" in world.bindings and held(world).total() == 4

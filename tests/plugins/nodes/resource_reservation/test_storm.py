@@ -116,15 +116,15 @@ class Storm(RuleBasedStateMachine):
 
     @rule()
     def the_watch_is_late(self) -> None:
-        self.world.lag()
+        self.world.pause_watch()
 
     @rule()
     def the_watch_catches_up(self) -> None:
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(seconds=st.sampled_from((0, 1, 5, 30)))
     def time_passes(self, seconds: float) -> None:
-        self.world.catch_up()
+        self.world.resume_watch()
         self.world.advance(seconds)
 
     # -- what must hold
@@ -161,8 +161,8 @@ class Storm(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once nothing fails any more."""
-        self.world.answers = World.fine
-        self.world.catch_up()
+        self.world.answers = World.succeed
+        self.world.resume_watch()
         self.world.advance(400)
         state = self.world.scheduler.state
         running = {pod.uid for pod in self.world.pods() if pod.node_name}

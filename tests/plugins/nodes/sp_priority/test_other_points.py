@@ -55,7 +55,7 @@ def test_and_a_refused_write_loses_no_count(status: int, refusals: int, done: bo
         if isinstance(action, Patch) and len(refused) < refusals:
             refused.append(action)
             if done:
-                shop.world._do(action)
+                shop.world.perform(action)
             return Result(action.id, status, "no")
         return Result(action.id)
 

@@ -91,7 +91,7 @@ def test_required_and_fill(nodes: list[Node], message: str) -> None:
     waiting = [pod for pod in world.pods() if not pod.node_name]
     assert len(waiting) == 2
     for pod in waiting:
-        (said,) = world.said(pod.name, "FailedScheduling")
+        (said,) = world.event_notes(pod.name, "FailedScheduling")
         assert said.startswith(message)
         condition = world.pod(pod.name, "workload-test").condition("PodScheduled")
         assert condition is not None and condition.message == said
@@ -173,7 +173,7 @@ def test_a_pod_waits_for_its_policy_and_is_tried_at_once() -> None:
     world = a_world(*zoned("a1"))
     world.submit(a_member("pod"))
     world.run()
-    assert world.said("pod")[0].startswith("0/1 nodes are available: WorkloadPolicy policy does not exist.")
+    assert world.event_notes("pod")[0].startswith("0/1 nodes are available: WorkloadPolicy policy does not exist.")
     world.submit(a_policy({"a": 1}))
     world.run()
     assert world.bindings == {"pod": "a1"}
@@ -183,7 +183,7 @@ def test_a_policy_that_is_mended_lets_its_pods_go() -> None:
     world = a_world(*zoned("a1"))
     world.submit(a_policy({"a": 1}, topologyKey=""), a_member("pod"))
     world.run()
-    assert "WorkloadPolicy policy is not valid: topologyKey is empty." in world.said("pod")[0]
+    assert "WorkloadPolicy policy is not valid: topologyKey is empty." in world.event_notes("pod")[0]
     world.submit(a_policy({"a": 1}))
     world.run()
     assert world.bindings == {"pod": "a1"}
@@ -195,7 +195,7 @@ def test_a_policy_that_is_mended_lets_its_pods_go() -> None:
         pytest.param(lambda world: world.submit(a_policy({"a": 2}, **REQUIRED)), id="more is desired"),
         pytest.param(lambda world: world.submit(a_policy({"a": 1})), id="it is only preferred"),
         pytest.param(lambda world: world.delete(*placed("a1")), id="a pod leaves"),
-        pytest.param(lambda world: world.submit(*placed("a1", leaving=True)), id="a pod begins to leave"),
+        pytest.param(lambda world: world.submit(*placed("a1", terminating=True)), id="a pod begins to leave"),
         pytest.param(lambda world: world.submit(*placed("a1", labels={"app": "y"})), id="a pod is no longer selected"),
         pytest.param(lambda world: world.submit(a_node("a1", labels={"zone": "c"})), id="its node changes its domain"),
     ],
@@ -217,7 +217,7 @@ def test_nothing_wakes_it_that_does_not_help() -> None:
     world.submit(a_pod("stranger", namespace="other", node="a2"), a_policy({"a": 1}, name="other", **REQUIRED))
     world.delete(a_pod("stranger", namespace="other", node="a2"))
     world.advance(60)
-    assert len(world.said("pod")) == 1
+    assert len(world.event_notes("pod")) == 1
 
 
 def test_an_owner_that_comes_late() -> None:

@@ -44,14 +44,14 @@ def waiting(*names: str, **keywords: Any) -> list[Any]:
             [*placed("a1", "a1", "a1"), *waiting(*"uvw")], {"a": (2, 3, 0), "b": (1, 0, 1)}, (3, 3, 0, 3), id="too many"
         ),
         pytest.param(
-            [*waiting("v", leaving=True), *waiting("w", namespace="n"), a_pod("y", labels={"app": "y"})],
+            [*waiting("v", terminating=True), *waiting("w", namespace="n"), a_pod("y", labels={"app": "y"})],
             {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="some that wait and do not count",
         ),
         pytest.param(
             [*placed("a1", "c1", owner=DAEMONS), *waiting("w", owner=DAEMONS)],
             {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all are of DaemonSets",
         ),
-        pytest.param(placed("a1", "b1", leaving=True), {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all leave"),
+        pytest.param(placed("a1", "b1", terminating=True), {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all go"),
     ],
 )  # fmt: skip
 def test_numbers(pods: list[Any], domains: dict[str, tuple[int, int, int]], numbers: tuple[int, ...]) -> None:
