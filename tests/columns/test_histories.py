@@ -22,7 +22,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod, a_profile
-from stowplan.testing.comparison import contents, decision_contents, differences, kept_questions
+from stowplan.testing.comparison import contents, decision_contents, differences
 from tests import strategies
 from tests.columns.model import (
     QUERIES,
@@ -196,7 +196,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def columns_equal_rebuilt_columns(self) -> None:
-        questions = kept_questions(self.state)
+        questions = self.state.counting.questions
         mine = contents(self.state, questions, self.keys, PROBE)
         assert list(differences(mine, contents(self.model.rebuilt(), questions, self.keys, PROBE))) == []
         assert mine["counts"] == {question: counted_by_hand(self.model, question) for question in questions}

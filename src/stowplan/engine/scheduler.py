@@ -162,6 +162,11 @@ class Scheduler:
         moments = (self._outbox.next_deadline(), self.queue.next_deadline(), self._tending.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
+    @property
+    def pre_bind_waiting(self) -> set[str]:
+        """The uids of the pods that wait for objects which their pre-binding needs."""
+        return self._binding.awaiting.waiting
+
     def is_upkeep(self, action: Action) -> bool:
         """Is it a write of a plugin that keeps something in step? No decision waits for it."""
         return self._tending.awaits(action.id)

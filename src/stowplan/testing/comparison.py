@@ -16,11 +16,6 @@ from stowplan.objects.workloads import Namespace, Service
 Question: TypeAlias = tuple[tuple[PodQuery, ...], Settled]
 
 
-def kept_questions(state: ClusterState) -> list[Question]:
-    """Return the questions about pods whose counts the state keeps up to date."""
-    return list(state.counting._counters)
-
-
 def contents(state: ClusterState, questions: Collection[Question], keys: Collection[str], probe: Pod) -> dict[str, Any]:
     """Return everything that decisions read, by node name: of counts these questions, of labels these keys."""
     table = state.table
@@ -40,7 +35,7 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
     return {
         "names": set(names.values()),
         "nodes": {name: table.nodes[table.row_of[name]] for name in live},
-        "rows not given back": table.size - len(table._free) - len(names),
+        "rows without a name": table.size - table.reusable - len(names),
         "allocatable": by_name(table.allocatable),
         "requested": by_name(table.requested),
         "presumed": by_name(table.presumed),
@@ -54,7 +49,7 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
             (queries, settled): counted(state.count(*queries, settled=settled)) for queries, settled in questions
         },
         "label sets": state.counting.label_sets,
-        "questions that nobody answers": _strays(state),
+        "stray counters": state.counting.stray_counters,
         "uses": {use: counted(tally) for use, tally in state.uses.items()},
         "carried": {kind: {term: counted(tally) for term, tally in state.carried(kind, probe)} for kind in CARRIED},
         "pods": {
@@ -68,12 +63,6 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
         "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
         "services": sorted(service.key for service in state.store.services_of(probe)),
     }
-
-
-def _strays(state: ClusterState) -> int:
-    """Return how many counters were dropped though a label set still refers to them."""
-    known = set(state.counting._counters.values())
-    return sum(counter not in known for labels in state.counting._sets.values() for counter in labels.counters)
 
 
 def _labels(state: ClusterState, key: str, names: Mapping[int, str]) -> dict[str, Any]:

@@ -54,6 +54,11 @@ class PreBindWaits:
         """Is there somebody to be asked again?"""
         return bool(self._again)
 
+    @property
+    def waiting(self) -> set[str]:
+        """The uids of the pods that wait, including those that are to be asked again."""
+        return {*self._waits, *self._again, *(uid for uids in self._filed.values() for uid in uids)}
+
     def changed(self, found: Object) -> None:
         """An object came, changed or went: those who wait for it are to be asked again."""
         if self._filed:
