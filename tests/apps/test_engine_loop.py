@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stowplan.apps.engine_loop import EngineLoop
-from stowplan.engine.binding.assumed_pod import assumed
-from stowplan.engine.reconcilers import AT_A_TIME
+from stowplan.engine.pods import assumed
+from stowplan.engine.reconcilers import MOST_WRITES
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Bind, Patch, Record
@@ -78,7 +78,7 @@ def test_pods_are_bound_and_events_recorded() -> None:
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 40)
-        await until(lambda: len(server.events) == 40 and len(server.bound) == 40 and not live.engine.placings)
+        await until(lambda: len(server.events) == 40 and len(server.bound) == 40 and not live.engine.assumed_pods)
         task.cancel()
 
     run(story())
@@ -102,7 +102,7 @@ def test_nothing_is_decided_before_it_may() -> None:
         live, server = scene()
         task = asyncio.create_task(live.run())
         submit(live, server, 3)
-        await until(lambda: len(live.engine.queue) == 3)
+        await until(lambda: len(live.engine.queue.units) == 3)
         assert not server.bound
         live.start_deciding()
         await until(lambda: len(server.bound) == 3)
@@ -137,7 +137,7 @@ def test_not_more_than_so_many_are_under_way() -> None:
         submit(live, server, 30)
         await until(lambda: server.now == 5)
         await asyncio.sleep(0)
-        assert len(live.engine.placings) == 5 and len(live.engine.queue) == 25
+        assert len(live.engine.assumed_pods) == 5 and len(live.engine.queue.units) == 25
         server.open.set()
         await until(lambda: len(server.bound) == 30)
         assert server.most == 5
@@ -169,12 +169,12 @@ def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end()
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 20)
-        await until(lambda: len(server.bound) == 20 and server.patched >= AT_A_TIME)
-        assert server.patched == AT_A_TIME, "and all of them unanswered"
+        await until(lambda: len(server.bound) == 20 and server.patched >= MOST_WRITES)
+        assert server.patched == MOST_WRITES, "and all of them unanswered"
         live.deciding = False
         server.kept.set()
         assert await live.finish(60.0)
-        assert server.patched == AT_A_TIME, "what would have followed"
+        assert server.patched == MOST_WRITES, "what would have followed"
         task.cancel()
 
     run(story())

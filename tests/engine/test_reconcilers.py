@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.reconcilers import AFTER_ERROR, AT_A_TIME
+from stowplan.engine.reconcilers import AFTER_ERROR, MOST_WRITES
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
@@ -159,9 +159,9 @@ def test_so_many_writes_are_under_way_at_a_time_and_the_others_follow(status: in
     world.answers = lambda _: None
     world.submit(a_node("a"))
     world.run()
-    assert len(world.actions) == AT_A_TIME and all(map(world.scheduler.is_upkeep, world.actions))
-    for sent in range(AT_A_TIME + 1, 101):
-        world.deliver_result(Result(world.actions[sent - AT_A_TIME - 1].id, status))
+    assert len(world.actions) == MOST_WRITES and all(map(world.scheduler.is_upkeep, world.actions))
+    for sent in range(MOST_WRITES + 1, 101):
+        world.deliver_result(Result(world.actions[sent - MOST_WRITES - 1].id, status))
         assert len(world.actions) == sent
     first = [action.key for action in world.actions if isinstance(action, Patch)][:100]
     assert first == [f"default/{number}" for number in range(100)]

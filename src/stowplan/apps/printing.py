@@ -11,7 +11,7 @@ import click
 import msgspec
 import yaml
 
-from stowplan.engine.groups.groups import Members
+from stowplan.engine.groups.group import GroupState
 from stowplan.framework.verdict import Decision
 
 VERSION = "stowplan.io/v1alpha1"
@@ -22,12 +22,12 @@ def echo(found: Any, output: str) -> None:
     click.echo(json.dumps(plain, indent=4) if output == "json" else yaml.safe_dump(plain, sort_keys=False).rstrip())
 
 
-def grouped(groups: Iterable[Members], start: datetime) -> dict[str, Any]:
+def grouped(groups: Iterable[GroupState], start: datetime) -> dict[str, Any]:
     """Pod groups, as KubeNexus describes them; `start` is when the engine's clock was at nought."""
     items = []
-    for each in sorted(groups, key=lambda members: members.group.name):
+    for each in sorted(groups, key=lambda each: each.group.name):
         namespace, _, name = each.group.name.partition("/")
-        given = each.bound | each.on_their_way
+        given = each.bound | each.assumed
         items.append(
             {
                 "name": name,

@@ -141,6 +141,21 @@ class GroupSortPlugin(Protocol):
 
 
 @runtime_checkable
+class ClusterSortPlugin(Protocol):
+    """A queueSort plugin whose order depends on the cluster, such as fair share.
+
+    The queue calls `cluster_key` instead of `sort_key` and `group_key`. After an event that `reorders_on` names, all
+    active units get new keys before the next one is popped.
+    """
+
+    def cluster_key(self, entry: QueueEntry, cluster: Cluster) -> Any:
+        """The unit with the smaller key goes first."""
+
+    def reorders_on(self) -> Iterable[Wake]:
+        """The cluster events that may change the order. Hints are not used."""
+
+
+@runtime_checkable
 class PreFilterPlugin(Protocol):
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:
         """Before any node is looked at: refuse the pod, narrow the search, or have nothing to do (SKIP)."""

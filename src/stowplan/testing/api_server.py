@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.pods import assumed
 from stowplan.objects import kinds
 from stowplan.objects.actions import (
     Action,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -37,7 +37,7 @@ def check(world: World) -> None:
 def check_no_pod_lost(world: World) -> None:
     """Every pending pod with a profile is either in the queue or assumed, and in one unit."""
     queued = [uid for unit in world.scheduler.queue.units.values() for uid in unit.pods]
-    assumed = set(world.scheduler.placings)
+    assumed = set(world.scheduler.assumed_pods)
     assert len(queued) == len(set(queued)), "a pod is in two units"
     assert not assumed & set(queued), "a pod is queued and assumed"
     for pod in world.pods():
@@ -55,9 +55,9 @@ def check_no_pod_bound_twice(world: World) -> None:
 def check_assumed_pods(world: World) -> None:
     """The cluster state has the bound and the assumed pods on nodes, and no others. No binding cycle stands still."""
     bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
-    assert set(world.scheduler.state.pods) == bound | set(world.scheduler.placings)
-    for placing in world.scheduler.placings.values():
-        assert placing.step is not BindStep.RESERVED, f"{placing.pod.name} is reserved, and nothing follows"
+    assert set(world.scheduler.state.pods) == bound | set(world.scheduler.assumed_pods)
+    for each in world.scheduler.assumed_pods.values():
+        assert each.step is not BindStep.RESERVED, f"{each.pod.name} is reserved, and nothing follows"
 
 
 def check_columns(world: World) -> None:
@@ -65,19 +65,19 @@ def check_columns(world: World) -> None:
     rebuilt = ClusterState()
     for each in world.objects.values():
         rebuilt.apply(Put(each))
-    for placing in world.scheduler.placings.values():
-        if placing.pod.uid not in rebuilt.pods:
-            rebuilt.add_pod(placing.pod, placing.node_name)
+    for assumed_pod in world.scheduler.assumed_pods.values():
+        if assumed_pod.uid not in rebuilt.pods:
+            rebuilt.add_pod(assumed_pod.pod, assumed_pod.node_name)
     state = world.scheduler.state
     for reservation in state.store.every(ResourceReservation).values():
-        if reservation.owner in world.scheduler.placings:  # the API server does not have it yet
+        if reservation.owner in world.scheduler.assumed_pods:  # the API server does not have it yet
             rebuilt.put(reservation)
     carry_moves(state, rebuilt)
     questions, keys = state.counting.questions, ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):
         differing.pop("nominated", None)  # may be made before the API server has it, and dropped before it has that
-        for uid in world.scheduler.placings:  # the pod itself may be of another version
+        for uid in world.scheduler.assumed_pods:  # the pod itself may be of another version
             _, node = differing["pods by uid"][uid]
             differing["pods by uid"][uid] = differing["pods"][node][uid] = (uid, node)
     assert list(differences(mine, fresh)) == []
@@ -86,7 +86,7 @@ def check_columns(world: World) -> None:
 def check_assumed_objects(world: World) -> None:
     """Beneath assumed claims and volumes are those of the API server. Only assumed pods assume them, and wait."""
     state = world.scheduler.state
-    assert state.assumed.holders() <= set(world.scheduler.placings), "assumed for a pod that is not assumed"
+    assert state.assumed.holders() <= set(world.scheduler.assumed_pods), "assumed for a pod that is not assumed"
     for kind in (PersistentVolume, PersistentVolumeClaim):
         there = {key: each for (name, key), each in world.objects.items() if name == kind.__name__}
         assert set(state.store.every(kind)) == set(there)
@@ -94,9 +94,11 @@ def check_assumed_objects(world: World) -> None:
             seen = state.store.get(kind, key)
             assert state.assumed.real(kind, key) == each
             assert seen is not None and (state.assumed.pending(each) or seen == each), f"{key} differs"
-    for uid in world.scheduler.pre_bind_waiting:
-        assert uid in world.scheduler.placings, "a pod waits that is not assumed"
-        assert world.scheduler.placings[uid].step is BindStep.PRE_BINDING
+    waits = world.scheduler.binding.waits
+    assert waits.to_ask.keys() <= waits.waiting.keys()
+    for uid in waits.waiting:
+        assert uid in world.scheduler.assumed_pods, "a pod waits that is not assumed"
+        assert world.scheduler.assumed_pods[uid].step is BindStep.PRE_BINDING
 
 
 def check_nothing_left_behind(world: World) -> None:
@@ -104,14 +106,14 @@ def check_nothing_left_behind(world: World) -> None:
     scheduler = world.scheduler
     existing = {pod.uid for pod in world.pods()}
     queued = {uid for unit in scheduler.queue.units.values() for uid in unit.pods}
-    assert set(scheduler.admission.known) <= existing
-    assert set(scheduler.admission.unit_of) == queued
+    assert set(scheduler.pods) <= existing
+    assert set(scheduler.queue.unit_of) == queued
     assert {uid for pods in scheduler.state.nominated.values() for uid in pods} <= existing
-    flying = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
-    waiting = any(placing.step is BindStep.WAITING for placing in scheduler.placings.values())
-    assert flying <= set(scheduler.deciding.asking) or scheduler.deciding.ready, "in flight, and not being attempted"
-    if not flying and not waiting:
-        assert not len(scheduler.queue.flights) and not scheduler.queue.flights.remembered
+    in_flight = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
+    rounds = scheduler.attempts.rounds
+    assert in_flight <= set(rounds.asking) or rounds.answered, "in flight, and not being attempted"
+    if not in_flight and all(each.step is not BindStep.WAITING for each in scheduler.assumed_pods.values()):
+        assert not scheduler.queue.inflight.units and not scheduler.queue.inflight.remembered
 
 
 def check_nothing_negative(world: World) -> None:

@@ -108,9 +108,9 @@ class World:
             if deadline is None or deadline > self.now:
                 return
             self.journal.append(journal.a_line(self.now, None))
-            before = set(self.scheduler.placings)
+            before = set(self.scheduler.assumed_pods)
             actions = self.scheduler.step(self.now)
-            self.on_assumed(set(self.scheduler.placings) - before)
+            self.on_assumed(set(self.scheduler.assumed_pods) - before)
             self._answer(actions)
             self._deliver()
             self._forget_changed_nodes()
@@ -232,7 +232,7 @@ class World:
 
     def explain(self, name: str) -> Decision:
         """Return the latest decision about a pod: its `message`, and per node verdicts and scores (`trail`)."""
-        found = self.scheduler.trails.latest(self.pod(name).uid)
+        found = self.scheduler.decisions.latest(self.pod(name).uid)
         assert found is not None, f"{name} was never attempted"
         return found
 
@@ -272,4 +272,4 @@ class World:
     def _forget_changed_nodes(self) -> None:
         """The next pod that is given a node is given it as the node is now."""
         if self.changed_nodes and not self.watch_paused:
-            self.changed_nodes &= {placing.node_name for placing in self.scheduler.placings.values()}
+            self.changed_nodes &= {each.node_name for each in self.scheduler.assumed_pods.values()}

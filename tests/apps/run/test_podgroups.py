@@ -13,9 +13,8 @@ START = datetime(2026, 2, 1, tzinfo=UTC)
 
 
 def shown(world: World) -> dict[str, dict[str, Any]]:
-    groups = world.scheduler.admission.groups
-    groups.forget(world.now)
-    found = printing.grouped(groups, START)
+    groups = world.scheduler.groups
+    found = printing.grouped(groups.recent(world.now), START)
     assert found["kind"] == "PodGroupInfoList"
     return {each["name"]: each for each in found["items"]}
 

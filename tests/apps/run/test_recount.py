@@ -113,11 +113,11 @@ def test_pods_on_their_way_are_no_drift() -> None:
     scene.live.take_in()
     for _ in range(2):
         scene.engine.step(0.0)
-    assert len(scene.engine.placings) == 2
+    assert len(scene.engine.assumed_pods) == 2
     for now in (0.0, 10.0):
         scene.recounts.look(now)
     assert (scene.metric("drift"), scene.said.getvalue()) == (0.0, "")
-    shown = list(as_decided(scene.reflector.known.objects.values(), scene.engine.placings))
+    shown = list(as_decided(scene.reflector.known.objects.values(), scene.engine.assumed_pods))
     assert {pod.name: pod.node_name for pod in shown}.keys() == {"p", "q"}
     assert {pod.node_name for pod in shown} == {"a", "b"}
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Ask, Bind, Evict

@@ -158,7 +158,7 @@ def is_settled(program: SchedulerService, expected: int) -> bool:
     pods = told(program)
     live = program.running.live
     said = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
-    return live is not None and len(pods) == len(said) == expected and not live.engine.placings
+    return live is not None and len(pods) == len(said) == expected and not live.engine.assumed_pods
 
 
 def told(program: SchedulerService) -> list[Pod]:

@@ -30,7 +30,7 @@ def summary(
     console.print(_journey(script, journey))
     console.print(node_map(engine.state))
     console.print(_pending(pods))
-    decided = [engine.trails.latest(pod.uid) for pod in sorted(pods, key=lambda pod: pod.name)]
+    decided = [engine.decisions.latest(pod.uid) for pod in sorted(pods, key=lambda pod: pod.name)]
     console.print(_decisions([each for each in decided if each is not None and each.node is not None][:8]))
     placed = sum(bool(pod.node_name) for pod in pods)
     console.print(f"{placed} of {len(pods)} pods placed on {len(Cluster(engine.state).nodes)} nodes.")
@@ -55,7 +55,7 @@ def drawn(
     live = program.running.live
     if live is None:
         return Group(Text("starting …"))
-    latest = [each for each in (live.engine.trails.latest(pod.uid) for pod in pods[-60:]) if each is not None]
+    latest = [each for each in (live.engine.decisions.latest(pod.uid) for pod in pods[-60:]) if each is not None]
     rows = max(height // 4, 4)
     placed = sum(bool(pod.node_name) for pod in pods)
     commands = "\n".join(f"    kubectl --kubeconfig {kubeconfig} {line}" for line in TRY)

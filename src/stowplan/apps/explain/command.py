@@ -65,7 +65,7 @@ def run(question: ExplainOptions) -> int:
 
 def _answered(answer: Explanation) -> dict[str, Any]:
     """For programs; a pod that is in a group has, besides what was found for it alone, what became of the group."""
-    found, together = printing.decided(answer.decision), answer.together
+    found, together = printing.decided(answer.decision), answer.group
     if answer.decision.gated is not None:
         found["message"] = answer.why_not
     if together is None:

@@ -40,8 +40,8 @@ def show(console: Console, answer: Explanation, state: ClusterState, bound_to: s
         console.print(answer.why_not)
     else:
         console.print(f"{decision.pod.key} goes to {answer.node} ({_ahead(decision)})")
-    if answer.together is not None:
-        console.print(_members(answer.together))
+    if answer.group is not None:
+        console.print(_members(answer.group))
     if decision.node is None:
         for line in nearest(decision, state):
             console.print(f"  {line}")

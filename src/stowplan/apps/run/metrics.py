@@ -16,8 +16,8 @@ from stowplan.apps.run import group_metrics
 from stowplan.apps.run.group_metrics import GroupMetrics
 from stowplan.apps.run.plugin_metrics import PluginGauges
 from stowplan.engine import reports
-from stowplan.engine.queue.unit import QueueStage
 from stowplan.engine.scheduler import Scheduler
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import METHODS
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
@@ -159,7 +159,7 @@ class Metrics:
             cell[0] = 0
         self.cache.labels("nodes").set(len(engine.state.table.live_rows()))
         self.cache.labels("pods").set(len(engine.state.pods))
-        self.cache.labels("assumed_pods").set(len(engine.placings))
+        self.cache.labels("assumed_pods").set(len(engine.assumed_pods))
         if self._gangs is not None:
             self._gangs.look_at(engine)
 

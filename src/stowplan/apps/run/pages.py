@@ -70,16 +70,15 @@ async def _latest(running: RunningScheduler, key: str) -> dict[str, Any] | None:
     if running.live is None:
         return None
     pod = running.reflectors["Pod"].known.objects.get(key)
-    found = None if pod is None else running.live.engine.trails.latest(pod.uid)
+    found = None if pod is None else running.live.engine.decisions.latest(pod.uid)
     return None if found is None else printing.decided(found)
 
 
 async def _groups(running: RunningScheduler) -> dict[str, Any] | None:
     if running.live is None:
         return None
-    groups, now = running.live.engine.admission.groups, time.monotonic()
-    groups.forget(now)
-    return printing.grouped(groups, datetime.now(UTC) - timedelta(seconds=now))
+    groups, now = running.live.engine.groups, time.monotonic()
+    return printing.grouped(groups.recent(now), datetime.now(UTC) - timedelta(seconds=now))
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

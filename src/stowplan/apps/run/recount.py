@@ -13,7 +13,8 @@ from prometheus_client import Counter, Gauge
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.run.options import RunningScheduler
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.binding.assumed_pod import AssumedPod, assumed
+from stowplan.engine.binding.assumed_pod import AssumedPod
+from stowplan.engine.pods import assumed
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.interfaces import Drift
@@ -82,7 +83,7 @@ class Recounter:
 
     def _recounted(self, live: EngineLoop[Scheduler], bound: EnabledPlugin) -> list[Drift]:
         live.take_in()  # the reflector may know what the engine has not looked at yet
-        pods = as_decided(self._running.reflectors["Pod"].known.objects.values(), live.engine.placings)
+        pods = as_decided(self._running.reflectors["Pod"].known.objects.values(), live.engine.assumed_pods)
         return ask_list(bound, "recount", Drift, pods, Cluster(live.engine.state))
 
     def _tell(self, profile: Profile, bound: EnabledPlugin, found: list[Drift]) -> None:

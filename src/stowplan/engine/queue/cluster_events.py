@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from stowplan.engine.pods import assumed
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import requests
 from stowplan.objects.applications import DRIVER, identity
@@ -36,6 +37,11 @@ class ClusterEvent(msgspec.Struct, frozen=True):
 
 
 EVERYTHING = ClusterEvent("*", "*")  # wakes every pod, whatever rejected it
+
+
+def pod_left(pod: Pod, node_name: str) -> ClusterEvent:
+    """What it means to others that a pod does not use its room on this node any more."""
+    return ClusterEvent(ASSIGNED, "Delete", assumed(pod, node_name), None)
 
 
 def concerns(wake: Wake, happening: ClusterEvent) -> bool:
