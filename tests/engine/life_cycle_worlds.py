@@ -1,4 +1,4 @@
-"""Worlds with one pod, `web`, in each of the states of the drawing, and what happens to it there."""
+"""Worlds with one pod, `web`, in each state of the drawing in `engine/scheduler.py`."""
 
 from __future__ import annotations
 

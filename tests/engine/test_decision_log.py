@@ -1,4 +1,4 @@
-"""Trails come back as they went in, and the ring keeps within its bytes."""
+"""The decision log returns what was stored, within its limit of bytes."""
 
 from __future__ import annotations
 

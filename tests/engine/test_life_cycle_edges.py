@@ -68,7 +68,7 @@ def test_gated_to_active_when_its_gate_opens() -> None:
 
 
 class Curfew:
-    """Open until a test closes it; a new node makes the gate be asked again."""
+    """A gate that is open until a test closes it; a new node makes the queue ask again."""
 
     open = True
 
@@ -95,7 +95,7 @@ def test_unschedulable_to_gated_when_its_gate_closes() -> None:
     assert "web" in world.bindings
 
 
-def test_unschedulable_to_backoff_when_woken_before_its_backoff_is_over() -> None:
+def test_unschedulable_to_backoff_when_requeued_before_its_backoff_is_over() -> None:
     world = World(nodes=[a_node("a", cpu=1)])
     world.submit(a_pod("web", cpu=2))
     world.run()
@@ -105,7 +105,7 @@ def test_unschedulable_to_backoff_when_woken_before_its_backoff_is_over() -> Non
     assert stage(world) is QueueStage.BACKOFF
 
 
-def test_unschedulable_to_active_when_woken_after_its_backoff() -> None:
+def test_unschedulable_to_active_when_requeued_after_its_backoff() -> None:
     world = World(nodes=[a_node("a", cpu=1)])
     world.submit(a_pod("web", cpu=2))
     world.advance(2)
@@ -405,7 +405,7 @@ def test_unschedulable_to_error_backoff_when_an_eviction_fails() -> None:
 
 
 @pytest.mark.parametrize("before", [BindStep.WAITING, BindStep.PRE_BINDING])
-def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(before: BindStep) -> None:
+def test_waiting_or_pre_binding_fails_with_another_member_of_its_group(before: BindStep) -> None:
     waits = {"patience": "60"}
     world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
     first, second = a_gang(2)
@@ -420,7 +420,7 @@ def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(
     assert set(unit.pods) == {first.uid, second.uid} and unit.stage is QueueStage.UNSCHEDULABLE
 
 
-def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
+def test_waiting_or_pre_binding_fails_when_its_group_takes_too_long() -> None:
     world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
     first, second = a_gang(2)
     world.submit(first, a_pod("g1", labels={**second.labels, "patience": "60"}))
@@ -432,7 +432,7 @@ def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
     assert set(unit.pods) == {first.uid, second.uid} and not world.bindings
 
 
-def test_bound_to_evicted_when_its_group_is_bound_in_part_and_wants_to_be_whole_or_nothing() -> None:
+def test_bound_to_evicted_when_its_group_stays_partially_bound() -> None:
     class WholeOrNothing(Gangs):
         def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
             group = super().group_of(pod, cluster)

@@ -1,4 +1,4 @@
-"""A run that was recorded and is replayed does the same, action for action."""
+"""The replay of a journal gives the same actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Anything may happen, in any order: what must hold holds after every step, and in the end nobody starves."""
+"""Random changes and failures in any order: the invariants hold after every step, and in the end every pod that fits
+runs.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,7 @@ class Storm(RuleBasedStateMachine):
         name=st.sampled_from(["", "", *MEMBERS]),
     )
     def server(self, status: int | None, kinds: tuple[type[Action], ...], name: str) -> None:
-        """Answers some actions so from now on, all of them or those about one pod."""
+        """From now on give this answer to actions of these kinds, about all pods or one."""
 
         def answer(action: Action) -> Result | None:
             spared = isinstance(action, Read) and status in (404, 410)  # a server does not deny what it has
@@ -138,7 +140,7 @@ class Storm(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 3))
     def news_are_late(self, steps: int) -> None:
-        """Answers come before the watch tells of what they did."""
+        """Pause the watch: answers come before the changes are seen."""
         self.world.pause_watch()
         self.world.checks = False
         for _ in range(steps):
@@ -175,7 +177,7 @@ class Storm(RuleBasedStateMachine):
         assert self.ledger.held - on_the_way <= there, "reserved, and nobody is on the way"
 
     def groups_are_never_half_committed(self, uids: set[str]) -> None:
-        """A step that gave nodes to members of a group gave them to enough, with those that had one before."""
+        """A step that gives nodes to members of a group gives them to enough, with those that had one before."""
         state = self.world.scheduler.state
         gangs = {state.pods[uid].pod.labels.get("gang", "") for uid in uids} - {""}
         self.groups_placed |= gangs
@@ -186,7 +188,9 @@ class Storm(RuleBasedStateMachine):
     settles_in = 40.0  # seconds: longer than any backoff, much shorter than the flush
 
     def teardown(self) -> None:
-        """With a server that answers, every unit that has a place gets one soon: woken, not flushed."""
+        """With an API server that answers, every unit that fits is placed soon: requeued by events, not by the flush
+        after five minutes.
+        """
         self.world.answers = lambda action: Result(action.id)
         self.world.advance(self.settles_in)
         self.those_on_their_way_out_are_gone()
@@ -211,13 +215,13 @@ class Storm(RuleBasedStateMachine):
 
 
 class StormWithExtender(Storm):
-    """The same with an HTTP extender that refuses a node to some, scores the rest, binds, and sometimes fails."""
+    """The same with an HTTP extender that rejects a node for some pods, scores the rest, binds, and may fail."""
 
     extenders = (
         Extender(url_prefix="http://one", filter_verb="f", prioritize_verb="p", weight=1, node_cache_capable=True),
         Extender(url_prefix="http://two", preempt_verb="e", bind_verb="b", ignorable=True, node_cache_capable=True),
     )
-    settles_in = 400.0  # what an extender refused may be woken by anything, but if nothing happens only by the flush
+    settles_in = 400.0  # any event requeues a pod that an extender refused; without events, the flush
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,7 +260,7 @@ class StormWithExtender(Storm):
 @pytest.mark.parametrize("kind", [Storm, StormWithExtender])
 @pytest.mark.parametrize("name", GANGS)
 def test_a_storm_can_place_a_group(kind: type[Storm], name: str) -> None:
-    """Else its invariant about groups would hold for want of groups."""
+    """Without groups the invariant about groups would prove nothing."""
     storm = kind()
     storm.node("c", 4, taint=False)
     storm.whole_gang(name, "100m", 0, "")

@@ -1,4 +1,4 @@
-"""Pods with claims that are bound only once a node is chosen: from reserve to bound, and every way it can fail."""
+"""Pods with claims that are bound after a node is chosen: from reserve to bound, and every failure on the way."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def reason(world: World, name: str = "web") -> str:
 
 
 def static() -> World:
-    """A pod whose claim was given the one volume there is, which only node a reaches; nobody has bound it yet."""
+    """Return a world with a pod whose claim was given the only volume, on node a. The claim is not bound yet."""
     world = a_world()
     world.submit(a_claim(), a_volume("disk", "a"), a_user("web", "data"))
     world.run()
@@ -58,7 +58,7 @@ def static() -> World:
 
 
 def dynamic() -> World:
-    """A pod whose claim was sent to the one node there is; the volume is not made yet."""
+    """Return a world with a pod whose claim has a selected node. The volume is not provisioned yet."""
     world = a_world("a")
     world.submit(a_claim("data", "made"), a_user("web", "data"))
     world.run()
@@ -71,7 +71,7 @@ BOTH = pytest.mark.parametrize("begin", [static, dynamic], ids=lambda each: each
 # -- the good ways
 
 
-def test_a_volume_that_exists_is_given_to_the_claim_and_awaited() -> None:
+def test_an_existing_volume_is_given_to_the_claim_and_awaited() -> None:
     world = static()
     (patch,) = patches(world)
     assert (patch.kind, patch.key) == ("PersistentVolume", "disk")
@@ -102,7 +102,7 @@ def test_a_volume_is_made_on_the_chosen_node() -> None:
     assert world.bindings == {"web": "a"} and len(patches(world)) == 1
 
 
-def test_a_claim_bound_before_its_volume_is_heard_of_is_waited_for() -> None:
+def test_a_claim_that_is_bound_to_an_unknown_volume_is_awaited() -> None:
     world = dynamic()
     body: dict[str, Any] = {"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}}
     change(world, "PersistentVolumeClaim", "default/data", {**body, "spec": {"volumeName": "new"}})
@@ -158,7 +158,7 @@ def test_pods_that_share_a_claim_agree_on_the_node_and_write_it_once() -> None:
     assert len(world.bindings) == 4 and set(world.bindings.values()) == nodes
 
 
-def test_those_who_relied_on_another_pods_write_are_tried_again_when_it_fails() -> None:
+def test_pods_that_relied_on_a_failed_write_are_requeued() -> None:
     world = a_world()
     world.submit(a_claim("data", "made"))
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
@@ -231,7 +231,7 @@ def test_members_that_share_a_claim() -> None:
     assert len(world.bindings) == 3 and len(set(world.bindings.values())) == 1
 
 
-def test_a_member_whose_volume_fails_takes_the_group_back() -> None:
+def test_a_failed_volume_of_one_member_rolls_back_the_group() -> None:
     world = gangs("a")
     world.submit(*(a_claim(f"c{at}", "made") for at in range(2)), *members(2))
     world.run()
@@ -271,7 +271,7 @@ def test_a_patch_that_fails(begin: Callable[[], World], status: int | None) -> N
 
 
 @BOTH
-def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], World]) -> None:
+def test_after_a_timeout_the_next_attempt_continues(begin: Callable[[], World]) -> None:
     world = begin()
     node = world.scheduler.assumed_pods[world.pod("web").uid].node_name
     world.advance(599)
@@ -287,7 +287,7 @@ def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], Worl
     assert world.bindings == {"web": node}
 
 
-def test_the_time_is_as_configured() -> None:
+def test_the_timeout_is_configurable() -> None:
     args = {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}}
     world = a_world("a", profiles={"default-scheduler": a_profile({"profiles": [{"pluginConfig": [args]}]})})
     world.submit(a_claim("data", "made"), a_user("web", "data"))
@@ -373,7 +373,9 @@ def made_elsewhere(world: World) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_was_begun_fails(begin: Callable[[], World], happens: Callable[[World], None], told: str) -> None:
+def test_a_pre_binding_that_fails_after_its_writes(
+    begin: Callable[[], World], happens: Callable[[World], None], told: str
+) -> None:
     world = begin()
     happens(world)
     world.run()
@@ -400,7 +402,7 @@ def test_the_pod_is_deleted_while_it_waits(begin: Callable[[], World]) -> None:
 
 
 @BOTH
-def test_a_restart_in_the_middle_goes_on_with_the_same_node(begin: Callable[[], World]) -> None:
+def test_a_restart_during_pre_binding_continues_with_the_same_node(begin: Callable[[], World]) -> None:
     world = begin()
     node = world.scheduler.assumed_pods[world.pod("web").uid].node_name
     world.submit(a_host("roomy", cpu=64, memory="64Gi"), a_volume("spare"))
@@ -413,7 +415,7 @@ def test_a_restart_in_the_middle_goes_on_with_the_same_node(begin: Callable[[], 
 
 
 @BOTH
-def test_another_configuration_while_it_waits(begin: Callable[[], World]) -> None:
+def test_a_new_configuration_during_pre_binding(begin: Callable[[], World]) -> None:
     world = begin()
     world.adopt({"default-scheduler": a_profile()})
     control(world)
@@ -421,7 +423,7 @@ def test_another_configuration_while_it_waits(begin: Callable[[], World]) -> Non
 
 
 def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() -> None:
-    """Watches and answers come on different ways: the claim as we wrote it may come first, or long after."""
+    """The watch may show the claim as we wrote it before the answer to the write, or long after."""
     world = a_world("a")
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(a_claim("data", "made"), a_user("web", "data"))
@@ -438,7 +440,7 @@ def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() 
     assert world.bindings == {"web": "a"}
 
 
-def test_only_those_who_wait_for_it_are_asked_again() -> None:
+def test_only_pods_that_wait_for_the_object_are_asked_again() -> None:
     world = a_world("a")
     world.submit(*(a_claim(f"c{at}", "made") for at in range(5)), *(a_user(f"p{at}", f"c{at}") for at in range(5)))
     world.run()
