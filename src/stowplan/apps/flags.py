@@ -25,9 +25,9 @@ FROM = click.option(
 class LogLevel(click.types.IntParamType):
     """A whole number. `-v=4`, as Go's programs accept it, arrives here as "=4"."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         digits: Any = value.removeprefix("=") if isinstance(value, str) else value
-        return super().convert(digits, param, ctx)
+        return int(super().convert(digits, param, ctx))
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
@@ -38,7 +38,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
     def __init__(self, *, never: bool = False) -> None:
         self._never = never
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: float | str, param: click.Parameter | None, ctx: click.Context | None) -> float:
         from stowplan.framework.config.document import duration
 
         if not isinstance(value, str):

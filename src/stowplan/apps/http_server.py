@@ -12,7 +12,7 @@ import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -143,8 +143,7 @@ class HttpServer:
         await runner.setup()
         site = web.TCPSite(runner, listener.host, listener.port, ssl_context=listener.tls, shutdown_timeout=1.0)
         await site.start()
-        server: Any = site._server
-        self.ports.append(server.sockets[0].getsockname()[1])
+        self.ports.append(runner.addresses[0][1])
         return runner, authorizer
 
     @staticmethod

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
-from stowplan.framework.profile import EnabledPlugin, Profile, build_all
+from stowplan.framework.profile import Profile, build_all
 from stowplan.framework.registry import Registry, check_arguments, snake
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
@@ -77,32 +78,42 @@ def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
                 yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
 
 
+class SharedPlugin(NamedTuple):
+    """A plugin that all profiles share, its arguments, and the number of the first profile that has it."""
+
+    plugin: object
+    args: dict[str, Any]
+    profile: int
+
+
 def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
     """Profiles that share one instance of each plugin that declares `one_for_all`."""
-    first: dict[type, tuple[Any, dict[str, Any], int]] = {}
+    first: dict[type, SharedPlugin] = {}
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
         for bound in profile.all:
             if getattr(bound.plugin, "one_for_all", False):
                 args = {snake(key): value for key, value in spec.plugin_args.get(bound.name, {}).items()}
-                _, others, at = first.setdefault(type(bound.plugin), (bound.plugin, args, i))
-                if args != others:
+                shared = first.setdefault(type(bound.plugin), SharedPlugin(bound.plugin, args, i))
+                if args != shared.args:
                     path = f"profiles[{i}].pluginConfig[name={bound.name}].args"
                     remedy = (
                         "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
                     )
-                    raise ConfigError(f"the arguments differ from those in profiles[{at}]", path=path, remedy=remedy)
+                    raise ConfigError(
+                        f"the arguments differ from those in profiles[{shared.profile}]", path=path, remedy=remedy
+                    )
     return {name: _with_shared(profile, first) for name, profile in profiles.items()}
 
 
-def _with_shared(profile: Profile, shared: Mapping[type, tuple[Any, Any, int]]) -> Profile:
+def _with_shared(profile: Profile, shared: Mapping[type, SharedPlugin]) -> Profile:
     if not any(type(bound.plugin) in shared for bound in profile.all):
         return profile
     points = {
         point: tuple(
-            EnabledPlugin(bound.name, shared.get(type(bound.plugin), (bound.plugin,))[0], bound.weight)
-            for bound in bounds
+            replace(each, plugin=shared[type(each.plugin)].plugin) if type(each.plugin) in shared else each
+            for each in enabled
         )
-        for point, bounds in profile.points.items()
+        for point, enabled in profile.points.items()
     }
     return Profile(profile.scheduler_name, points, profile.percentage_of_nodes_to_score)
 

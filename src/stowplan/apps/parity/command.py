@@ -71,7 +71,7 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield file, scenario
 
 
-def _is_record(found: Any) -> bool:
+def _is_record(found: object) -> bool:
     if not isinstance(found, dict) or {"id", "cluster", "pod"} - found.keys():
         return False
     if not isinstance(found["id"], str | int) or not isinstance(found.get("category", ""), str):
@@ -81,7 +81,7 @@ def _is_record(found: Any) -> bool:
     return all(isinstance(shape, dict) for shape in shapes) and all(isinstance(each or [], list) for each in lists)
 
 
-def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, Any, Any]]]:
+def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, object, object]]]:
     """Replay one scenario: the outcome, our answer or error, and the differences."""
     records = placement_records if "placement" in scenario else node_records
     valid = scenario.get("apiValid") is not False
@@ -95,7 +95,7 @@ def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[st
     return (INVALID if not valid else DIFFERS if found else AGREES), {"expect": answer}, found
 
 
-def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) -> None:
+def _show(console: Console, scenario: str, found: list[tuple[str, object, object]]) -> None:
     console.print(f"{scenario} differs in {len(found)} field(s):", markup=False)
     for path, expected, ours in found[:8]:
         console.print(
@@ -107,7 +107,7 @@ def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) ->
         console.print(f"  … and {len(found) - 8} more")
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return value if isinstance(value, str) and value.startswith("error") else json.dumps(value)
 
 

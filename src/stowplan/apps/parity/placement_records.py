@@ -41,7 +41,7 @@ LISTS: dict[str, type[Object]] = {
 }
 
 
-def is_record(found: Any) -> bool:
+def is_record(found: object) -> bool:
     """True if this has the form of a record of a placement; its contents may still be invalid."""
     if not isinstance(found, dict) or {"id", "now", "objects", "placement"} - found.keys():
         return False
@@ -179,7 +179,7 @@ def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
 # -- comparing
 
 
-def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, object, object]]:
     """All fields in which two answers differ. The wording of errors from libraries is not compared."""
     if "error" in expected and "error" in found:
         return
@@ -209,7 +209,7 @@ def _align_status(expected: Answer, found: Answer) -> None:
         ]
 
 
-def _source(status: Answer) -> tuple[Any, Any]:
+def _source(status: Answer) -> tuple[str, str]:
     return status["code"], status["plugin"]
 
 
