@@ -68,14 +68,14 @@ def _configured(
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
     """Notes of plugins about their arguments, and about extension points where they are missing."""
     for i, profile in enumerate(profiles):
-        for bound in profile.all:
-            points = {point for point, at in profile.points.items() if any(each.name == bound.name for each in at)}
+        for enabled in profile.all:
+            points = {point for point, at in profile.points.items() if any(each.name == enabled.name for each in at)}
             if points != {"queueSort"}:  # all profiles must have the same one there, even if they do not use the plugin
-                for point, effect in getattr(bound.plugin, "wanted_at", {}).items():
+                for point, effect in getattr(enabled.plugin, "wanted_at", {}).items():
                     if point not in points:
-                        yield f"profiles[{i}].plugins: {bound.name} is not at {point}: {effect}; enable it there, too"
-            for note in getattr(bound.plugin, "config_notes", ()):
-                yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
+                        yield f"profiles[{i}].plugins: {enabled.name} is not at {point}: {effect}; enable it there, too"
+            for note in getattr(enabled.plugin, "config_notes", ()):
+                yield f"profiles[{i}].pluginConfig[name={enabled.name}].args: {note}"
 
 
 class SharedPlugin(NamedTuple):
@@ -90,12 +90,12 @@ def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configurat
     """Profiles that share one instance of each plugin that declares `one_for_all`."""
     first: dict[type, SharedPlugin] = {}
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
-        for bound in profile.all:
-            if getattr(bound.plugin, "one_for_all", False):
-                args = {snake(key): value for key, value in spec.plugin_args.get(bound.name, {}).items()}
-                shared = first.setdefault(type(bound.plugin), SharedPlugin(bound.plugin, args, i))
+        for enabled in profile.all:
+            if getattr(enabled.plugin, "one_for_all", False):
+                args = {snake(key): value for key, value in spec.plugin_args.get(enabled.name, {}).items()}
+                shared = first.setdefault(type(enabled.plugin), SharedPlugin(enabled.plugin, args, i))
                 if args != shared.args:
-                    path = f"profiles[{i}].pluginConfig[name={bound.name}].args"
+                    path = f"profiles[{i}].pluginConfig[name={enabled.name}].args"
                     remedy = (
                         "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
                     )
@@ -106,14 +106,14 @@ def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configurat
 
 
 def _with_shared(profile: Profile, shared: Mapping[type, SharedPlugin]) -> Profile:
-    if not any(type(bound.plugin) in shared for bound in profile.all):
+    if not any(type(enabled.plugin) in shared for enabled in profile.all):
         return profile
     points = {
         point: tuple(
             replace(each, plugin=shared[type(each.plugin)].plugin) if type(each.plugin) in shared else each
-            for each in enabled
+            for each in plugins
         )
-        for point, enabled in profile.points.items()
+        for point, plugins in profile.points.items()
     }
     return Profile(profile.scheduler_name, points, profile.percentage_of_nodes_to_score)
 
@@ -121,7 +121,7 @@ def _with_shared(profile: Profile, shared: Mapping[type, SharedPlugin]) -> Profi
 def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
     """Add the arguments that a plugin reads from a file of its own; arguments in the configuration win."""
     args = {name: dict(found) for name, found in spec.plugin_args.items()}
-    for name in {enabled.name for bounds in spec.points.values() for enabled in bounds}:
+    for name in {enabled.name for listed in spec.points.values() for enabled in listed}:
         plugin = plugins.find(name)
         named_by, default = getattr(plugin, "args_file", ("", ""))
         if plugin is None or not named_by:

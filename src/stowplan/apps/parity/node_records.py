@@ -53,6 +53,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
     state = cluster(scenario["cluster"])
     pod = kinds.convert(Pod, scenario["pod"])
     profile = profile_of(pod, scenario.get("config"))
+    profile.attach(state)
     decision = schedule_one(pod, state, profile)
     if decision.error:
         raise StowplanError(decision.error)
@@ -109,7 +110,7 @@ def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answe
     if decision.node is not None or decision.gated is not None:
         return {}
     answer: Answer = {"message": decision.message}
-    for enabled in profile.at("postFilter"):
+    for enabled in profile.post_filters:
         if isinstance(enabled.plugin, DefaultPreemption) and len(decision.trail.names):
             answer["preemption"] = _preemption(decision, state, profile, enabled.plugin)
     return answer
@@ -124,7 +125,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
     found: list[Candidate] = []
     if not reason:
         evaluation = Evaluation(decision.pod, state, profile)
-        evaluation.narrow()
+        evaluation.pre_filter()
         found, _ = plugin.dry_run(decision.pod, decision, evaluation)
     answer["candidates"] = {
         each.node: {"victims": [pod.name for pod in each.victims], "pdbViolations": each.violations}

@@ -28,7 +28,7 @@ PodOf = Callable[[str], Pod | None]
 
 def has_groups(profile: Profile) -> bool:
     """True if the profile has a plugin that these metrics are about."""
-    return any(bound.name in (GROUPS, RESERVATIONS) for bound in profile.all)
+    return any(enabled.name in (GROUPS, RESERVATIONS) for enabled in profile.all)
 
 
 class GroupMetrics:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stowplan.apps.metric_factory import MetricFactory, exponential
-from stowplan.framework.interfaces import METHODS
+from stowplan.framework.extension_points import METHODS
 from stowplan.framework.profile import EnabledPlugin, Profile
 
 POINT_NAMES = {method: point[0].upper() + point[1:] for point, method in METHODS.items() if method}
@@ -82,7 +82,7 @@ class PluginTimes:
 class TimedPlugin:
     """A plugin whose methods are timed; all other attributes are the plugin's own."""
 
-    def __init__(self, enabled: EnabledPlugin, profile: Profile, times: PluginTimes) -> None:
+    def __init__(self, enabled: EnabledPlugin[Any], profile: Profile, times: PluginTimes) -> None:
         self.__plugin = enabled.plugin
         for method, point in POINT_NAMES.items():
             call = getattr(enabled.plugin, method, None)

@@ -18,8 +18,8 @@ from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.pods import assumed
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.interfaces import Drift
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.interfaces import Drift, RecountPlugin
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
@@ -59,8 +59,8 @@ class Recounter:
         plugins = {
             (profile.scheduler_name, enabled.name): (profile, enabled)
             for profile in engine_loop.engine.profiles.values()
-            for enabled in profile.all
-            if getattr(enabled.plugin, "recount_every", 0)
+            for enabled in profile.recount_plugins
+            if enabled.plugin.recount_every
         }
         self._due = {key: self._due.get(key, now + each.plugin.recount_every) for key, (_, each) in plugins.items()}
         for profile_name, plugin in self._shown - plugins.keys():
@@ -72,19 +72,23 @@ class Recounter:
                 self._recount(engine_loop, pods, profile, enabled)
 
     def _recount(
-        self, engine_loop: EngineLoop[Scheduler], pods: Mapping[str, Object], profile: Profile, enabled: EnabledPlugin
+        self,
+        engine_loop: EngineLoop[Scheduler],
+        pods: Mapping[str, Object],
+        profile: Profile,
+        enabled: EnabledPlugin[RecountPlugin],
     ) -> None:
         engine_loop.handle_inbox()  # the reflector may know of changes that the engine has not handled yet
         engine = engine_loop.engine
         counted = with_assumed(pods.values(), engine.assumed_pods)
         try:
-            found = ask_list(enabled, "recount", Drift, counted, Cluster(engine.state))
+            found = call_list(enabled, enabled.plugin.recount, Drift, counted, Cluster(engine.state))
         except PluginError as error:
             self._problems.report(PluginMisbehaved(error.plugin, error.point, error.problem))
         else:
             self._show(profile, enabled, found)
 
-    def _show(self, profile: Profile, enabled: EnabledPlugin, found: list[Drift]) -> None:
+    def _show(self, profile: Profile, enabled: EnabledPlugin[RecountPlugin], found: list[Drift]) -> None:
         self._recounts.labels(enabled.name, profile.scheduler_name).inc()
         self._drift.labels(enabled.name, profile.scheduler_name).set(len(found))
         self._shown.add((profile.scheduler_name, enabled.name))
