@@ -110,7 +110,7 @@ async def _review(client: Client, resource: ApiResource, spec: Mapping[str, obje
     """Create a review; what the API server makes of it."""
     body = {"apiVersion": f"{resource.group}/v1", "kind": resource.kind, "spec": spec}
     answer = await client.create(resource, "", body)
-    if not answer.fine:
+    if not answer.ok:
         raise WireError(f"{resource.kind}: {answer.status} {answer.message}")
     return msgspec.json.decode(answer.body, type=review)
 
