@@ -49,7 +49,7 @@ def run() -> int:
 
 def script() -> dict[str, Any]:
     """The cluster and the workloads of the demo."""
-    text = resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8")
+    text = resources.files("stowplan.apps.demo").joinpath("demo.yaml").read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 

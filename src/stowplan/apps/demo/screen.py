@@ -87,7 +87,7 @@ def _workloads(script: Mapping[str, Any], pods: Sequence[Pod]) -> Table:
     table = Table("workload", "placed", "what it wants", title="Workloads", title_justify="left")
     for workload in (*script["workloads"], script["spark"]):
         own = [pod for pod in pods if pod.labels.get("app") == workload["name"]]
-        table.add_row(workload["name"], f"{sum(bool(pod.node_name) for pod in own)} of {len(own)}", workload["says"])
+        table.add_row(workload["name"], f"{sum(bool(pod.node_name) for pod in own)} of {len(own)}", workload["wants"])
     return table
 
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from stowplan.apps import program, report_log
+from stowplan.apps import program
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
-from stowplan.apps.run import kube_scheduler
+from stowplan.apps.run import kube_scheduler, report_log
 from stowplan.apps.run.config_file import ConfigFile, follow
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.metrics import Metrics

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from stowplan.apps import report_log
 from stowplan.apps.logging import Log
+from stowplan.apps.run import report_log
 from stowplan.engine import reports
 
 TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nodes fit")
