@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -35,6 +36,7 @@ from stowplan.kube.reflector import RECHECK_INTERVAL, Reflector, Sink
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
+from stowplan.objects.actions import Record
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
@@ -52,7 +54,7 @@ class Program(ABC):
         """`election`: the lease to hold; None if the program leads at once."""
         self.log = log
         self.engine_loops: Sequence[EngineLoop[Engine]] = ()  # set by a service that decides
-        self.recorder: EventRecorder | None = None  # set by a service that writes events
+        self.recorder: EventRecorder | None = None  # opened by a service that writes events
         self.reflectors: dict[str, Reflector] = {}  # by kind
         self.lease: LeaseThread | None = None
         self.resources = AsyncExitStack()  # what is closed at the very end, the last one first
@@ -200,6 +202,16 @@ class Program(ABC):
         client = Client(transport)
         self.resources.push_async_callback(client.close)
         return client
+
+    def open_recorder(self, writers: int, *, qps: float = 0.0, burst: int = 100) -> EventRecorder:
+        """The recorder of the program's events, with connections of its own: events do not delay other writes."""
+        client = self.open_client(self.access(), writers, qps=qps, burst=burst)
+        self.recorder = EventRecorder(client, host=socket.gethostname(), on_problem=self.log.warning, writers=writers)
+        return self.recorder
+
+    def record(self, event: Record) -> None:
+        assert self.recorder is not None, "events are recorded once the program is prepared"
+        self.recorder.record(event)
 
     def client_of(self, kubeconfig: str = "") -> Client:
         """A client for the event loop of another thread."""
