@@ -52,7 +52,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
 
 def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> Callable[[Command], Command]:
-    """The options of Kubernetes' components for a program's pages and its log."""
+    """Return the options of Kubernetes' components for a program's pages and its log."""
     options = (
         click.option(
             "--authentication-kubeconfig", default="", help="The kubeconfig for TokenReviews, if it is another one."
@@ -84,7 +84,7 @@ def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> C
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """A decorator that adds several options to a command, in this order."""
+    """Return a decorator that adds several options to a command, in this order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):

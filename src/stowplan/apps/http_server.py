@@ -73,7 +73,7 @@ class ListenOptions(Protocol):
 
 
 def listeners(options: ListenOptions, client_of: Callable[[str], Client]) -> list[Listener]:
-    """The secure port and the plain port, as far as the options name them."""
+    """Return the secure port and the plain port, as far as the options name them."""
     found = []
     if options.secure_port:
         context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
@@ -180,7 +180,7 @@ def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> we
 
 
 def authorized(authorizer: Authorizer, resource_of: ResourceOf | None = None) -> Middleware:
-    """Middleware that refuses a client that may not read the page."""
+    """Return middleware that refuses a client that may not read the page."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -22,5 +22,5 @@ class MetricFactory:
 
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bounds of buckets that grow by a factor."""
+    """Return bounds of buckets that grow by a factor."""
     return tuple(first * factor**step for step in range(count))

@@ -21,12 +21,12 @@ OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a 
 
 
 def registry(folder: Path | None = None) -> Registry:
-    """All plugins. A plugin that is given by its path is searched for in `folder`."""
+    """Return all plugins. A plugin that is given by its path is searched for in `folder`."""
     return Registry(BUILT_IN, folder=folder, discover=True)
 
 
 def read_configuration(file: Path) -> tuple[Configuration, dict[str, Profile]]:
-    """Read a configuration file; the configuration and its profiles by scheduler name."""
+    """Read a configuration file. Return the configuration and its profiles by scheduler name."""
     return read_with(registry(file.parent), file, read_text(file))
 
 
@@ -50,7 +50,7 @@ def read_with(plugins: Registry, file: Path, text: str) -> tuple[Configuration, 
 def configured(
     document: str | bytes | Mapping[str, Any], *, folder: Path | None = None, file: str = ""
 ) -> tuple[Configuration, dict[str, Profile]]:
-    """Make profiles of a configuration document; the configuration and its profiles by scheduler name."""
+    """Read a configuration document. Return the configuration and its profiles by scheduler name."""
     return _configured(document, registry(folder), file)
 
 
@@ -66,7 +66,7 @@ def _configured(
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
-    """Notes of plugins about their arguments, and about extension points where they are missing."""
+    """Yield notes of plugins about their arguments, and about extension points where they are missing."""
     for i, profile in enumerate(profiles):
         for enabled in profile.all:
             points = {point for point, at in profile.points.items() if any(each.name == enabled.name for each in at)}
@@ -87,7 +87,7 @@ class SharedPlugin(NamedTuple):
 
 
 def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
-    """Profiles that share one instance of each plugin that declares `one_for_all`."""
+    """Return profiles that share one instance of each plugin that declares `one_for_all`."""
     first: dict[type, SharedPlugin] = {}
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
         for enabled in profile.all:
@@ -138,7 +138,7 @@ def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
 
 
 def _merged(plugin: type, found: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's arguments, and those of the configuration, which win however they are spelled."""
+    """Return the file's arguments, and those of the configuration, which win however they are spelled."""
     alike: Mapping[str, str] = getattr(plugin, "args_alike", {})
     names = {key: alike.get(snake(key), snake(key)) for key in (*found, *own)}
     taken = {names[key] for key in own}
@@ -170,7 +170,7 @@ def _exists(file: Path) -> bool:
 
 
 def defaults() -> tuple[Configuration, dict[str, Profile]]:
-    """The default configuration and its profile."""
+    """Return the default configuration and its profile."""
     plugins = registry()
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)

@@ -52,7 +52,7 @@ def drawn(
     script: Mapping[str, Any],
     journey: Sequence[str],
 ) -> Group:
-    """The same for a terminal, with commands to try first. The end is cut off if it does not fit."""
+    """Return the same for a terminal, with commands to try first. The end is cut off if it does not fit."""
     if not program.synced:
         return Group(Text("starting …"))
     engine = program.engine_loop.engine
@@ -111,7 +111,7 @@ def _decisions(decisions: Sequence[Decision]) -> Table:
 
 
 def why(decision: Decision) -> str:
-    """The points of the chosen node, and the reasons against other nodes."""
+    """Return the points of the chosen node, and the reasons against other nodes."""
     trail = decision.trail
     scores = next((scores for name, scores, _ in trail.scored() if name == decision.node), {})
     points = ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score and plugin != "TaintToleration")

@@ -27,7 +27,7 @@ INVALID = "not valid"  # an API server refuses these objects: no answer is right
 
 
 def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
-    """Replay the files; 0 if every supported scenario agrees in every field."""
+    """Replay the files. Return 0 if every supported scenario agrees in every field."""
     console, notes = Console(highlight=False), Console(stderr=True, highlight=False)
     tables: dict[str, Counter[str]] = {}
     shown = 0
@@ -49,7 +49,7 @@ def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
 
 
 def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The scenarios of a `.jsonl` or `.jsonl.gz` file."""
+    """Yield the scenarios of a `.jsonl` or `.jsonl.gz` file."""
     try:
         data = file.read_bytes()
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data

@@ -49,7 +49,7 @@ class UnsupportedError(StowplanError):
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
-    """Our complete answer, in the form of a record's `expect`."""
+    """Return our complete answer, in the form of a record's `expect`."""
     state = cluster(scenario["cluster"])
     pod = kinds.convert(Pod, scenario["pod"])
     profile = profile_of(pod, scenario.get("config"))
@@ -117,7 +117,7 @@ def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answe
 
 
 def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugin: DefaultPreemption) -> Answer:
-    """The dry run of preemption on all nodes, as it was recorded."""
+    """Return the dry run of preemption on all nodes, as it was recorded."""
     reason = plugin.ineligible(decision.pod, decision, state)
     answer: Answer = {"eligible": not reason}
     if reason:
@@ -138,7 +138,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
 
 
 def differences(expected: object, found: object, path: str = "") -> Iterator[tuple[str, object, object]]:
-    """All fields in which two answers differ: (path, expected, found)."""
+    """Yield all fields in which two answers differ: (path, expected, found)."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         for key in sorted({*expected, *found}):
             if key not in expected or key not in found:

@@ -54,7 +54,7 @@ class PlacementMetrics:
     # -- what is timed
 
     def timed(self, policy: ClusterPolicy) -> ClusterPolicy:
-        """The same policy; the calls of its plugins are timed."""
+        """Return the same policy; the calls of its plugins are timed."""
 
         def add_on(coordinate: ScoreCoordinate, weight: int) -> Prioritizer | PluginStatus:
             made = policy.add_on(coordinate, weight)

@@ -148,5 +148,5 @@ class PlacementService(Program):
 
 
 def run(options: PlaceOptions) -> int:
-    """Run the placement scheduler until a signal stops it; the exit code."""
+    """Run the placement scheduler until a signal stops it. Return the exit code."""
     return program.run(lambda: PlacementService(options))

@@ -84,7 +84,7 @@ class GroupMetrics:
         self._seconds.labels("attempt", plugin).observe(seconds)
 
     def _namespace(self, key: str) -> str:
-        """The namespace of an object; OTHERS if there are too many namespaces."""
+        """Return the namespace of an object; OTHERS if there are too many namespaces."""
         namespace = key.partition("/")[0]
         if len(self._namespaces) >= MAX_NAMESPACES:
             return self._namespaces.get(namespace, OTHERS)

@@ -77,7 +77,7 @@ class Metrics:
         self._unschedulable_shown: set[tuple[str, str]] = set()
 
     def timed(self, profile: Profile) -> Profile:
-        """The same profile; the calls of its plugins are counted and timed."""
+        """Return the same profile; the calls of its plugins are counted and timed."""
         if self._groups is None and group_metrics.has_groups(profile):
             self._groups = GroupMetrics(self.registry)
         return self._plugin_times.timed(profile)

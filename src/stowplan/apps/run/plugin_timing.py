@@ -41,7 +41,7 @@ class PluginTimes:
         )
 
     def timed(self, profile: Profile) -> Profile:
-        """The same profile; the calls of its plugins are counted and timed."""
+        """Return the same profile; the calls of its plugins are counted and timed."""
         made: dict[str, TimedPlugin] = {}
         points = {
             point: tuple(
@@ -53,11 +53,11 @@ class PluginTimes:
         return Profile(profile.scheduler_name, points, profile.percentage_of_nodes_to_score)
 
     def calls(self, plugin: str, point: str, profile: str) -> list[int]:
-        """A cell to count calls in. It is added to the metric once a second: adding costs more than counting."""
+        """Return a cell to count calls in. It is added to the metric once a second: adding costs more than counting."""
         return self._calls.setdefault((plugin, point, profile), [0])
 
     def observers(self, plugin: str, point: str) -> dict[str, Callable[[float], None]]:
-        """Functions that take the seconds of a call, by status."""
+        """Return functions that take the seconds of a call, by status."""
         return {status: self._plugin_seconds.labels(plugin, point, status).observe for status in STATUSES}
 
     def add(self, point: str, status: str, profile: str, seconds: float) -> None:

@@ -166,7 +166,7 @@ class SchedulerService(Program):
         self.reflectors["Pod"].learn(change, document)
 
     def _pod(self, key: str) -> Pod | None:
-        """A pod as the API server last reported it."""
+        """Return a pod as the API server last reported it."""
         found = self._object("Pod", key)
         return found if isinstance(found, Pod) else None
 
@@ -174,7 +174,7 @@ class SchedulerService(Program):
         return self.reflectors[kind].cache.objects.get(key)
 
     def _document(self, kind: str, key: str) -> bytes | None:
-        """The JSON of an object as it arrived, or, if that was not kept, as we encode what we keep of it."""
+        """Return the JSON of an object as it arrived; if that was not kept, the JSON of the fields that we keep."""
         document, found = self.reflectors[kind].cache.documents.get(key), self._object(kind, key)
         return msgspec.json.encode(found, enc_hook=str) if document is None and found is not None else document
 
@@ -246,5 +246,5 @@ def check_kinds(profiles: Iterable[Profile]) -> None:
 
 
 def run(options: RunOptions) -> int:
-    """Run the scheduler until a signal stops it; the exit code."""
+    """Run the scheduler until a signal stops it. Return the exit code."""
     return program.run(lambda: SchedulerService(options, beside_kube_scheduler))
