@@ -146,7 +146,9 @@ def a_fleet(objects: Iterable[Object]) -> tuple[Fleet, ClusterSets]:
     return fleet, sets
 
 
-def asked(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> PlacementQuestion:
+def a_question(
+    placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True
+) -> PlacementQuestion:
     objects = list(objects)
     fleet, _ = a_fleet(objects)
     return PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)

@@ -39,7 +39,7 @@ def rebuilt(placement: Placement, objects: list[Any], now: float, ocm: bool) -> 
 
 
 def described(choice: PlacementChoice) -> reference.Outcome:
-    named = choice.asked.fleet.named
+    named = choice.question.fleet.named
     return reference.Outcome(
         named(choice.candidates),
         named(choice.stages[0].rows),

@@ -61,7 +61,7 @@ def test_the_message_says_how_many_clusters_are_missing() -> None:
         pytest.param(True, ":incorrect prioritizer policy mode: exact", id="as Open Cluster Management says it"),
         pytest.param(
             False,
-            ":spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; Additive or Exact is right; "
+            ":spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; use Additive or Exact; "
             "the last good decisions are kept",
             id="with path and remedy",
         ),

@@ -55,7 +55,7 @@ class DecisionWrites:
 
     def __init__(self, choice: PlacementChoice, status: PluginStatus, entries: Mapping[str, ClusterDecision]) -> None:
         self._choice, self._status, self._entries = choice, status, entries
-        self._placement = choice.asked.placement
+        self._placement = choice.question.placement
 
     def phases(
         self, layout: SliceLayout, current: Mapping[int, PlacementDecision], surplus: Mapping[str, str]

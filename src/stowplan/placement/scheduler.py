@@ -183,7 +183,6 @@ class PlacementScheduler:
         choice = self.choose(placement, now)
         self._index.set_sets(key, choice.sets)
         groups, status = decision_groups.grouped(choice)
-        status = status if status.failed else choice.status
         if status.failed:
             plan = self._planner.plan_undecided(choice, status, now)
         else:

@@ -7,7 +7,7 @@ import pytest
 from stowplan.framework.placement.decision import PlacementQuestion
 from stowplan.plugins.clusters import cel_selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
-from tests.placement.fleets import NOW, a_cluster, a_placement, a_score, asked
+from tests.placement.fleets import NOW, a_cluster, a_placement, a_question, a_score
 
 SEEN = a_cluster(
     "c1",
@@ -54,7 +54,7 @@ SCORES = a_score("c1", "test-score", cpu=3, memory=4)
     ],
 )
 def test_expressions_about_a_cluster(expression: str, expected: bool) -> None:
-    question = asked(a_placement(), [SEEN, SCORES])
+    question = a_question(a_placement(), [SEEN, SCORES])
     assert CelExpressions((expression,)).match(question, 0)[0] is expected
 
 
@@ -66,7 +66,7 @@ SEMVER = 'semver(managedCluster.metadata.labels["version"]).isLessThan(semver("1
 
 
 def cost(*expressions: str, nobody: bool = False) -> tuple[bool, int]:
-    question = asked(a_placement(), [VERSIONED])
+    question = a_question(a_placement(), [VERSIONED])
     if nobody:
         question.fleet.clusters[0] = None
     fine, spent, _ = CelExpressions(expressions).match(question, 0)
@@ -100,7 +100,7 @@ ENDLESS = f"{SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.all(c, {SIXTY}.all(d, a + b + 
 
 def test_no_expression_runs_for_long() -> None:
     selector = CelExpressions((ENDLESS,))
-    question = asked(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
+    question = a_question(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
     fine, spent, _ = selector.match(question, 0)
     assert not fine and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
     assert selector.match(question, 1) == (False, 0, float("inf"))  # it is about no cluster, so it need not run again
@@ -109,7 +109,7 @@ def test_no_expression_runs_for_long() -> None:
 def test_a_pass_over_the_fleet_costs_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_selector, "MOST_PER_PASS", 20)
     objects = [a_cluster(f"c{number}", labels={"version": "1.14.3"}) for number in range(9)]
-    question = asked(a_placement(), objects, ocm=False)
+    question = a_question(a_placement(), objects, ocm=False)
     rows = question.fleet.rows([f"c{number}" for number in range(9)])
     assert CelExpressions((LABEL,)).matches(question, rows).tolist() == [True] * 4 + [False] * 5
     later = PlacementQuestion(question.placement, question.fleet, NOW + 1, question.own)
@@ -124,7 +124,7 @@ def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.Mon
         *(a_cluster(f"c{number}") for number in (1, 2, 3)),
         *(a_score("c1", "demo", cpu=90), a_score("c2", "demo", cpu=70), a_score("c3", "demo", valid=-1, cpu=95)),
     ]
-    question = asked(a_placement(), objects, ocm=False)
+    question = a_question(a_placement(), objects, ocm=False)
     fleet, selector = question.fleet, compiled((GOOD_SCORE,))
     rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
     match = selector.match

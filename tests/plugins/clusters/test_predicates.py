@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.framework.placement.decision import PluginStatus
 from stowplan.plugins.clusters.predicate import PredicatePlugin
-from tests.placement.fleets import a_cluster, a_placement, a_score, asked
+from tests.placement.fleets import a_cluster, a_placement, a_question, a_score
 
 PLUGIN = PredicatePlugin()
 CLOUDS = [
@@ -34,7 +34,7 @@ def required(
 
 
 def matching(*predicates: dict[str, Any], ocm: bool = True) -> list[str] | PluginStatus:
-    question = asked(a_placement(predicates=list(predicates)), CLOUDS, ocm=ocm)
+    question = a_question(a_placement(predicates=list(predicates)), CLOUDS, ocm=ocm)
     rows = question.fleet.rows(["c1", "c2", "c3"])
     found = PLUGIN.filter(question, rows)
     return found if isinstance(found, PluginStatus) else question.fleet.named(rows[found])
@@ -116,9 +116,9 @@ def test_what_cannot_be_used(predicate: dict[str, Any], path: str) -> None:
             [required(cel=["managedCluster.nope"])], "managedCluster.nope fails: no such key: nope", id="one that fails"
         ),
         pytest.param([required(cel=["1"])], "1 is neither true nor false", id="one that is no statement"),
-        pytest.param([required({"a": "b"}), required({"a": "c"})], "none of the 2 predicates holds", id="several"),
+        pytest.param([required({"a": "b"}), required({"a": "c"})], "none of the 2 predicates matches", id="several"),
     ],
 )
 def test_why_a_cluster_does_not_match(predicates: list[Any], reason: str) -> None:
-    question = asked(a_placement(predicates=predicates), CLOUDS)
+    question = a_question(a_placement(predicates=predicates), CLOUDS)
     assert PLUGIN.why(question, 0) == reason

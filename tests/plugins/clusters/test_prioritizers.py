@@ -13,7 +13,7 @@ from stowplan.plugins.clusters.add_on import AddOn, add_on
 from stowplan.plugins.clusters.balance import Balance
 from stowplan.plugins.clusters.resource_allocatable import ResourceAllocatable
 from stowplan.plugins.clusters.steady import Steady
-from tests.placement.fleets import a_cluster, a_decision, a_placement, a_score, asked, chosen
+from tests.placement.fleets import a_cluster, a_decision, a_placement, a_question, a_score, chosen
 
 NAMES = ("cluster1", "cluster2", "cluster3")
 CPU = ResourceAllocatable("cpu", "ResourceAllocatableCPU")
@@ -26,10 +26,10 @@ def three(**each: Any) -> list[Any]:
 
 
 def scored(plugin: Prioritizer, objects: list[Any], *, ocm: bool = True) -> list[int | None]:
-    question = asked(a_placement(), objects, ocm=ocm)
+    question = a_question(a_placement(), objects, ocm=ocm)
     found = plugin.score(question, question.fleet.rows(NAMES))
-    there = np.ones(3, np.bool_) if found.there is None else found.there
-    return [value if known else None for value, known in zip(found.values.tolist(), there.tolist(), strict=True)]
+    present = np.ones(3, np.bool_) if found.present is None else found.present
+    return [value if known else None for value, known in zip(found.values.tolist(), present.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_an_expired_score_is_0_and_a_warning() -> None:
         a_score("cluster2", valid=30, score1=40),
         a_score("cluster3", score1=50),
     ]
-    question = asked(a_placement(), objects)
+    question = a_question(a_placement(), objects)
     found = AddOn("test", "score1").score(question, question.fleet.rows(NAMES))
     assert found.values.tolist() == [0, 40, 50]
     assert found.warning == "AddOnPlacementScores cluster1/test expired"
@@ -159,7 +159,7 @@ def test_what_counts_for_a_score_that_is_not_there(when_missing: str, weight: in
 
 
 def test_the_last_known_score_outlives_its_object() -> None:
-    question = asked(a_placement(), three(), ocm=False)
+    question = a_question(a_placement(), three(), ocm=False)
     plugin = AddOn("test", "score1", "lastKnown")
     plugin.score(question, question.fleet.rows(NAMES))
     question.fleet.put_score(a_score("cluster1", score1=30))

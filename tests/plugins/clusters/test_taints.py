@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.framework.placement.decision import PluginStatus
 from stowplan.plugins.clusters.taint_toleration import ClusterTaintToleration
-from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_taint, asked
+from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_question, a_taint
 
 PLUGIN = ClusterTaintToleration()
 
@@ -23,7 +23,7 @@ IN, OUT = True, False
 
 def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) -> bool | PluginStatus:
     objects = [a_cluster("c1", taints=taints), *([a_decision(["c1"], of="test")] if decided else [])]
-    question = asked(a_placement(tolerations=tolerations), objects)
+    question = a_question(a_placement(tolerations=tolerations), objects)
     found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
     return found if isinstance(found, PluginStatus) else bool(found[0])
 
@@ -106,7 +106,7 @@ def timed(decided: list[str], now: float = NOW) -> tuple[list[bool], float | Non
         *(a_cluster(name, taints=[a_taint("key1=value1:NoSelect", age)]) for name, age in AGES.items()),
         a_decision(decided, of="test"),
     ]
-    question = asked(a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}]), objects, now=now)
+    question = a_question(a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}]), objects, now=now)
     found = PLUGIN.filter(question, question.fleet.rows(AGES))
     assert not isinstance(found, PluginStatus)
     return found.tolist(), PLUGIN.lapses(question, question.own)
@@ -131,11 +131,13 @@ def test_tolerated_for_ten_seconds(decided: list[str], later: float, expected: l
 def test_a_taint_that_does_not_say_when_it_was_added_has_lapsed() -> None:
     taint = {"key": "key1", "effect": "NoSelect"}
     objects = [a_cluster("c1", taints=[taint])]
-    question = asked(a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}]), objects)
+    question = a_question(a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}]), objects)
     found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
     assert not isinstance(found, PluginStatus) and found.tolist() == [OUT]
 
 
 def test_the_taint_that_keeps_it_out_is_named() -> None:
-    question = asked(a_placement(tolerations=[EQUAL]), [a_cluster("c1", taints=["key1=value1:NoSelect", "k:NoSelect"])])
+    question = a_question(
+        a_placement(tolerations=[EQUAL]), [a_cluster("c1", taints=["key1=value1:NoSelect", "k:NoSelect"])]
+    )
     assert PLUGIN.why(question, 0) == "it has the taint k:NoSelect, which is not tolerated"

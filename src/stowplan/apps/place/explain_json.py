@@ -18,7 +18,6 @@ Answer = dict[str, Any]
 
 def explained(choice: PlacementChoice) -> Answer:
     groups, status = decision_groups.grouped(choice)
-    status = status if status.failed else choice.status
     told = account(choice)
     del told["notSelected"]
     return told | {
@@ -34,7 +33,7 @@ def explained(choice: PlacementChoice) -> Answer:
 
 def missing(choice: PlacementChoice) -> dict[str, int]:
     """What each lacks; where clusters are spread a score does not say who comes in."""
-    if choice.asked.placement.spec.spread_policy.spread_constraints and not choice.asked.ocm:
+    if choice.question.placement.spec.spread_policy.spread_constraints and not choice.question.ocm:
         return {}
     return dict(sorted(choice.missing().items(), key=lambda each: (each[1], each[0].encode())))
 
