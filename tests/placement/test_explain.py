@@ -1,4 +1,4 @@
-"""A choice, told in full."""
+"""A choice explained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OBJECTS = [
 PLACEMENT = a_placement(numberOfClusters=1, predicates=[ENV], prioritizerPolicy=POLICY)
 
 
-def test_everything_is_told() -> None:
+def test_a_full_explanation() -> None:
     found = account(chosen(PLACEMENT, OBJECTS))
     spec = found.pop("placement")["spec"]
     assert spec["numberOfClusters"] == 1
@@ -47,14 +47,14 @@ def test_everything_is_told() -> None:
     }
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_an_explanation_has_the_error() -> None:
     found = account(chosen(a_placement(prioritizerPolicy={"mode": "exact"}), OBJECTS))
     assert found["error"].startswith("spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; ")
     assert found["aggregatedScores"] == [] and found["selected"] == []
 
 
-def test_a_placement_that_is_not_saved_can_be_asked_about() -> None:
-    """Nothing is written, and nobody else's choice changes, by asking."""
+def test_a_placement_that_does_not_exist_can_be_explained() -> None:
+    """Nothing is written, and no other placement is decided again."""
     hub = Hub(*OBJECTS, a_placement("other"))
     hub.settle()
     hub.forget()

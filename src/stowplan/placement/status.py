@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,7 @@ from stowplan.placement.slices import SliceLayout
 
 LONGEST_CONDITION = 4096
 KEPT = "the last good decisions are kept"
+Comparable: TypeAlias = tuple[int, tuple[DecisionGroupStatus, ...], list[tuple[str, str, str, str, int]]]
 
 
 class StatusCache:
@@ -137,7 +138,7 @@ def _satisfied_reason(choice: PlacementChoice, status: PluginStatus, selected: i
 # -- comparing and writing
 
 
-def comparable(status: PlacementStatus) -> tuple[Any, ...]:
+def comparable(status: PlacementStatus) -> Comparable:
     """Return what counts when two statuses are compared: no foreign conditions, no transition times."""
     conditions = sorted(
         (each.type, each.status, each.reason, each.message, each.observed_generation)

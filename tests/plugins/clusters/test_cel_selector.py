@@ -49,7 +49,7 @@ SCORES = a_score("c1", "test-score", cpu=3, memory=4)
         pytest.param("managedCluster.status.?version.?kubernetes.hasValue()", True, id="the version"),
         pytest.param("managedCluster.metadata.nope == 1", False, id="an error: a field that is missing"),
         pytest.param("'[1'.parseJSON() == 1", False, id="an error: not JSON"),
-        pytest.param("{'metadata': {'name': 'nobody'}}.scores('test-score').size() > 0", False, id="no such cluster"),
+        pytest.param("{'metadata': {'name': 'unknown'}}.scores('test-score').size() > 0", False, id="no such cluster"),
         pytest.param("'no cluster'.scores('test-score').size() > 0", False, id="scores of a string"),
     ],
 )
@@ -65,16 +65,16 @@ LABEL = 'managedCluster.metadata.labels["version"] == "1.14.3"'
 SEMVER = 'semver(managedCluster.metadata.labels["version"]).isLessThan(semver("1.30.0"))'
 
 
-def cost(*expressions: str, nobody: bool = False) -> tuple[bool, int]:
+def cost(*expressions: str, no_cluster: bool = False) -> tuple[bool, int]:
     question = a_question(a_placement(), [VERSIONED])
-    if nobody:
+    if no_cluster:
         question.fleet.clusters[0] = None
-    fine, spent, _ = CelExpressions(expressions).match(question, 0)
-    return fine, spent
+    matches, spent, _ = CelExpressions(expressions).match(question, 0)
+    return matches, spent
 
 
 @pytest.mark.parametrize(
-    ("expressions", "nobody", "expected"),
+    ("expressions", "no_cluster", "expected"),
     [
         pytest.param([LABEL], False, (True, 5), id="a label's value"),
         pytest.param([LABEL, SEMVER], False, (True, 12), id="a label's value and a version"),
@@ -83,30 +83,30 @@ def cost(*expressions: str, nobody: bool = False) -> tuple[bool, int]:
         pytest.param(["[1, 2].all(x, x > 0)"], False, (True, 10 + 2 * (2 + 1 + 2) + 1), id="a list and a loop"),
     ],
 )
-def test_cost(expressions: list[str], nobody: bool, expected: tuple[bool, int]) -> None:
-    assert cost(*expressions, nobody=nobody) == expected
+def test_cost(expressions: list[str], no_cluster: bool, expected: tuple[bool, int]) -> None:
+    assert cost(*expressions, no_cluster=no_cluster) == expected
 
 
-def test_beyond_the_budget_a_cluster_does_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_does_not_match_beyond_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_selector, "MOST_PER_CLUSTER", 15)
     assert cost(LABEL, SEMVER) == (True, 12)
-    fine, spent = cost(LABEL, SEMVER, SEMVER)
-    assert not fine and spent > 15
+    matches, spent = cost(LABEL, SEMVER, SEMVER)
+    assert not matches and spent > 15
 
 
 SIXTY = str(list(range(60)))
 ENDLESS = f"{SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.all(c, {SIXTY}.all(d, a + b + c + d >= 0))))"
 
 
-def test_no_expression_runs_for_long() -> None:
+def test_an_expression_ends_at_its_cost() -> None:
     selector = CelExpressions((ENDLESS,))
     question = a_question(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
-    fine, spent, _ = selector.match(question, 0)
-    assert not fine and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
+    matches, spent, _ = selector.match(question, 0)
+    assert not matches and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
     assert selector.match(question, 1) == (False, 0, float("inf"))  # it is about no cluster, so it need not run again
 
 
-def test_a_pass_over_the_fleet_costs_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_over_the_fleet_ends_at_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_selector, "MOST_PER_PASS", 20)
     objects = [a_cluster(f"c{number}", labels={"version": "1.14.3"}) for number in range(9)]
     question = a_question(a_placement(), objects, ocm=False)
