@@ -61,6 +61,8 @@ def check_reserved(world: World) -> None:
 def check_columns(world: World) -> None:
     """The columns are what they would be if built anew from the server's objects and what is on its way."""
     rebuilt = ClusterState()
+    for profile in world.scheduler.profiles.values():
+        profile.attach(rebuilt)
     for each in world.objects.values():
         rebuilt.apply(Put(each))
     for placing in world.scheduler.assumed_pods.values():
@@ -130,7 +132,7 @@ def check_node(world: World, name: str, bound: Pod) -> None:
     for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):
         state.apply(Put(each))
     row = state.table.row_of[name]
-    for resource in state.shape(bound).request:
+    for resource in bound.shape.request:
         taken, offered = state.table.requested[resource], state.table.allocatable.get(resource)
         there = 0 if offered is None else int(offered[row])
         assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"

@@ -41,7 +41,8 @@ from stowplan.objects.actions import (
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
-from stowplan.objects.pods import Pod, PodCondition
+from stowplan.objects.pod_parts import PodCondition
+from stowplan.objects.pods import Pod
 from tests import invariants, patching
 from tests.builders import a_node, a_profile
 

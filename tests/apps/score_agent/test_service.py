@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stowplan.apps.logging import Log
+from stowplan.apps.program import Program
 from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
 from stowplan.apps.up.command import create, node
@@ -33,9 +34,7 @@ class Scripted:
     def __init__(self, *script: Exception | float) -> None:
         self._script, self.rounds = list(script), 0
 
-    @asynccontextmanager
-    async def opened(self, _log: Log, _patience: float | None) -> AsyncIterator[None]:
-        yield
+    def open(self, _program: Program) -> None: ...
 
     async def read(self, clusters: Mapping[str, ManagedCluster], _wanted: Demand) -> Measurements:
         line = self._script[min(self.rounds, len(self._script) - 1)]
@@ -159,7 +158,7 @@ def test_it_ends_although_the_hub_is_silent(tmp_path: Path) -> None:
         file = written(tmp_path, hub)
         await hub.stop()
         async with agent(file, Scripted(5)) as said:
-            await until(lambda: "Cannot follow what happens" in said.getvalue())
+            await until(lambda: '"Cannot follow" where="the hub"' in said.getvalue())
 
     asyncio.run(story())
 

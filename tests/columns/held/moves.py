@@ -1,4 +1,4 @@
-"""Slots that pods took along to other nodes are in no object yet: a state that is built anew must be told."""
+"""Moved slots, which no object reports yet, carried over from one state to another one that is built again."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from stowplan.columns.state import ClusterState
 
 
 def carry_moves(state: ClusterState, rebuilt: ClusterState) -> None:
-    for key, book in state.stand_ins._books.items():
-        for slot, uid in book.moved.items():
-            other = rebuilt.stand_ins.at(key)
-            if other is not None and book.taken_by(slot) == uid:
-                other.moved[slot] = uid
-                rebuilt.stand_ins._settle_all(key)
+    for kind, room in state.held_rooms.items():
+        for key, slots in room._holdings.items():
+            for slot, uid in slots.moved.items():
+                other = rebuilt.held_rooms[kind].get(key)
+                if other is not None and slots.taken_by(slot) == uid:
+                    other.moved[slot] = uid
+                    rebuilt.held_rooms[kind]._assign_all(key)

@@ -1,7 +1,7 @@
-"""The configuration file, looked at again whenever it changes: taken whole if it is fine, refused whole if it is not.
+"""The configuration file of `stowplan run`, which is read again when it changes.
 
-A reload takes plugins that are there already. One that names code not imported yet is refused: who can write to a
-ConfigMap must not thereby be able to run code in the scheduler.
+A changed file is adopted as a whole, or refused as a whole. A reload may only use plugins that are imported already:
+the right to write a ConfigMap must not become the right to run code in the scheduler.
 """
 
 from __future__ import annotations
@@ -9,25 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from stowplan.apps import profile_loader
-from stowplan.framework.config.configuration import Configuration
-from stowplan.framework.profile import Profile
+from stowplan.apps.run.configuration import LoadedConfiguration
 from stowplan.framework.registry import Registry
 from stowplan.objects.errors import ConfigError, StowplanError
 
-EVERY = 1.0  # seconds
-
-
-@dataclass(frozen=True)
-class LoadedConfiguration:
-    """A configuration and its profiles, and a digest of the text it was made from."""
-
-    configuration: Configuration
-    profiles: dict[str, Profile]
-    digest: str = ""
+CHECK_EVERY = 1.0  # seconds
 
 
 class ConfigFile:
@@ -36,15 +25,15 @@ class ConfigFile:
         self._plugins = profile_loader.registry(file.parent)
 
     def load(self) -> LoadedConfiguration:
-        """The first time: plugins are imported."""
+        """Read the file for the first time: plugins are imported."""
         return self._read(self._plugins)
 
     def load_again(self) -> LoadedConfiguration:
-        """What the file says now, by plugins that are there already; a ConfigError if it cannot be used."""
+        """Read the file again; no plugin is imported. Raises ConfigError if the file cannot be used."""
         return self._read(self._plugins.closed())
 
     def digest(self) -> str:
-        """Of the file as it is, empty if it cannot be read."""
+        """A digest of the file as it is now; empty if it cannot be read."""
         try:
             return digest(profile_loader.read_text(self._file))
         except ConfigError:
@@ -52,7 +41,7 @@ class ConfigFile:
 
     def _read(self, plugins: Registry) -> LoadedConfiguration:
         text = profile_loader.read_text(self._file)
-        return LoadedConfiguration(*profile_loader.read_by(plugins, self._file, text), digest(text))
+        return LoadedConfiguration(*profile_loader.read_with(plugins, self._file, text), digest(text))
 
 
 def digest(text: str) -> str:
@@ -65,9 +54,9 @@ async def follow(
     *,
     adopt: Callable[[LoadedConfiguration], Awaitable[None]],
     refuse: Callable[[StowplanError], None],
-    every: float = EVERY,
+    every: float = CHECK_EVERY,
 ) -> None:
-    """Look at the file every second; a bad version is complained about once."""
+    """Check the file every second, and adopt or refuse each new version once."""
     seen = loaded.digest
     while True:
         await asyncio.sleep(every)

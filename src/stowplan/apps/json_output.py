@@ -1,4 +1,4 @@
-"""What is shown in a form for programs: by commands (`-o json`, `-o yaml`) and on pages."""
+"""What commands (`-o json`, `-o yaml`) and pages print for programs to read."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from stowplan.framework.verdict import Decision
 VERSION = "stowplan.io/v1alpha1"
 
 
-def echo(found: Any, output: str) -> None:
-    plain = msgspec.to_builtins(found, enc_hook=str)
+def echo(document: object, output: str) -> None:
+    plain = msgspec.to_builtins(document, enc_hook=str)
     click.echo(json.dumps(plain, indent=4) if output == "json" else yaml.safe_dump(plain, sort_keys=False).rstrip())
 
 
-def grouped(groups: Iterable[GroupState], start: datetime) -> dict[str, Any]:
-    """Pod groups, as KubeNexus describes them; `start` is when the engine's clock was at nought."""
+def pod_groups(groups: Iterable[GroupState], start: datetime) -> dict[str, Any]:
+    """Pod groups, in KubeNexus' form; `start` is the time at which the engine's clock was 0."""
     items = []
     for each in sorted(groups, key=lambda each: each.group.name):
         namespace, _, name = each.group.name.partition("/")
-        given = each.bound | each.assumed
+        scheduled = each.bound | each.assumed
         items.append(
             {
                 "name": name,
                 "namespace": namespace,
                 "minAvailable": each.group.minimum,
                 "timestamp": each.created or start + timedelta(seconds=each.since),
-                "scheduledPods": len(given),
-                "waitingPods": sum(uid not in given and not pod.terminating for uid, pod in each.pods.items()),
+                "scheduledPods": len(scheduled),
+                "waitingPods": sum(uid not in scheduled and not pod.terminating for uid, pod in each.pods.items()),
                 "lastUpdateTime": start + timedelta(seconds=each.updated),
             }
         )
     return {"apiVersion": VERSION, "kind": "PodGroupInfoList", "items": items}
 
 
-def decided(decision: Decision) -> dict[str, Any]:
-    """A decision and its trail."""
+def decision(decision: Decision) -> dict[str, Any]:
+    """A decision, with the verdict and the scores of each node."""
     trail = decision.trail
     weights = {name: weight for name, (weight, _) in trail.scores.items()}
     return {
