@@ -15,20 +15,19 @@ def test_placements_are_handed_out_in_the_order_in_which_they_became_due() -> No
 
 def test_a_placement_in_progress_is_not_handed_out_again_until_it_is_done() -> None:
     queue = PlacementQueue()
-    queue.add(["a"])
-    queue.pop()
+    queue.start("a")
     queue.add(["a"])
     assert queue.pop() is None
     queue.done("a")
     assert queue.pop() == "a"
+    queue.start("a")
     queue.done("a")
     assert queue.pop() is None
 
 
 def test_a_placement_that_failed_waits_whatever_was_added_meanwhile() -> None:
     queue = PlacementQueue()
-    queue.add(["a"])
-    queue.pop()
+    queue.start("a")
     queue.add(["a"])
     queue.retry("a", 5.0)
     assert (queue.pop(), queue.next_deadline()) == (None, 5.0)

@@ -105,7 +105,7 @@ class WritePlanner:
 
     def _note_scores(self, placement: Placement, phases: list[Phase], now: float) -> float | None:
         """Return when scores are written: now, if decisions are written at all."""
-        if not any(phase.writes for phase in phases):
+        if not phases:
             return None
         self._scored_at[placement.key] = now
         return now
