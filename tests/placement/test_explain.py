@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.placement.explain import account
+from stowplan.placement.explain import explanation
 from tests.placement.fleets import a_cluster, a_placement, a_score, chosen
 from tests.placement.hub import Hub
 
@@ -21,7 +21,7 @@ PLACEMENT = a_placement(numberOfClusters=1, predicates=[ENV], prioritizerPolicy=
 
 
 def test_a_full_explanation() -> None:
-    found = account(chosen(PLACEMENT, OBJECTS))
+    found = explanation(chosen(PLACEMENT, OBJECTS))
     spec = found.pop("placement")["spec"]
     assert spec["numberOfClusters"] == 1
     assert found == {
@@ -48,7 +48,7 @@ def test_a_full_explanation() -> None:
 
 
 def test_an_explanation_has_the_error() -> None:
-    found = account(chosen(a_placement(prioritizerPolicy={"mode": "exact"}), OBJECTS))
+    found = explanation(chosen(a_placement(prioritizerPolicy={"mode": "exact"}), OBJECTS))
     assert found["error"].startswith("spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; ")
     assert found["aggregatedScores"] == [] and found["selected"] == []
 
@@ -58,5 +58,5 @@ def test_a_placement_that_does_not_exist_can_be_explained() -> None:
     hub = Hub(*OBJECTS, a_placement("other"))
     hub.settle()
     hub.forget()
-    assert account(hub.engine.choose(PLACEMENT, hub.now))["selected"] == ["c2"]
+    assert explanation(hub.engine.choose(PLACEMENT, hub.now))["selected"] == ["c2"]
     assert (hub.settle(), hub.writes) == (0, [])

@@ -11,7 +11,7 @@ import msgspec
 from stowplan.framework.placement.decision import PlacementChoice, Prioritized
 
 
-def account(choice: PlacementChoice) -> dict[str, Any]:
+def explanation(choice: PlacementChoice) -> dict[str, Any]:
     """Return the explanation as plain values, for JSON."""
     return {
         "placement": _placement(choice),

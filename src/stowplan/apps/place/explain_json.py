@@ -11,14 +11,14 @@ from typing import Any
 from stowplan.framework.placement import decision_groups
 from stowplan.framework.placement.decision import PlacementChoice, PluginStatus
 from stowplan.placement import status as placement_status
-from stowplan.placement.explain import account
+from stowplan.placement.explain import explanation
 
 Answer = dict[str, Any]
 
 
 def explained(choice: PlacementChoice) -> Answer:
     groups, status = decision_groups.grouped(choice)
-    answer = account(choice)
+    answer = explanation(choice)
     del answer["notSelected"]
     return answer | {
         "error": _error(status),
