@@ -80,7 +80,7 @@ class Authorizer:
     async def _review(client: Client, resource: ApiResource, spec: dict[str, Any]) -> dict[str, Any]:
         body = {"apiVersion": f"{resource.group}/v1", "kind": resource.kind, "spec": spec}
         answer = await client.create(resource, "", body)
-        if not answer.fine:
+        if not answer.ok:
             raise WireError(f"{resource.kind}: {answer.status} {answer.message}")
         decoded: dict[str, Any] = msgspec.json.decode(answer.body)
         return decoded.get("status", {})  # type: ignore[no-any-return]

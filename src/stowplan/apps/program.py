@@ -31,7 +31,7 @@ from stowplan.kube.client import Client
 from stowplan.kube.credentials import Access
 from stowplan.kube.events import EventRecorder
 from stowplan.kube.lease_thread import LeaseThread
-from stowplan.kube.reflector import LOOK_AGAIN_AFTER, Reflector, Sink
+from stowplan.kube.reflector import RECHECK_INTERVAL, Reflector, Sink
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
@@ -213,7 +213,7 @@ class Program(ABC):
         *,
         server: str = "",
         keep_raw: bool = False,
-        look_again_after: float = LOOK_AGAIN_AFTER,
+        recheck_after: float = RECHECK_INTERVAL,
     ) -> Reflector:
         """Follow all objects of a kind; `server` names the one to read from, if there are several."""
 
@@ -221,9 +221,7 @@ class Program(ABC):
             self._problems[server] = problem
             self.log.warning("Cannot follow", **({"where": server} if server else {}), problem=problem)
 
-        reflector = Reflector(
-            client, resource, sink, on_problem=note, keep_raw=keep_raw, look_again_after=look_again_after
-        )
+        reflector = Reflector(client, resource, sink, on_problem=note, keep_raw=keep_raw, recheck_after=recheck_after)
         self.reflectors[resource.kind], self._server_of[resource.kind] = reflector, server
         self.start_task(reflector.run())
         return reflector

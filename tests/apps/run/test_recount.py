@@ -31,7 +31,7 @@ class Reflector:
     """Knows what a test lets it."""
 
     def __init__(self) -> None:
-        self.known, self.synced = ReflectorCache(PODS, str), asyncio.Event()
+        self.cache, self.synced = ReflectorCache(PODS, str), asyncio.Event()
         self.synced.set()
 
 
@@ -53,7 +53,7 @@ class Scene:
     def hear(self, *pods: Pod) -> None:
         """The API server says so; the engine will look at it."""
         for pod in pods:
-            self.reflector.known.objects[pod.key] = pod
+            self.reflector.cache.objects[pod.key] = pod
         self.loop.receive([Put(pod) for pod in pods])
 
     def metric(self, name: str) -> float | None:
@@ -76,7 +76,7 @@ def test_drift_goes_into_a_metric_and_a_log_line_each_time() -> None:
     scene = Scene("10")
     scene.hear(gold("p", node="a"), gold("q", node="b"))
     scene.loop.handle_inbox()
-    del scene.reflector.known.objects["default/q"]
+    del scene.reflector.cache.objects["default/q"]
     for now in (0.0, 10.0, 19.0, 20.0):
         scene.service._recount(now)
     assert (scene.metric("recounts_total"), scene.metric("drift")) == (2.0, 1.0)
@@ -110,7 +110,7 @@ def test_pods_on_their_way_are_no_drift() -> None:
     for now in (0.0, 10.0):
         scene.service._recount(now)
     assert (scene.metric("drift"), scene.said.getvalue()) == (0.0, "")
-    shown = list(with_assumed(scene.reflector.known.objects.values(), scene.engine.assumed_pods))
+    shown = list(with_assumed(scene.reflector.cache.objects.values(), scene.engine.assumed_pods))
     assert {pod.name: pod.node_name for pod in shown}.keys() == {"p", "q"}
     assert {pod.node_name for pod in shown} == {"a", "b"}
 
@@ -127,7 +127,7 @@ def test_before_all_is_listed_nothing_is_compared() -> None:
 
 def test_a_plugin_that_fails_goes_without() -> None:
     scene = Scene("10")
-    scene.reflector.known.objects["default/p"] = gold("p", node="a")
+    scene.reflector.cache.objects["default/p"] = gold("p", node="a")
     plugin = scene.engine.profiles["default-scheduler"].plugin("FlavourClusterWide")
     plugin.recount = lambda *_: [1 / 0]
     for now in (0.0, 10.0, 20.0, 30.0):

@@ -16,14 +16,14 @@ from stowplan.apps.program import Program
 from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
 from stowplan.apps.up.command import create, node
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.objects.errors import ConfigError
 from stowplan.scores.demand import Demand
 from stowplan.scores.http_source import AnswerError
 from stowplan.scores.publication import Validity
-from stowplan.scores.usage import CORES, usual
+from stowplan.scores.usage import CORES, default_measures
 
 GROUP = "cluster.open-cluster-management.io"
 
@@ -136,7 +136,7 @@ def test_a_cluster_that_does_not_answer_is_not_vouched_for(tmp_path: Path) -> No
             own = Embedded(with_controllers=False)
             await own.start()
             create(own, "v1", "Node", node("a", "zone", cpu="50", memory="100G"))
-            source = OwnCluster("east", usual(), str(written(tmp_path, own)))
+            source = OwnCluster("east", default_measures(), str(written(tmp_path, own)))
             told = {"interval": 0.05, "validity": Validity(3.0, 1.9, 0.0), "normaliser": CORES}
             async with agent(written(tmp_path, hub), source, **told) as said:
                 await until(lambda: len(scores(hub, "east")) == 4)

@@ -165,7 +165,7 @@ def is_settled(program: SchedulerService, expected: int) -> bool:
 def known_pods(program: SchedulerService) -> list[Pod]:
     """The pods, as the API server last reported them."""
     reflector = program.reflectors.get("Pod")
-    found = reflector.known.objects.values() if reflector is not None else ()
+    found = reflector.cache.objects.values() if reflector is not None else ()
     return [pod for pod in found if isinstance(pod, Pod)]
 
 

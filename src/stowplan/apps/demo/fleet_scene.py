@@ -46,7 +46,7 @@ async def _next(program: PlacementService, before: str) -> str:
     """Wait until another cluster is chosen, and return it."""
     while True:
         known = program.reflectors.get("PlacementDecision")
-        found = () if known is None else known.known.objects.values()
+        found = () if known is None else known.cache.objects.values()
         chosen = [name for each in found if isinstance(each, PlacementDecision) for name in each.cluster_names]
         if chosen and chosen != [before]:
             return chosen[0]

@@ -119,7 +119,7 @@ class PlacementService(Program):
             resources["Lease"] = msgspec.structs.replace(LEASES, own_type=Lease, fields=f"metadata.name={LEASE_NAME}")
         for kind, resource in resources.items():
             sink = partial(self._receive, kind)
-            self.follow(self._client, resource, sink, look_again_after=CHECK_DEFINITIONS_EVERY)
+            self.follow(self._client, resource, sink, recheck_after=CHECK_DEFINITIONS_EVERY)
 
     def caches_synced(self) -> None:
         self.log.info("Caches are synced", placements=len(self.engine_loop.engine.placements))

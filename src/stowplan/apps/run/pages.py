@@ -57,7 +57,7 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
 
 async def _last_decision(service: SchedulerService, key: str) -> dict[str, Any] | None:
     reflector = service.reflectors.get("Pod")
-    pod = None if reflector is None else reflector.known.objects.get(key)
+    pod = None if reflector is None else reflector.cache.objects.get(key)
     found = None if pod is None else service.engine_loop.engine.decisions.latest(pod.uid)
     return None if found is None else json_output.decision(found)
 

@@ -152,7 +152,7 @@ class SchedulerService(Program):
 
     def _recount(self, now: float) -> None:
         if self.synced:
-            self._recounter.recount_due(self.engine_loop, self.reflectors["Pod"].known.objects, now)
+            self._recounter.recount_due(self.engine_loop, self.reflectors["Pod"].cache.objects, now)
 
     # -- between the engine and the API server
 
@@ -180,11 +180,11 @@ class SchedulerService(Program):
         return found if isinstance(found, Pod) else None
 
     def _object(self, kind: str, key: str) -> Object | None:
-        return self.reflectors[kind].known.objects.get(key)
+        return self.reflectors[kind].cache.objects.get(key)
 
     def _document(self, kind: str, key: str) -> bytes | None:
         """The JSON of an object as it arrived, or, if that was not kept, as we encode what we keep of it."""
-        document, found = self.reflectors[kind].known.documents.get(key), self._object(kind, key)
+        document, found = self.reflectors[kind].cache.documents.get(key), self._object(kind, key)
         return msgspec.json.encode(found, enc_hook=str) if document is None and found is not None else document
 
     def _follow_kinds(self, loaded: LoadedConfiguration) -> None:

@@ -122,9 +122,9 @@ def usage(
 ) -> None:  # fmt: skip
     """Scores cpuratio, memratio, cpu and mem: the free resources of the cluster that the agent runs in."""
     from stowplan.apps.score_agent.sources import OwnCluster
-    from stowplan.scores.usage import usual
+    from stowplan.scores.usage import default_measures
 
-    measures = (*usual(cpu_bounds, memory_bounds), *(_measure(text) for text in free))
+    measures = (*default_measures(cpu_bounds, memory_bounds), *(_measure(text) for text in free))
     twice = {each.name for each in measures if [other.name for other in measures].count(each.name) > 1}
     if twice:
         raise ConfigError(f"found two scores called {', '.join(sorted(twice))}", path="--free")

@@ -71,7 +71,7 @@ class HubFleet:
         self._placements = PlacementDemand(program, client, resource_name, self.changed, on_demand=on_demand)
 
     def known(self, cluster: str) -> AddOnPlacementScore | None:
-        found = self._scores.known.objects.get(f"{cluster}/{self._name}")
+        found = self._scores.cache.objects.get(f"{cluster}/{self._name}")
         return found if isinstance(found, AddOnPlacementScore) else None
 
     async def refresh(self) -> Demand:

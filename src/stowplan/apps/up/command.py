@@ -16,9 +16,9 @@ from stowplan.apps.program import on_stop_signal
 from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.kube import event_loop
 from stowplan.objects.errors import ConfigError
 
