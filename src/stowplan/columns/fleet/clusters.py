@@ -41,7 +41,7 @@ class Fleet(NamedRows):
         self.taints: Vocabulary[tuple[ClusterTaint, ...]] = Vocabulary(())
         self.allocatable: dict[str, Floats] = {}  # NaN for a cluster that does not report it, or no capacity
         self.version: Ints = np.zeros(self.capacity, np.int64)  # of the cluster's object
-        self.clock = 0
+        self._last_version = 0
         self.versions = dict.fromkeys(("members", "taints", "resources", LABELS, CLAIMS), 0)
         self._columns: dict[str, dict[str, LabelColumn]] = {LABELS: {}, CLAIMS: {}}
         self._scores: dict[str, ResourceScores] = {}
@@ -118,8 +118,8 @@ class Fleet(NamedRows):
         available = self.clusters[row] is not None and not new.terminating
         self.versions["members"] += int(self.available[row] != available)
         self.available[row] = available
-        self.clock += 1
-        self.version[row] = self.clock
+        self._last_version += 1
+        self.version[row] = self._last_version
         self._fill_values(LABELS, row, old.labels, new.labels)
         self._fill_values(CLAIMS, row, old.claims, new.claims)
         if old.spec.taints != new.spec.taints:
