@@ -92,8 +92,8 @@ def check_assumed(world: World) -> None:
         assert set(state.store.every(kind)) == set(there)
         for key, each in there.items():
             seen = state.store.get(kind, key)
-            assert state.assumed.real(kind, key) == each
-            assert seen is not None and (state.assumed.pending(each) or seen == each), f"{key} is not as it is"
+            assert state.assumed.actual(kind, key) == each
+            assert seen is not None and (state.assumed.unconfirmed(each) or seen == each), f"{key} is not as it is"
     waiting = world.scheduler._binding.awaiting
     assert set(waiting._waits) <= set(world.scheduler.placings), "somebody waits who is not on the way"
     assert set().union(*waiting._filed.values()) <= set(waiting._waits)
@@ -108,7 +108,7 @@ def check_nothing_left_behind(world: World) -> None:
     queued = {uid for unit in scheduler.queue.units.values() for uid in unit.pods}
     assert set(scheduler.admission.known) <= existing
     assert set(scheduler.admission.unit_of) == queued
-    assert {uid for pods in scheduler.state.nominated.values() for uid in pods} <= existing
+    assert {uid for pods in scheduler.state.nominations.by_node.values() for uid in pods} <= existing
     flying = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
     waiting = any(placing.step is BindStep.WAITING for placing in scheduler.placings.values())
     assert flying <= set(scheduler.deciding.asking) or scheduler.deciding.ready, "in flight, and nobody at it"

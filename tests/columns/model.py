@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from stowplan.columns.pods.match_counts import Settled
-from stowplan.columns.state import CARRIED, ClusterState
+from stowplan.columns.pods.uses import TERMS
+from stowplan.columns.state import ClusterState
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
 from stowplan.framework.evaluation import schedule_one
@@ -78,7 +79,7 @@ class Model:
         for pod, name in self.placed.values():
             state.add_pod(pod, name)
         for pod, name in self.nominated.values():
-            state.nominate(pod, name)
+            state.nominations.add(pod, name)
         for key, (name, amounts) in self.held.items():
             state.hold(key, name, amounts)
         return state
@@ -89,7 +90,7 @@ class Model:
 
 def asked(state: ClusterState) -> list[Question]:
     """Every question that the state keeps in step, whoever asked it."""
-    return list(state.counting._counters)
+    return list(state.match_counts._counters)
 
 
 def contents(state: ClusterState, questions: Collection[Question], keys: Collection[str], probe: Pod) -> dict[str, Any]:
@@ -124,17 +125,19 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
         "counts": {
             (queries, settled): counted(state.count(*queries, settled=settled)) for queries, settled in questions
         },
-        "label sets": state.counting.label_sets,
+        "label sets": state.match_counts.label_sets,
         "questions that nobody answers": _strays(state),
-        "uses": {use: counted(tally) for use, tally in state.uses.items()},
-        "carried": {kind: {term: counted(tally) for term, tally in state.carried(kind, probe)} for kind in CARRIED},
+        "uses": {use: counted(tally) for use, tally in state.uses.tallies.items()},
+        "carried": {
+            kind: {term: counted(tally) for term, tally in state.terms_matching(kind, probe)} for kind in TERMS
+        },
         "pods": {
             name: {uid: placed.pod for uid, placed in state.pods_on[row].items()}
             for row, name in names.items()
             if state.pods_on[row]
         },
         "pods by uid": {uid: (placed.pod, names[placed.row]) for uid, placed in state.pods.items()},
-        "nominated": {name: dict(pods) for name, pods in state.nominated.items()},
+        "nominated": {name: dict(pods) for name, pods in state.nominations.by_node.items()},
         "held": dict(state.held),
         "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
         "services": sorted(service.key for service in state.store.services_of(probe)),
@@ -143,8 +146,8 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
 
 def _strays(state: ClusterState) -> int:
     """Counters that were dropped, and that a label set still holds."""
-    known = set(state.counting._counters.values())
-    return sum(counter not in known for labels in state.counting._sets.values() for counter in labels.counters)
+    known = set(state.match_counts._counters.values())
+    return sum(counter not in known for labels in state.match_counts._sets.values() for counter in labels.counters)
 
 
 def counted_by_hand(model: Model, question: Question) -> dict[str, int]:

@@ -219,11 +219,11 @@ class HistoriesWithLittleMemory(Histories):
 
     def __init__(self) -> None:
         super().__init__()
-        self.limits = match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS
-        match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = 3, 1
+        self.limits = match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS
+        match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = 3, 1
 
     def teardown(self) -> None:
-        match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = self.limits
+        match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = self.limits
 
 
 TestHistories = Histories.TestCase

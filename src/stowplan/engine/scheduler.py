@@ -118,7 +118,7 @@ class Scheduler:
         )
         self._tending = Reconcilers(self.profiles, self.state, self._outbox, report)
         self._vigil = GroupMonitor(self.admission, insisting, self._outbox, report)
-        self.state.known, self.state.served = self.admission.known, self.profiles
+        self.state.known_pods, self.state.scheduler_names = self.admission.known, self.profiles
         self._uids: dict[str, str] = {}  # of the pod that has a name now
         self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
 
@@ -227,11 +227,11 @@ class Scheduler:
         self.admission.groups.heard(pod, out, now)
         yield from self._binding.heard(pod, out, now)
         if out or pod.node_name:
-            self.state.drop_nomination(pod.uid)
+            self.state.nominations.drop(pod.uid)
             self.admission.withdraw(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))
         else:
-            self.state.waiting.heard(pod, False)
+            self.state.pending_pods.update(pod, False)
             if pod.uid not in self.placings:
                 self._keep_promise(old, pod)
                 self.admission.submit(pod, now)
@@ -241,8 +241,8 @@ class Scheduler:
     def _keep_promise(self, old: Pod | None, pod: Pod) -> None:
         """The state follows what the pod's status says about its node; a promise not written yet stands till then."""
         said_before = "" if old is None else old.nominated_node
-        promised = self.state.nomination(pod.uid) if pod.nominated_node == said_before else pod.nominated_node
-        self.state.drop_nomination(pod.uid)
+        promised = self.state.nominations.node_of(pod.uid) if pod.nominated_node == said_before else pod.nominated_node
+        self.state.nominations.drop(pod.uid)
         if promised and not pod.terminating:
             self.admission.promise(pod, promised)
 
@@ -269,6 +269,6 @@ class Scheduler:
 
     def _old(self, found: Object) -> Object | None:
         if not isinstance(found, Node):
-            return self.state.assumed.real(type(found), found.key)
+            return self.state.assumed.actual(type(found), found.key)
         row = self.state.table.row_of.get(found.name)
         return None if row is None else self.state.table.nodes[row]

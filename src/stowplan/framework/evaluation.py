@@ -79,12 +79,12 @@ def schedule_one(
     """
     names, more = state.offers(pod)
     if more:
-        with state.aside(names):
+        with state.released(names):
             decision = _decided(pod, state, profile, generator, gate, False, search, consultation, None)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
         names, _ = state.offers(pod, None)
-    with state.aside(names):
+    with state.released(names):
         return _decided(pod, state, profile, generator, gate, make_room, search, consultation, join)
 
 
@@ -215,7 +215,7 @@ class Evaluation:
         """The node that was promised to the pod, looked at alone: if it will do, no other is."""
         if self.search is None:
             return False
-        name = self.pod.nominated_node or self.state.nomination(self.pod.uid)
+        name = self.pod.nominated_node or self.state.nominations.node_of(self.pod.uid)
         at = self.nodes.position(name) if name else None
         if at is None or self.verdicts(self.nodes.rows[at : at + 1]) != [None]:
             return False
@@ -273,8 +273,8 @@ class Evaluation:
         filters = self.filters()
         steady = leading(filters, self.pod)
         answers = self.steady(steady)
-        verdict_of = self.nodes.copied(answers.columns[VERDICT])
-        book: VerdictCodes = answers.book.copy()
+        verdict_of = self.nodes.copy_of(answers.columns[VERDICT])
+        book: VerdictCodes = answers.verdict_codes.copy()
         rest = filters[len(steady) :]
         if rest:
             left = (verdict_of == FEASIBLE).nonzero()[0]
@@ -285,15 +285,15 @@ class Evaluation:
 
     def steady(self, filters: tuple[EnabledPlugin, ...]) -> CachedAnswers:
         """The verdicts of filters, and the scores of plugins, that depend on pod's shape and row alone."""
-        table, kept = self.state.table, self.state.kept
+        table, kept = self.state.table, self.state.answer_cache
         key = (self.profile, self.pod.shape.key, tuple(bound.name for bound in filters))
         found = kept.get(key)
-        worn = found is not None and len(found.book.verdicts) > MOST_VERDICTS
+        worn = found is not None and len(found.verdict_codes.verdicts) > MOST_VERDICTS
         answers = CachedAnswers(VerdictCodes()) if found is None or worn else found
         stale, capacity = answers.stale(table, table.capacity), table.capacity
         if len(stale):
             nodes = self.nodes if len(stale) == len(self.nodes) else self.view(stale)
-            answers.put(VERDICT, stale, self.filtered(nodes, filters, answers.book), capacity)
+            answers.put(VERDICT, stale, self.filtered(nodes, filters, answers.verdict_codes), capacity)
             for bound in self.profile.at("score"):
                 if getattr(bound.plugin, "scores_by_row", False):
                     score = ask_score(bound, self.pod, nodes)
@@ -325,8 +325,8 @@ class Evaluation:
     def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
         """Nodes promised to other pods of equal or higher priority must fit this one beside them, too."""
         evicts = self.pod.spec.preemption_policy != "Never" or self.pod.priority > HIGHEST_OF_USERS
-        firm = () if evicts else self.state.firm
-        for name, pods in list(self.state.nominated.items()):
+        firm = () if evicts else self.state.nominations.firm
+        for name, pods in list(self.state.nominations.by_node.items()):
             rivals = (other for other in pods.values() if other.priority >= self.pod.priority or other.uid in firm)
             others = [other for other in rivals if other.uid != self.pod.uid and other.uid not in self.state.pods]
             at = nodes.position(name) if others else None
@@ -373,7 +373,7 @@ class Evaluation:
         column = None if self.answers is None else self.answers.columns.get(bound.name)
         if column is None or not len(nodes):
             return ask_score(bound, self.pod, nodes)
-        return nodes.copied(column)  # type: ignore[no-any-return]
+        return nodes.copy_of(column)  # type: ignore[no-any-return]
 
     # -- post-filters
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -22,6 +22,8 @@ from stowplan.objects.taints import Toleration
 
 if TYPE_CHECKING:
     from stowplan.objects.pods import Pod
+
+Use: TypeAlias = tuple[Hashable, ...]  # what a pod uses of its node: the sort of use, then what is used
 
 ANY_ADDRESS = "0.0.0.0"
 REQUIRED_ANTI = "required-anti-affinity"
@@ -158,19 +160,19 @@ class Shape:
         return tuple(volume for volume in self.pod.spec.volumes if is_kept(volume))
 
     @cached_property
-    def uses(self) -> tuple[Hashable, ...]:
+    def uses(self) -> tuple[Use, ...]:
         """What of its node, but for ports, this pod holds and others may ask about: keys of the columns' tallies."""
         return tuple(self._uses())
 
     @cached_property
-    def port_uses(self) -> tuple[tuple[Hashable, Hashable], ...]:
+    def port_uses(self) -> tuple[tuple[Use, Use], ...]:
         """The same for host ports: the key of each under its address, and that under any address."""
         return tuple(
             (("port", protocol, port, address), ("port", protocol, port, "*"))
             for address, protocol, port in dict.fromkeys(self.host_ports)
         )
 
-    def _uses(self) -> Iterator[Hashable]:
+    def _uses(self) -> Iterator[Use]:
         for volume in self.volumes:
             if volume.persistent_volume_claim is not None:
                 yield ("claim", claim_of(self.pod, volume))

@@ -24,7 +24,7 @@ from tests.world import World
 def nominated(world: World, name: str) -> str:
     """As the pod's status says; and the scheduler must not think otherwise."""
     said = world.pod(name).nominated_node
-    assert world.scheduler.state.nomination(uid(name)) == said
+    assert world.scheduler.state.nominations.node_of(uid(name)) == said
     return said
 
 

@@ -68,11 +68,11 @@ class Snapshot:
             self.state.apply(Put(each))
             if isinstance(each, Pod):
                 self.pods[each.key] = each
-        self.state.known = {pod.uid: pod for pod in self.pods.values() if not pod.finished}
+        self.state.known_pods = {pod.uid: pod for pod in self.pods.values() if not pod.finished}
         grouped = any(profile.groups for profile in profiles.values())
         for pod in self.pods.values():
             if pod.pending and pod.nominated_node and not pod.terminating:
-                promise = self._admission.promise if grouped else self.state.nominate
+                promise = self._admission.promise if grouped else self.state.nominations.add
                 promise(self._with_priority(pod), pod.nominated_node)
 
     def pod(self, key: str) -> Pod:

@@ -51,9 +51,9 @@ class Fleet(NamedRows):
 
     # -- rows
 
-    def _given(self, name: str) -> int:
+    def _new(self, name: str) -> int:
         self.versions["members"] += 1
-        return super()._given(name)
+        return super()._new(name)
 
     def _release(self, row: int) -> None:
         """Give the row back, if nothing mentions its name any more."""

@@ -30,8 +30,8 @@ def take(holder: str, plan: VolumePlan, position: int, node_name: str, state: Cl
 
 def writes(holder: str, cluster: Cluster) -> Iterator[Patch]:
     """What must be written to make it true; not what another pod with the same claim has written already."""
-    for each in cluster.assumed.by(holder):
-        if not cluster.assumed.pending(each) or cluster.assumed.writer(each):
+    for each in cluster.assumed.taken_by(holder):
+        if not cluster.assumed.unconfirmed(each) or cluster.assumed.writer(each):
             continue
         if isinstance(each, PersistentVolumeClaim):
             yield volume_assignments.claim_patch(each)
@@ -42,14 +42,14 @@ def writes(holder: str, cluster: Cluster) -> Iterator[Patch]:
 def unfulfilled(holder: str, node_name: str, cluster: Cluster, reaches: Reaches) -> set[Ref] | str:
     """What is still to come true, by the objects that must change for it; or why it never will, in kube's words."""
     until: set[Ref] = set()
-    for each in cluster.assumed.by(holder):
+    for each in cluster.assumed.taken_by(holder):
         claim: PersistentVolumeClaim | None = None
         there: bool | str = True
         if isinstance(each, PersistentVolume):
             claim = _claim_of(each, cluster)
             there = _given(each, claim, node_name, cluster, reaches)
         elif isinstance(each, PersistentVolumeClaim):
-            claim = cluster.assumed.real(PersistentVolumeClaim, each.key)
+            claim = cluster.assumed.actual(PersistentVolumeClaim, each.key)
             there = _sent(each, claim, node_name, cluster, reaches)
         if isinstance(there, str):
             return there
@@ -62,14 +62,14 @@ def unfulfilled(holder: str, node_name: str, cluster: Cluster, reaches: Reaches)
 def _claim_of(volume: PersistentVolume, cluster: Cluster) -> PersistentVolumeClaim | None:
     """The claim that a volume is given to, unless it was made anew since."""
     named = volume.spec.claim_ref
-    claim = None if named is None else cluster.assumed.real(PersistentVolumeClaim, f"{named.namespace}/{named.name}")
+    claim = None if named is None else cluster.assumed.actual(PersistentVolumeClaim, f"{named.namespace}/{named.name}")
     return claim if claim is not None and named is not None and volume_assignments.names(named, claim) else None
 
 
 def _given(
     volume: PersistentVolume, claim: PersistentVolumeClaim | None, node_name: str, cluster: Cluster, reaches: Reaches
 ) -> bool | str:
-    now, named = cluster.assumed.real(PersistentVolume, volume.name), volume.spec.claim_ref
+    now, named = cluster.assumed.actual(PersistentVolume, volume.name), volume.spec.claim_ref
     if now is None:
         return f"failed to check binding: {not_found('persistentvolumes', volume.name)}"
     if claim is None:
@@ -106,7 +106,7 @@ def _bound(claim: PersistentVolumeClaim, node_name: str, cluster: Cluster, reach
     name = claim.spec.volume_name
     if claim.status.phase == "Lost":
         return f'persistentvolumeclaim "{claim.name}" bound to non-existent persistentvolume "{name}"'
-    volume = cluster.assumed.real(PersistentVolume, name) if name else None
+    volume = cluster.assumed.actual(PersistentVolume, name) if name else None
     if volume is None:
         return False  # not made yet, or we have not heard of it
     return claim.bound if reaches(volume) else _out_of_reach(volume, node_name)

@@ -168,7 +168,7 @@ class Attached:
         """Never less than what is attached: each mount and each VolumeAttachment counted as a volume of its own."""
         mounts = nodes.used(ATTACHABLE)
         attachments: Ints = nodes.pick(self._attachments(nodes.cluster).number)
-        return attachments if mounts is None else attachments + nodes.of(mounts)
+        return attachments if mounts is None else attachments + nodes.counts_of(mounts)
 
     def by_pods(self, nodes: Nodes, position: int) -> set[CSISource]:
         """The volumes of the pods on one node."""

@@ -201,7 +201,7 @@ class Attempts:
         for placing in outcome.placings:
             unit.leave(placing.uid)
             self._admission.unit_of.pop(placing.uid, None)
-            self._state.drop_nomination(placing.uid)
+            self._state.nominations.drop(placing.uid)
         self._binding.take(outcome.placings, now)  # from here on they are found, whatever goes wrong
         if outcome.failed:
             yield from self._left_over(unit, outcome, now)
@@ -335,9 +335,9 @@ class Attempts:
 
     def _evict(self, unit: Unit, pod: Pod, node_name: str, victims: Sequence[Pod], now: float) -> Iterator[Any]:
         """Victims go, those not yet sent to be bound without being deleted; lesser pods lose promises on that node."""
-        for other in list(self._state.nominated.get(node_name, {}).values()):
+        for other in list(self._state.nominations.by_node.get(node_name, {}).values()):
             if other.priority < pod.priority:
-                self._state.drop_nomination(other.uid)
+                self._state.nominations.drop(other.uid)
                 yield Nominate(pod=messages.ref(other), node_name="")
                 self._admission.happened_to(other.uid, ClusterEvent(ASSIGNED, "Delete", assumed(other, node_name)), now)
         victims = [*victims, *self._company.of(victims, pod.priority)]

@@ -160,7 +160,7 @@ class AssumedPod:
                 continue
             for action in ask_list(bound, "pre_bind", AnyAction, self.pod, self.node_name, Cluster(self.state)):
                 if isinstance(action, Patch):
-                    self.state.assumed.written(action.kind, action.key, self.uid)
+                    self.state.assumed.mark_written(action.kind, action.key, self.uid)
                 yield bound.name, action
 
     @property
@@ -197,8 +197,8 @@ class AssumedPod:
 
         The answer: objects that were assumed to be otherwise, before and after.
         """
-        book = self.state.assumed
-        held = [each for each in book.by(self.uid) if book.pending(each)]
+        objects = self.state.assumed
+        held = [each for each in objects.taken_by(self.uid) if objects.unconfirmed(each)]
         for bound in reversed(self.profile.at("reserve")):
             if hasattr(bound.plugin, "unreserve"):
                 with suppress(PluginError):  # the others must have their turn, and the room must be given back

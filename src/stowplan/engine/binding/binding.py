@@ -210,7 +210,7 @@ class Binding:
         placing.step = BindStep.BOUND
         if placing.seen_bound:
             self.recall.remove(placing)
-        placing.state.assumed.settle(placing.uid)
+        placing.state.assumed.finish(placing.uid)
         unit = placing.unit
         about = (unit.profile, unit.attempts, unit.since, unit.flushed, unit.group)
         self._report(PodBound(placing.pod.key, placing.node_name, *about))

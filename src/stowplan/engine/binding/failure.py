@@ -77,6 +77,6 @@ class FailureHandler:
         if nominated is None:
             return
         state = self._admission.state
-        state.drop_nomination(uid)
+        state.nominations.drop(uid)
         if nominated:
             self._admission.promise(self._admission.known[uid], nominated)

@@ -80,10 +80,12 @@ class GroupMonitor:
     def _let_go(self, unit: Unit, now: float) -> Iterator[Any]:
         """Nodes are kept for pods that are tried again and again; a group that is held back keeps none."""
         state = self._admission.state
-        promised = [pod for uid, pod in unit.pods.items() if state.nomination(uid)] if state.promises else []
+        promised = (
+            [pod for uid, pod in unit.pods.items() if state.nominations.node_of(uid)] if state.nominations else []
+        )
         for pod in promised:
-            left = ClusterEvent(ASSIGNED, "Delete", assumed(pod, state.nomination(pod.uid)), None)
-            state.drop_nomination(pod.uid)
+            left = ClusterEvent(ASSIGNED, "Delete", assumed(pod, state.nominations.node_of(pod.uid)), None)
+            state.nominations.drop(pod.uid)
             yield Nominate(pod=messages.ref(pod), node_name="")
             self._admission.happened([left], now, besides=unit)
 

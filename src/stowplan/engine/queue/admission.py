@@ -173,7 +173,7 @@ class Admission:
         part, against everybody who could not evict the others of it, either.
         """
         members = self.groups.of(pod.uid)
-        self.state.nominate(pod, node_name, firm=members is not None and members.in_part)
+        self.state.nominations.add(pod, node_name, firm=members is not None and members.in_part)
 
     # -- groups
 

@@ -137,13 +137,13 @@ class VolumeBinding:
         return None
 
     def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
-        state.assumed.give_back(pod.uid)
+        state.assumed.release(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
         return promised.writes(pod.uid, cluster)
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
-        if not cluster.assumed.by(pod.uid):
+        if not cluster.assumed.taken_by(pod.uid):
             return True
         here = cluster.nodes.where(cluster.nodes.name == node_name)
         if not len(here):
