@@ -21,7 +21,7 @@ from benchmarks.race import Lane, compared, race
 from benchmarks.stepping import Stage
 from benchmarks.yardstick import Yardstick
 from stowplan.apps import profile_loader
-from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.pods import assumed
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.applications import KUBENEXUS

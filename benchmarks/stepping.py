@@ -23,7 +23,7 @@ from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.pods import assumed
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.interfaces import Group

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.objects.changes import Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -36,7 +36,7 @@ def check(world: World) -> None:
 def check_nothing_lost(world: World) -> None:
     """Every pending pod of ours is in the queue or on its way to a node, and in one of them only."""
     queued = [uid for unit in world.scheduler.queue.units.values() for uid in unit.pods]
-    on_the_way = set(world.scheduler.placings)
+    on_the_way = set(world.scheduler.assumed_pods)
     assert len(queued) == len(set(queued)), "a pod in two units"
     assert not on_the_way & set(queued), "a pod both queued and on its way"
     for pod in world.pods():
@@ -53,8 +53,8 @@ def check_nothing_bound_twice(world: World) -> None:
 def check_reserved(world: World) -> None:
     """The one state holds what is bound and what is on its way, and nothing else."""
     bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
-    assert set(world.scheduler.state.pods) == bound | set(world.scheduler.placings)
-    for placing in world.scheduler.placings.values():
+    assert set(world.scheduler.state.pods) == bound | set(world.scheduler.assumed_pods)
+    for placing in world.scheduler.assumed_pods.values():
         assert placing.step is not BindStep.RESERVED, "a placing that nobody moves on"
 
 
@@ -65,19 +65,19 @@ def check_columns(world: World) -> None:
         profile.attach(rebuilt)
     for each in world.objects.values():
         rebuilt.apply(Put(each))
-    for placing in world.scheduler.placings.values():
+    for placing in world.scheduler.assumed_pods.values():
         if placing.pod.uid not in rebuilt.pods:
             rebuilt.add_pod(placing.pod, placing.node_name)
     state = world.scheduler.state
     for reservation in state.store.every(ResourceReservation).values():
-        if reservation.owner in world.scheduler.placings:  # it is about to be written
+        if reservation.owner in world.scheduler.assumed_pods:  # it is about to be written
             rebuilt.put(reservation)
     carry_moves(state, rebuilt)
     questions, keys = asked(state), ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):
         differing.pop("nominated", None)  # a promise may be made before the server knows, and be kept after
-        for uid in world.scheduler.placings:  # what the pod itself looks like may be known to one side only
+        for uid in world.scheduler.assumed_pods:  # what the pod itself looks like may be known to one side only
             _, node = differing["pods by uid"][uid]
             differing["pods by uid"][uid] = differing["pods"][node][uid] = (uid, node)
     assert list(differences(mine, fresh)) == []
@@ -86,7 +86,7 @@ def check_columns(world: World) -> None:
 def check_assumed(world: World) -> None:
     """Beneath what is assumed of claims and volumes is what the server has, and only pods on their way assume."""
     state = world.scheduler.state
-    assert state.assumed.holders() <= set(world.scheduler.placings), "assumed for a pod that is not on its way"
+    assert state.assumed.holders() <= set(world.scheduler.assumed_pods), "assumed for a pod that is not on its way"
     for kind in (PersistentVolume, PersistentVolumeClaim):
         there = {key: each for (name, key), each in world.objects.items() if name == kind.__name__}
         assert set(state.store.every(kind)) == set(there)
@@ -94,11 +94,11 @@ def check_assumed(world: World) -> None:
             seen = state.store.get(kind, key)
             assert state.assumed.actual(kind, key) == each
             assert seen is not None and (state.assumed.unconfirmed(each) or seen == each), f"{key} is not as it is"
-    waiting = world.scheduler._binding.awaiting
-    assert set(waiting._waits) <= set(world.scheduler.placings), "somebody waits who is not on the way"
-    assert set().union(*waiting._filed.values()) <= set(waiting._waits)
-    for uid in waiting._waits:
-        assert world.scheduler.placings[uid].step is BindStep.PRE_BINDING
+    waits = world.scheduler.binding.waits
+    assert set(waits.waiting) <= set(world.scheduler.assumed_pods), "a pod waits that is not assumed"
+    assert waits.to_ask.keys() <= waits.waiting.keys()
+    for uid in waits.waiting:
+        assert world.scheduler.assumed_pods[uid].step is BindStep.PRE_BINDING
 
 
 def check_nothing_left_behind(world: World) -> None:
@@ -106,14 +106,16 @@ def check_nothing_left_behind(world: World) -> None:
     scheduler = world.scheduler
     existing = {pod.uid for pod in world.pods()}
     queued = {uid for unit in scheduler.queue.units.values() for uid in unit.pods}
-    assert set(scheduler.admission.known) <= existing
-    assert set(scheduler.admission.unit_of) == queued
-    assert {uid for pods in scheduler.state.nominations.by_node.values() for uid in pods} <= existing
+    assert set(scheduler.pods) <= existing
+    assert set(scheduler.queue.unit_of) == queued
+    assert {uid for pods in scheduler.state.nominated_pods.by_node.values() for uid in pods} <= existing
     flying = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
-    waiting = any(placing.step is BindStep.WAITING for placing in scheduler.placings.values())
-    assert flying <= set(scheduler.deciding.asking) or scheduler.deciding.ready, "in flight, and nobody at it"
+    waiting = any(placing.step is BindStep.WAITING for placing in scheduler.assumed_pods.values())
+    assert flying <= set(scheduler.attempts.rounds.asking) or scheduler.attempts.rounds.answered, (
+        "in flight, and nobody at it"
+    )
     if not flying and not waiting:
-        assert not len(scheduler.queue.flights) and not scheduler.queue.flights.remembered
+        assert not scheduler.queue.inflight.units and not scheduler.queue.inflight.remembered
 
 
 def check_nothing_negative(world: World) -> None:

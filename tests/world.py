@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.engine.binding.assumed_pod import assumed
+from stowplan.engine.pods import assumed
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Decision
@@ -114,9 +114,9 @@ class World:
             if deadline is None or deadline > self.now:
                 return
             self.journal.append(recorded(self.now, None))
-            before = set(self.scheduler.placings)
+            before = set(self.scheduler.assumed_pods)
             actions = self.scheduler.step(self.now)
-            self.placed(set(self.scheduler.placings) - before)
+            self.placed(set(self.scheduler.assumed_pods) - before)
             self._perform(actions)
             self._deliver()
             self._settle()
@@ -210,7 +210,7 @@ class World:
         return {pod.name: pod.node_name for pod in self.pods() if pod.node_name}
 
     def explain(self, name: str) -> Decision:
-        found = self.scheduler.trails.latest(self.pod(name).uid)
+        found = self.scheduler.decisions.latest(self.pod(name).uid)
         assert found is not None, f"{name} was never decided"
         return found
 
@@ -320,7 +320,7 @@ class World:
     def _settle(self) -> None:
         """Whoever is given a node from now on is given it as it is."""
         if self.unsettled and not self.lags:
-            self.unsettled &= {placing.node_name for placing in self.scheduler.placings.values()}
+            self.unsettled &= {placing.node_name for placing in self.scheduler.assumed_pods.values()}
 
     def _moment(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=int(self.now))

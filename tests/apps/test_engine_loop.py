@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stowplan.apps.engine_loop import EngineLoop
-from stowplan.engine.binding.assumed_pod import assumed
-from stowplan.engine.reconcilers import AT_A_TIME
+from stowplan.engine.pods import assumed
+from stowplan.engine.reconcilers import MOST_WRITES
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Bind, Patch, Record
@@ -44,7 +44,7 @@ class Server:
         await self.open.wait()
         self.now -= 1
         self.bound[action.pod.name] = action.node_name
-        self._live_of().take([Put(assumed(self.pods[action.pod.uid], action.node_name))])
+        self._live_of().receive([Put(assumed(self.pods[action.pod.uid], action.node_name))])
         return Result(action.id)
 
 
@@ -59,7 +59,7 @@ def scene(**options: Any) -> tuple[EngineLoop, Server]:
 def submit(live: EngineLoop, server: Server, number: int) -> None:
     pods = [a_pod(f"p{each}", cpu="10m") for each in range(number)]
     server.pods |= {pod.uid: pod for pod in pods}
-    live.take([Put(a_node("a", cpu=64)), Put(a_node("b", cpu=64)), *map(Put, pods)])
+    live.receive([Put(a_node("a", cpu=64)), Put(a_node("b", cpu=64)), *map(Put, pods)])
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -78,7 +78,7 @@ def test_pods_are_bound_and_events_recorded() -> None:
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 40)
-        await until(lambda: len(server.events) == 40 and len(server.bound) == 40 and not live.engine.placings)
+        await until(lambda: len(server.events) == 40 and len(server.bound) == 40 and not live.engine.assumed_pods)
         task.cancel()
 
     run(story())
@@ -102,7 +102,7 @@ def test_nothing_is_decided_before_it_may() -> None:
         live, server = scene()
         task = asyncio.create_task(live.run())
         submit(live, server, 3)
-        await until(lambda: len(live.engine.queue) == 3)
+        await until(lambda: len(live.engine.queue.units) == 3)
         assert not server.bound
         live.start_deciding()
         await until(lambda: len(server.bound) == 3)
@@ -121,7 +121,7 @@ def test_nothing_is_decided_while_too_little_is_known() -> None:
         await asyncio.sleep(0.05)
         assert server.bound == {}
         known = True
-        live.take(())
+        live.receive(())
         await until(lambda: len(server.bound) == 3)
         task.cancel()
 
@@ -130,14 +130,14 @@ def test_nothing_is_decided_while_too_little_is_known() -> None:
 
 def test_not_more_than_so_many_are_under_way() -> None:
     async def story() -> None:
-        live, server = scene(most_under_way=5)
+        live, server = scene(max_in_progress=5)
         server.open.clear()
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 30)
         await until(lambda: server.now == 5)
         await asyncio.sleep(0)
-        assert len(live.engine.placings) == 5 and len(live.engine.queue) == 25
+        assert len(live.engine.assumed_pods) == 5 and len(live.engine.queue.units) == 25
         server.open.set()
         await until(lambda: len(server.bound) == 30)
         assert server.most == 5
@@ -149,18 +149,18 @@ def test_not_more_than_so_many_are_under_way() -> None:
 class Keeping:
     """Keeps fifty objects in step, and needs long for it."""
 
-    tends = ("Pod",)
+    reconciles = ("Pod",)
 
     def post_bind(self, *_: object) -> tuple[()]:
         return ()
 
-    def tend(self, changed: object, cluster: object) -> list[Patch]:
+    def reconcile(self, changed: object, cluster: object) -> list[Patch]:
         return [Patch(kind="ReplicaSet", key=f"default/{number}", body={}) for number in range(50) if changed is None]
 
 
 def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end() -> None:
     async def story() -> None:
-        live, server = scene(most_under_way=3)
+        live, server = scene(max_in_progress=3)
         keeping = EnabledPlugin("Keeping", Keeping())
         plain = live.engine.profiles["default-scheduler"]
         points = {**plain.points, "postBind": (*plain.points["postBind"], keeping)}
@@ -169,12 +169,12 @@ def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end()
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 20)
-        await until(lambda: len(server.bound) == 20 and server.patched >= AT_A_TIME)
-        assert server.patched == AT_A_TIME, "and all of them unanswered"
+        await until(lambda: len(server.bound) == 20 and server.patched >= MOST_WRITES)
+        assert server.patched == MOST_WRITES, "and all of them unanswered"
         live.deciding = False
         server.kept.set()
         assert await live.finish(60.0)
-        assert server.patched == AT_A_TIME, "what would have followed"
+        assert server.patched == MOST_WRITES, "what would have followed"
         task.cancel()
 
     run(story())
@@ -186,7 +186,7 @@ def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end()
 )
 def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> None:
     async def story() -> None:
-        live, server = scene(most_under_way=2)
+        live, server = scene(max_in_progress=2)
         server.open.clear()
         task = asyncio.create_task(live.run())
         live.start_deciding()
@@ -205,7 +205,7 @@ def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> N
 def test_others_are_told_whether_pods_wait_to_be_bound() -> None:
     async def story() -> None:
         told: list[bool] = []
-        live, server = scene(busy=told.append)
+        live, server = scene(on_busy=told.append)
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 3)

@@ -117,7 +117,7 @@ def test_profiles_share_it() -> None:
     _, profiles = profile_loader.configured(TWICE % ("{stateOwner: Deployment}", "{state_owner: Deployment}"))
     one, two, three = profiles.values()
     assert one.plugin("SPPriority") is two.plugin("SPPriority") is not None and three.plugin("SPPriority") is None
-    weights = [{bound.name: bound.weight for bound in each.at("score")}["SPPriority"] for each in (one, two)]
+    weights = [{enabled.name: enabled.weight for enabled in each.scorers}["SPPriority"] for each in (one, two)]
     assert weights == [5, 9], "but each has its own weight"
     for each in (one, two):
         assert len({id(bound.plugin) for bounds in each.points.values() for bound in bounds if bound.name == NAME}) == 1
@@ -127,6 +127,6 @@ def test_with_other_arguments_it_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         profile_loader.configured(TWICE % ("{}", "{strict: true}"))
     assert str(caught.value) == (
-        "profiles[1].pluginConfig[name=SPPriority].args: other arguments than in profiles[0]; there is one for all "
-        "profiles: give it the same arguments in each, or leave it to one"
+        "profiles[1].pluginConfig[name=SPPriority].args: the arguments differ from those in profiles[0]; "
+        "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
     )

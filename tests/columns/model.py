@@ -79,7 +79,7 @@ class Model:
         for pod, name in self.placed.values():
             state.add_pod(pod, name)
         for pod, name in self.nominated.values():
-            state.nominations.add(pod, name)
+            state.nominated_pods.add(pod, name)
         for key, (name, amounts) in self.held.items():
             state.hold(key, name, amounts)
         return state
@@ -137,7 +137,7 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
             if state.pods_on[row]
         },
         "pods by uid": {uid: (placed.pod, names[placed.row]) for uid, placed in state.pods.items()},
-        "nominated": {name: dict(pods) for name, pods in state.nominations.by_node.items()},
+        "nominated": {name: dict(pods) for name, pods in state.nominated_pods.by_node.items()},
         "held": dict(state.held),
         "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
         "services": sorted(service.key for service in state.store.services_of(probe)),

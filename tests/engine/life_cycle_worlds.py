@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stowplan.engine.binding.assumed_pod import BindStep, assumed
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.pods import assumed
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Patch
 from stowplan.objects.changes import Result
@@ -26,7 +27,7 @@ def stage(world: World) -> QueueStage:
 
 
 def step(world: World) -> BindStep:
-    return world.scheduler.placings[UID].step
+    return world.scheduler.assumed_pods[UID].step
 
 
 def no_answer(*kinds: type[Action]) -> Callable[[Action], Result | None]:
@@ -137,7 +138,7 @@ def finish(world: World) -> None:
 
 
 def let_somebody_else_bind(world: World) -> None:
-    ours = {placing.node_name for placing in world.scheduler.placings.values()}
+    ours = {placing.node_name for placing in world.scheduler.assumed_pods.values()}
     world.submit(assumed(world.pod("web"), "b" if "a" in ours else "a"))
 
 

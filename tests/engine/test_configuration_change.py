@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Ask, Bind, Patch

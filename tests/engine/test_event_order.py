@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.engine.binding.assumed_pod import BindStep, assumed
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.pods import assumed
+from stowplan.engine.unit import QueueStage
 from stowplan.objects.actions import Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
 from tests.builders import a_node, a_pod
@@ -19,12 +20,12 @@ def test_a_watch_that_is_behind_the_answer_does_not_bring_the_pod_back() -> None
     world.lag()
     world.submit_at_once(a_pod("web", cpu=1))
     world.run()
-    assert world.bindings and world.scheduler.placings[UID].step is BindStep.BOUND
+    assert world.bindings and world.scheduler.assumed_pods[UID].step is BindStep.BOUND
     world.submit_at_once(a_pod("web", cpu=1, labels={"old": "news"}))
     world.run()
     assert len(of(world, Bind)) == 1
     world.catch_up()
-    assert not world.scheduler.placings and len(world.scheduler.state.pods) == 1
+    assert not world.scheduler.assumed_pods and len(world.scheduler.state.pods) == 1
     world.check()
 
 
@@ -34,10 +35,10 @@ def test_its_own_nomination_that_comes_late_does_not_either() -> None:
     world.submit_at_once(a_pod("web", cpu=1, labels={"patience": "9"}))
     world.run()
     world.allow(UID, "Patience")
-    assert of(world, Nominate) and world.scheduler.placings[UID].step is BindStep.BOUND
+    assert of(world, Nominate) and world.scheduler.assumed_pods[UID].step is BindStep.BOUND
     world.catch_up()
     world.run()
-    assert len(of(world, Bind)) == 1 and not world.scheduler.placings
+    assert len(of(world, Bind)) == 1 and not world.scheduler.assumed_pods
     world.check()
 
 
@@ -48,7 +49,7 @@ def test_a_pod_bound_and_gone_before_the_watch_says_either() -> None:
     world.run()
     world.delete(assumed(pod, "a"))
     world.catch_up()
-    assert not world.scheduler.placings and not world.scheduler.state.pods
+    assert not world.scheduler.assumed_pods and not world.scheduler.state.pods
     world.check()
 
 
@@ -79,7 +80,7 @@ def test_a_pod_the_server_denies_and_does_not_have_is_out() -> None:
     world.submit(pod := a_pod("web"))
     world.objects.pop(("Pod", pod.key))
     world.run()
-    assert not world.scheduler.queue.units and not world.scheduler.placings and not world.scheduler.admission.known
+    assert not world.scheduler.queue.units and not world.scheduler.assumed_pods and not world.scheduler.pods
 
 
 def test_a_pod_of_the_same_name_takes_the_place_of_one_nobody_said_was_gone() -> None:
@@ -109,7 +110,7 @@ def test_a_result_cannot_end_a_wait() -> None:
     world.run()
     for number in range(-5, 5):
         world.answer(Result(number, 0))
-    assert world.scheduler.placings[UID].step is BindStep.WAITING
+    assert world.scheduler.assumed_pods[UID].step is BindStep.WAITING
 
 
 def test_nobody_else_is_evicted_while_the_first_victim_leaves_and_the_promise_is_not_written() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.verdict import SKIP, Skip
 from stowplan.objects.actions import Action, Bind, Evict, SetCondition
 from stowplan.objects.changes import Result
@@ -51,7 +51,7 @@ def test_binding_of_a_pod_that_is_gone_to_out(status: int) -> None:
     world.submit(pod)
     world.objects.pop(("Pod", pod.key))
     world.run()
-    assert not world.scheduler.queue.units and not world.scheduler.placings and not world.scheduler.state.pods
+    assert not world.scheduler.queue.units and not world.scheduler.assumed_pods and not world.scheduler.state.pods
 
 
 def test_errors_in_a_row_back_off_longer_and_longer() -> None:

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.binding.assumed_pod import BindStep, assumed
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.pods import assumed
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Group, Wake
 from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
@@ -195,7 +196,7 @@ def test_deciding_to_reserved_to_bound() -> None:
     world.run()
     assert world.bindings == {"web": "a"}
     assert world.said("web") == ["Successfully assigned default/web to a"]
-    assert not world.scheduler.queue.units and not world.scheduler.placings
+    assert not world.scheduler.queue.units and not world.scheduler.assumed_pods
 
 
 # -- reserved
@@ -350,7 +351,7 @@ def test_binding_to_bound_though_never_answered_when_the_server_shows_it() -> No
     world.submit(assumed(world.pod("web"), "a"))
     world.advance(10)
     assert world.said("web") == ["Successfully assigned default/web to a"]
-    assert not world.scheduler.placings and not of(world, SetCondition)
+    assert not world.scheduler.assumed_pods and not of(world, SetCondition)
 
 
 def test_bound_to_out_when_the_watch_says_so_too() -> None:
@@ -360,7 +361,7 @@ def test_bound_to_out_when_the_watch_says_so_too() -> None:
     world.run()
     assert step(world) is BindStep.BOUND and world.said("web")
     world.catch_up()
-    assert not world.scheduler.placings and len(world.scheduler.state.pods) == 1
+    assert not world.scheduler.assumed_pods and len(world.scheduler.state.pods) == 1
 
 
 # -- groups, and evictions that fail
@@ -412,9 +413,9 @@ def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(
     patient = a_pod("g1", labels={**second.labels, **waits})
     world.submit(a_pod("g0", labels={**first.labels, **(waits if both else {})}), patient)
     world.run()
-    assert world.scheduler.placings[first.uid].step is before
+    assert world.scheduler.assumed_pods[first.uid].step is before
     world.reject(patient.uid, "Patience", "no")
-    assert not world.scheduler.placings and not world.scheduler.state.pods
+    assert not world.scheduler.assumed_pods and not world.scheduler.state.pods
     (unit,) = world.scheduler.queue.units.values()
     assert set(unit.pods) == {first.uid, second.uid} and unit.stage is QueueStage.UNSCHEDULABLE
 
@@ -424,7 +425,7 @@ def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
     first, second = a_gang(2)
     world.submit(first, a_pod("g1", labels={**second.labels, "patience": "60"}))
     world.run()
-    assert {each.step for each in world.scheduler.placings.values()} == {BindStep.WAITING, BindStep.PRE_BINDING}
+    assert {each.step for each in world.scheduler.assumed_pods.values()} == {BindStep.WAITING, BindStep.PRE_BINDING}
     world.now += 10
     world.scheduler.step(world.now)
     (unit,) = world.scheduler.queue.units.values()
@@ -456,8 +457,8 @@ def test_everywhere_to_out(begin: Callable[[], World], happens: Callable[[World]
     before = [action for action in world.actions if isinstance(action, Ask | Bind | Patch)]
     happens(world)
     bound = {pod.uid for pod in world.pods() if pod.node_name and not pod.finished}
-    assert UID not in world.scheduler.queue.units or world.scheduler.deciding.asking
-    assert UID not in world.scheduler.placings and set(world.scheduler.state.pods) == bound
+    assert UID not in world.scheduler.queue.units or world.scheduler.attempts.rounds.asking
+    assert UID not in world.scheduler.assumed_pods and set(world.scheduler.state.pods) == bound
     for late in before:
         world.answer(Result(late.id, 200, body={"NodeNames": ["a"]}))  # an answer that comes too late is nothing
     world.answers = fine

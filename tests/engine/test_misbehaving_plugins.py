@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Candidate, PostFilterResult, Reject
 from stowplan.objects.actions import Bind
@@ -100,7 +100,7 @@ def test_a_permit_of_no_time_is_a_refusal(seconds: float) -> None:
     world = World(nodes=["a"], profiles=profiles(permit=[Odd("permit", seconds)]))
     world.submit(a_pod("web", cpu=1), a_pod("other", cpu=1))
     world.run()
-    assert not world.bindings and not world.scheduler.placings
+    assert not world.bindings and not world.scheduler.assumed_pods
     assert "rejected due to timeout after waiting 0s at plugin Odd" in world.said("web")[0]
 
 

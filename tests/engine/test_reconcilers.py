@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.reconcilers import AFTER_ERROR, AT_A_TIME
+from stowplan.engine.reconcilers import AFTER_ERROR, MOST_WRITES
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
@@ -22,7 +22,7 @@ from tests.world import World
 class Census:
     """Writes the number of bound pods into an annotation of a replica set."""
 
-    tends = ("Pod", "ReplicaSet")
+    reconciles = ("Pod", "ReplicaSet")
 
     def __init__(self) -> None:
         self.told: list[list[str] | None] = []
@@ -31,7 +31,7 @@ class Census:
     def post_bind(self, *_: Any) -> tuple[()]:
         return ()
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         if self.fails:
             raise KeyError("oops")
         self.told.append(None if changed is None else [f"{type(each).__name__} {each.name}" for each in changed])
@@ -44,12 +44,12 @@ class Census:
 class Many:
     """Writes to a hundred objects at once."""
 
-    tends = ("Node",)
+    reconciles = ("Node",)
 
     def post_bind(self, *_: Any) -> tuple[()]:
         return ()
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         for number in range(100) if changed is None else ():
             yield Patch(kind="ReplicaSet", key=f"default/{number}", body={})
 
@@ -73,12 +73,12 @@ def counted(world: World) -> str | None:
 
 def test_a_plugin_may_ask_to_be_asked_again(world: World, census: Census) -> None:
     """By the time that it names, though nothing changed."""
-    census.tend_at = 30.0  # type: ignore[attr-defined]
+    census.reconcile_at = 30.0  # type: ignore[attr-defined]
     world.advance(29)
     before = len(census.told)
     world.advance(1)
     assert census.told[before:] == [[]]
-    census.tend_at = None  # type: ignore[attr-defined]
+    census.reconcile_at = None  # type: ignore[attr-defined]
     world.advance(60)
     assert len(census.told) == before + 1
 
@@ -147,10 +147,12 @@ def test_each_error_is_reported() -> None:
     census.fails = True
     world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
     world.advance(AFTER_ERROR * 2)
-    assert said == [PluginMisbehaved("Census", "tend", "KeyError: 'oops'")] * 3
-    census.tend = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment,return-value]
+    assert said == [PluginMisbehaved("Census", "reconcile", "KeyError: 'oops'")] * 3
+    census.reconcile = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment,return-value]
     world.advance(AFTER_ERROR)
-    assert said[-1] == PluginMisbehaved("Census", "tend", "answered 'nothing'; only Patch or Create or Delete is right")
+    assert said[-1] == PluginMisbehaved(
+        "Census", "reconcile", "answered 'nothing'; only Patch or Create or Delete is right"
+    )
 
 
 @pytest.mark.parametrize("status", [200, 403, 404, 0])
@@ -159,9 +161,9 @@ def test_so_many_writes_are_under_way_at_a_time_and_the_others_follow(status: in
     world.answers = lambda _: None
     world.submit(a_node("a"))
     world.run()
-    assert len(world.actions) == AT_A_TIME and all(map(world.scheduler.is_upkeep, world.actions))
-    for sent in range(AT_A_TIME + 1, 101):
-        world.answer(Result(world.actions[sent - AT_A_TIME - 1].id, status))
+    assert len(world.actions) == MOST_WRITES and all(map(world.scheduler.is_upkeep, world.actions))
+    for sent in range(MOST_WRITES + 1, 101):
+        world.answer(Result(world.actions[sent - MOST_WRITES - 1].id, status))
         assert len(world.actions) == sent
     first = [action.key for action in world.actions if isinstance(action, Patch)][:100]
     assert first == [f"default/{number}" for number in range(100)]

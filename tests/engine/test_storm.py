@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from stowplan.engine.attempt import placer
-from stowplan.engine.binding.assumed_pod import assumed
-from stowplan.engine.queue.unit import Unit
+from stowplan.engine.pods import assumed
+from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
@@ -146,7 +146,7 @@ class Storm(RuleBasedStateMachine):
 
     @rule(allowed=st.booleans())
     def somebody_decides_about_waiting_pods(self, allowed: bool) -> None:
-        for uid, placing in list(self.world.scheduler.placings.items()):
+        for uid, placing in list(self.world.scheduler.assumed_pods.items()):
             if placing.permits:
                 self.world.allow(uid, "Patience") if allowed else self.world.reject(uid, "Patience", "no")
 
@@ -167,7 +167,7 @@ class Storm(RuleBasedStateMachine):
     @invariant()
     def holds(self) -> None:
         self.world.check()
-        on_the_way = set(self.world.scheduler.placings)
+        on_the_way = set(self.world.scheduler.assumed_pods)
         assert on_the_way <= self.ledger.held, "on its way without a reservation"
         there = {*self.world.bound, *(pod.uid for pod in self.world.pods() if pod.node_name)}
         assert self.ledger.held - on_the_way <= there, "reserved, and nobody is on the way"
@@ -190,10 +190,10 @@ class Storm(RuleBasedStateMachine):
         self.those_on_their_way_out_are_gone()
         self.world.advance(self.settles_in)
         self.world.check()
-        waiting = [each.permits or each.party for each in self.world.scheduler.placings.values()]
+        waiting = [each.permits or each.bind_together for each in self.world.scheduler.assumed_pods.values()]
         assert all(waiting), "still under way, and not because of a permit"
         for unit in self.world.scheduler.queue.units.values():
-            complete = unit.gate is None or len(unit.pods) >= unit.needed
+            complete = unit.queued.gated_by is None or len(unit.pods) >= unit.needed
             if complete and not any(pod.spec.scheduling_gates for pod in unit.pods.values()):
                 self.nobody_starves(unit)
 
@@ -203,7 +203,7 @@ class Storm(RuleBasedStateMachine):
         of_them = (pod for pod in self.world.pods() if pod.labels.get("gang", "") in gangs or pod.uid in unit.pods)
         impatient = any("patience" in pod.labels for pod in of_them)
         outcome = placer.Placer(scheduler.state, dice).place(unit, scheduler.profiles[unit.profile], {})
-        for placing in outcome.placings if outcome.whole else ():
+        for placing in outcome.assumed_pods if outcome.whole else ():
             placing.release()
         assert impatient or not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"
 

@@ -4,7 +4,7 @@
     add_pod, remove_pod     a pod is, or is assumed to be, on a node; or not any more
     hold, release           room on a node is held under a name
     hold_as, held_rooms     room held for pods that do not exist yet, as objects of a plugin's kind say (`held/`)
-    nominations             pods that are nominated to a node
+    nominated_pods          pods that are nominated to a node
     assumed                 objects that are assumed to differ from what the API server last said, on behalf of pods
     trial()                 any of these as a what-if, undone exactly (`trial.py`)
 
@@ -24,7 +24,7 @@ from stowplan.columns.nodes.answer_cache import AnswerCache
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.object_store import ObjectStore
 from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled
-from stowplan.columns.pods.nominations import Nominations
+from stowplan.columns.pods.nominated_pods import NominatedPods
 from stowplan.columns.pods.pending import PendingPods
 from stowplan.columns.pods.uses import Uses
 from stowplan.columns.tally import Tally
@@ -71,7 +71,7 @@ class ClusterState:
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
         self.uses = Uses(self.table, self._journaled)
-        self.nominations = Nominations(self._journaled)
+        self.nominated_pods = NominatedPods(self._journaled)
         self.assumed = AssumedObjects(self.store, self.put, self._journaled)
 
     # -- changes
@@ -93,7 +93,7 @@ class ClusterState:
         self.pending_pods.update(pod, gone)
         if pod.uid in self.pods:
             self.remove_pod(pod.uid)
-        self.nominations.drop(pod.uid)
+        self.nominated_pods.drop(pod.uid)
         if gone or pod.finished:
             self.last_nodes[pod.uid] = pod.node_name
             if len(self.last_nodes) > MOST_LAST_NODES:
@@ -101,7 +101,7 @@ class ClusterState:
         elif pod.node_name:
             self.add_pod(pod, pod.node_name)
         elif pod.nominated_node:
-            self.nominations.add(pod, pod.nominated_node)
+            self.nominated_pods.add(pod, pod.nominated_node)
 
     def _put_node(self, name: str, node: Node | None) -> None:
         row = self._row(name)
@@ -116,7 +116,7 @@ class ClusterState:
         """Put the pod on this node and on no other. `as_extension`: count as kube's PreFilter extensions do."""
         if pod.uid in self.pods:
             self.remove_pod(pod.uid, as_extension=as_extension)
-        self.nominations.drop(pod.uid)
+        self.nominated_pods.drop(pod.uid)
         row, shape = self._row(node_name), pod.shape
         self._place(pod, row, shape, as_extension)
         self._journaled(lambda: self._displace(pod.uid, as_extension))

@@ -90,7 +90,7 @@ class Trial:
         self._state.discard(found)
 
     def drop_nomination(self, uid: str) -> None:
-        self._state.nominations.drop(uid)
+        self._state.nominated_pods.drop(uid)
 
     def nominate(self, pod: Pod, node_name: str) -> None:
-        self._state.nominations.add(pod, node_name)
+        self._state.nominated_pods.add(pod, node_name)

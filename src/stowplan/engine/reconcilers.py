@@ -1,23 +1,23 @@
-"""Plugins that keep objects of their own in step with the cluster: the status of a policy, say.
+"""Plugins that keep objects in the API in step with the cluster: the status of a policy, for example.
 
-Each is told what changed since it was last asked, and answers with writes. It is asked again once those are answered,
-not sooner than a second later, however much happens. Where a write failed, and at the start, it is asked about
-everything. One that must look again by a certain time, though nothing changed, says so (`tend_at`). So many of its
-writes are under way at a time; the others follow as these are answered.
+Each plugin is told what changed since it was last asked, and answers with writes. It is asked again once those are
+answered, and not sooner than a second later. At the start, and after a write failed, it is asked about everything. A
+plugin that must look again at a certain time says so (`reconcile_at`). Only some of its writes are under way at a time;
+the others follow as these are answered.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.reports import PluginMisbehaved, Report
-from stowplan.framework.pending_actions import PendingActions
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.interfaces import ReconcilePlugin
+from stowplan.framework.outbox import Outbox
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Write
 from stowplan.objects.changes import Result
@@ -27,21 +27,21 @@ from stowplan.objects.meta import Object
 PAUSE = 1.0  # seconds
 LONGEST_PAUSE = 300.0
 AFTER_ERROR = 10.0
-MOST = 100_000  # versions to remember; beyond that, everything is looked at
-AT_A_TIME = 32  # writes of one plugin
+MOST_CHANGES = 100_000  # object versions to remember; beyond that, the plugin is asked about everything
+MOST_WRITES = 32  # of one plugin, at a time
 
 
 class PluginReconciler:
-    """One plugin, what it has not been told yet (None: everything), its writes under way, and those that follow."""
+    """One plugin: the changes it has not been told (None: everything), its writes under way, and those that follow."""
 
-    def __init__(self, bound: EnabledPlugin) -> None:
-        self.bound = bound
-        self.kinds = frozenset(bound.plugin.tends)
+    def __init__(self, enabled: EnabledPlugin[ReconcilePlugin]) -> None:
+        self.enabled = enabled
+        self.kinds = frozenset(enabled.plugin.reconciles)
         self.changed: list[Object] | None = None
         self.ready_at = float("-inf")
         self.refusals = 0  # in a row
         self.awaited: set[int] = set()
-        self.to_be_sent: deque[Write] = deque()
+        self.to_send: deque[Write] = deque()
 
     @property
     def due_at(self) -> float | None:
@@ -49,7 +49,7 @@ class PluginReconciler:
             return None
         if self.changed is None or self.changed:
             return self.ready_at
-        again: float | None = getattr(self.bound.plugin, "tend_at", None)
+        again: float | None = getattr(self.enabled.plugin, "reconcile_at", None)
         return None if again is None else max(again, self.ready_at)
 
 
@@ -58,71 +58,67 @@ class Reconcilers:
         self,
         profiles: Mapping[str, Profile],
         state: ClusterState,
-        outbox: PendingActions,
+        outbox: Outbox,
         report: Callable[[Report], None] = lambda _: None,
     ) -> None:
         self._profiles, self._state, self._outbox, self._report = profiles, state, outbox, report
-        self._tenders: list[PluginReconciler] = []
-        self.adopt()
+        self.plugins: list[PluginReconciler] = []
+        self.clear()
 
-    def adopt(self) -> None:
-        """The plugins of the profiles as they are now. One that several profiles have does its work once."""
-        found = {bound.name: bound for profile in self._profiles.values() for bound in profile.tending}
-        for tender in self._tenders:
-            self._outbox.forget(tender.awaited)
-        self._tenders = [PluginReconciler(bound) for bound in found.values()]
-
-    @property
-    def anybody(self) -> bool:
-        return bool(self._tenders)
+    def clear(self) -> None:
+        """Start again with the plugins of the profiles as they are now. One that several profiles share works once."""
+        found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.reconcilers}
+        for each in self.plugins:
+            self._outbox.forget(each.awaited)
+        self.plugins = [PluginReconciler(enabled) for enabled in found.values()]
 
     def awaits(self, number: int) -> bool:
-        """Is this the number of a write under way?"""
-        return any(number in tender.awaited for tender in self._tenders)
+        """True if this is the number of a write under way."""
+        return any(number in each.awaited for each in self.plugins)
 
-    def changed(self, *versions: Object | None) -> None:
-        """An object came, changed or went: its old and its new version."""
-        for tender in self._tenders:
-            if tender.changed is not None and len(tender.changed) > MOST:
-                tender.changed = None
-            elif tender.changed is not None:
-                tender.changed += [
-                    each for each in versions if each is not None and type(each).__name__ in tender.kinds
+    def object_changed(self, *versions: Object | None) -> None:
+        """An object was added, changed or deleted: its old and its new version."""
+        for each in self.plugins:
+            if each.changed is not None and len(each.changed) > MOST_CHANGES:
+                each.changed = None
+            elif each.changed is not None:
+                each.changed += [
+                    version for version in versions if version is not None and type(version).__name__ in each.kinds
                 ]
 
     def next_deadline(self) -> float | None:
-        moments = (tender.due_at for tender in self._tenders)
+        moments = (each.due_at for each in self.plugins)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def tend(self, now: float) -> Iterator[Any]:
-        """Ask those for whom it is time."""
-        for tender in self._tenders:
-            due = tender.due_at
+    def reconcile(self, now: float) -> None:
+        """Ask the plugins that are due."""
+        for each in self.plugins:
+            due = each.due_at
             if due is not None and due <= now:
-                yield from self._ask(tender, now)
+                self._ask(each, now)
 
-    def _ask(self, tender: PluginReconciler, now: float) -> Iterator[Any]:
-        told, tender.changed, tender.ready_at = tender.changed, [], now + PAUSE
+    def _ask(self, reconciler: PluginReconciler, now: float) -> None:
+        changed, reconciler.changed, reconciler.ready_at = reconciler.changed, [], now + PAUSE
         try:
-            tender.to_be_sent.extend(ask_list(tender.bound, "tend", Write, told, Cluster(self._state)))  # type: ignore[arg-type]
+            enabled, cluster = reconciler.enabled, Cluster(self._state)
+            reconciler.to_send.extend(call_list(enabled, enabled.plugin.reconcile, Write, changed, cluster))
         except PluginError as error:
-            tender.changed, tender.ready_at = None, now + AFTER_ERROR
+            reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
             self._report(PluginMisbehaved(error.plugin, error.point, error.problem))
-        yield from self._send(tender, now)
+        self._send(reconciler, now)
 
-    def _send(self, tender: PluginReconciler, now: float) -> Iterator[Any]:
-        while tender.to_be_sent and len(tender.awaited) < AT_A_TIME:
-            sent = self._outbox.send(tender.to_be_sent.popleft(), now, partial(self._answered, tender))
-            tender.awaited.add(sent.id)
-            yield sent
+    def _send(self, reconciler: PluginReconciler, now: float) -> None:
+        while reconciler.to_send and len(reconciler.awaited) < MOST_WRITES:
+            sent = self._outbox.send(reconciler.to_send.popleft(), now, partial(self._answered, reconciler))
+            reconciler.awaited.add(sent.id)
 
-    def _answered(self, tender: PluginReconciler, result: Result, now: float) -> Iterator[Any]:
-        """Refused again and again, it is tried ever more seldom: nobody may have the right to write there."""
-        tender.awaited.discard(result.id)
+    def _answered(self, reconciler: PluginReconciler, result: Result, now: float) -> None:
+        """A plugin whose writes are refused again and again is asked less often: it may lack the right to write."""
+        reconciler.awaited.discard(result.id)
         if result.fine or result.status == 404:
-            tender.refusals = 0
+            reconciler.refusals = 0
         else:
-            tender.refusals += 1
-            pause = min(PAUSE * 2.0 ** min(tender.refusals - 1, 10), LONGEST_PAUSE)
-            tender.changed, tender.ready_at = None, max(tender.ready_at, now + pause)
-        yield from self._send(tender, now)
+            reconciler.refusals += 1
+            pause = min(PAUSE * 2.0 ** min(reconciler.refusals - 1, 10), LONGEST_PAUSE)
+            reconciler.changed, reconciler.ready_at = None, max(reconciler.ready_at, now + pause)
+        self._send(reconciler, now)

@@ -34,33 +34,33 @@
     waiting, pre-binding   another one of its group cannot go on, or it takes too long ─► with it
     bound                  its group is bound in part, and wants to be whole or nothing ─► evicted
 
-What is reserved is in the one state (`columns.ClusterState`) as an assumed pod, so nothing is counted twice. The
-queued part is `admission` (with `groups`) and `queue`, the attempt `deciding` (with `gang`), what follows `binding`
-(with `placing`), the way back `recall` and `failing`; groups in trouble are `vigil`'s. Numbers, deadlines and who waits
-for which result are in `outbox`; what plugins write besides decisions is `tending`.
+A pod goes through four packages in one direction: `queue` (with `groups`), `attempt` (with `preemption`), `binding`,
+and out. An assumed pod is counted in the one cluster state, so nothing is counted twice. Actions leave through the
+outbox; a result finds its receiver there. What plugins write besides decisions is in `reconcilers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.attempt import Attempts
-from stowplan.engine.binding.assumed_pod import assumed
 from stowplan.engine.binding.binding import Binding
-from stowplan.engine.binding.failure import FailureHandler
+from stowplan.engine.explain import Explainer, Explanation
+from stowplan.engine.failure import FailureHandler
+from stowplan.engine.groups.groups import Groups
 from stowplan.engine.groups.monitor import GroupMonitor
+from stowplan.engine.nominations import Nominations
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
-from stowplan.engine.queue import cluster_events
-from stowplan.engine.queue.admission import Admission
-from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
+from stowplan.engine.preemption.preemption import Preemption
+from stowplan.engine.queue.cluster_events import ClusterEvents
+from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reconcilers import Reconcilers
 from stowplan.engine.reports import Report
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.pending_actions import PendingActions
+from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Gone, Put, Result
@@ -91,90 +91,107 @@ class Scheduler:
     ) -> None:
         self.profiles = dict(profiles)
         self.state = state or ClusterState()
-        for profile in self.profiles.values():
-            profile.attach(self.state)
-        self._outbox = PendingActions(answer_within)
-        self.admission = Admission(
+        self.pods: dict[str, Pod] = {}  # every pod that the API server told us about, by uid
+        self._attach_plugins()
+        self._uids: dict[str, str] = {}  # the uid of the pod that has a name now, by namespace/name
+        self._outbox = outbox = Outbox(answer_within)
+        self.groups = Groups(self.profiles, self.state)
+        self.queue = SchedulingQueue(
             self.profiles,
             self.state,
+            self.groups,
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             longest_wait=longest_wait,
         )
-        failing = FailureHandler(self.admission, report)
-        insisting = EvictionRetry(self.admission.groups, self.admission.known, self._outbox)
-        self._binding = Binding(self.admission, failing, self._outbox, self._vanished, report, extenders)
-        self.deciding = Attempts(
+        self._nominations = Nominations(self.profiles, self.state, self.groups, self.queue)
+        failures = FailureHandler(self.profiles, self.pods, self.queue, self.groups, self._nominations, outbox, report)
+        self._cluster_events = ClusterEvents(self.profiles)
+        self.binding = Binding(self.queue, self.groups, failures, self._cluster_events, outbox, report, extenders)
+        retry = EvictionRetry(self.groups, self.pods, outbox)
+        self.preemption = Preemption(
+            self.state, self.pods, self.queue, self.groups, self.binding, retry, outbox, report
+        )
+        self.attempts = Attempts(
             self.profiles,
             self.state,
             generator,
-            self.admission,
-            self._binding,
-            failing,
-            insisting,
-            self._outbox,
+            self.queue,
+            self.groups,
+            self.binding,
+            self.preemption,
+            failures,
+            outbox,
             report,
             extenders,
         )
-        self._tending = Reconcilers(self.profiles, self.state, self._outbox, report)
-        self._vigil = GroupMonitor(self.admission, insisting, self._outbox, report)
-        self.state.known_pods, self.state.scheduler_names = self.admission.known, self.profiles
-        self._uids: dict[str, str] = {}  # of the pod that has a name now
-        self.queue, self.placings, self.trails = self.admission.queue, self._binding.placings, self.deciding.trails
+        self._monitor = GroupMonitor(self.state, self.queue, self.groups, retry, outbox, report)
+        self._reconcilers = Reconcilers(self.profiles, self.state, outbox, report)
+        self._explainer = Explainer(self.state, self.queue, self.groups)
+        self.state.known_pods, self.state.scheduler_names = self.pods, self.profiles
+        self.assumed_pods, self.decisions = self.binding.assumed_pods, self.attempts.decisions
 
     # -- what comes in
 
     def handle(self, change: Put | Gone | Result, now: float) -> list[Action]:
-        """Take in what happened; what follows from it at once comes back as actions."""
+        """Take in a change of the cluster, or the result of an action. Return the actions that follow at once."""
         self.state.now = now
         if isinstance(change, Result):
-            return self._outbox.numbered(self._outbox.answered(change, now), now)
-        found, gone = change.object, isinstance(change, Gone)
-        if isinstance(found, Pod):
-            return self._outbox.numbered(self._pod_came(self._with_priority(found), gone, now), now)
-        old = self._old(found)
-        self.state.apply(change)
-        self._binding.awaiting.changed(found)
-        self._tending.changed(old, None if gone else found)
-        self.admission.happened(cluster_events.of(old, None if gone else found, self.profiles), now)
-        return []
+            self._outbox.deliver(change, now)
+            if self.binding.missing:
+                self._remove_missing(now)
+        elif isinstance(change.object, Pod):
+            self._pod_changed(self._with_priority(change.object), isinstance(change, Gone), now)
+        else:
+            self._object_changed(change, now)
+        return self._outbox.take() if self._outbox.outgoing else []
 
     def step(self, now: float) -> list[Action]:
-        """Ask those again who wait for what changed, settle what ran out of time, then decide one unit."""
+        """Settle what is due, then attempt one unit."""
         self.state.now = now
-        return self._outbox.numbered(self._step(now), now)
-
-    def _step(self, now: float) -> Iterator[Any]:
-        if self._binding.awaiting.ready:
-            yield from self._binding.awaiting.ask_again(now)
-        if self._outbox.due(now):
-            yield from self._outbox.expire(now)
-        if self._tending.anybody:
-            yield from self._tending.tend(now)
-        if self.admission.groups.changed:
-            yield from self._vigil.look(now)
-        attempt = self.deciding.next(now)
-        if attempt is not None:
-            yield from self.deciding.try_out(attempt, now)
+        if self.binding.waits.to_ask:
+            self.binding.ask_waiting(now)
+        if self._outbox.next_due <= now:
+            self._outbox.expire(now)
+            self._remove_missing(now)
+        if self._reconcilers.plugins:
+            self._reconcilers.reconcile(now)
+        if self.groups.changed:
+            self._monitor.look(now)
+        self.attempts.next(now)
+        return self._outbox.take()
 
     def next_deadline(self) -> float | None:
         """When time alone makes a step worth taking; minus infinity if one is already."""
-        if self.deciding.ready or self._binding.awaiting.ready or self.admission.groups.changed:
+        if self.attempts.rounds.answered or self.binding.waits.to_ask or self.groups.changed:
             return float("-inf")
-        moments = (self._outbox.next_deadline(), self.queue.next_deadline(), self._tending.next_deadline())
+        moments = (self._outbox.next_deadline(), self.queue.next_deadline(), self._reconcilers.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
     def is_upkeep(self, action: Action) -> bool:
-        """Is it a write of a plugin that keeps something in step? No decision waits for it."""
-        return self._tending.awaits(action.id)
+        """True for a write of a plugin that reconciles objects. No decision waits for it."""
+        return self._reconcilers.awaits(action.id)
 
     def allow(self, uid: str, plugin: str, now: float) -> list[Action]:
-        """A plugin that made the pod wait lets it go on."""
-        return self._outbox.numbered(self._binding.allow(uid, plugin, now), now)
+        """A plugin that made the pod wait permits its binding."""
+        self.binding.allow(uid, plugin, now)
+        return self._outbox.take()
 
     def reject(self, uid: str, plugin: str, message: str, now: float) -> list[Action]:
-        """A plugin that made the pod wait refuses it after all."""
-        return self._outbox.numbered(self._binding.reject(uid, plugin, message, now), now)
+        """A plugin that made the pod wait rejects it."""
+        self.binding.reject(uid, plugin, message, now)
+        return self._outbox.take()
+
+    def explain(self, uid: str) -> Explanation:
+        """Where this pod would go now, and why not elsewhere. Nothing changes.
+
+        The pod must be known, and its scheduler must be one of our profiles.
+        """
+        return self.explain_all([uid])[uid]
+
+    def explain_all(self, uids: Iterable[str]) -> dict[str, Explanation]:
+        """Explain these pods, by uid. Each group is looked at once."""
+        return self._explainer.explain((self.pods[uid] for uid in uids), self.profiles)
 
     def adopt(
         self,
@@ -185,81 +202,90 @@ class Scheduler:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
     ) -> None:
-        """Another configuration from now on. Pods on their way to a node finish it as they began; all others are
-        looked at anew, those of profiles that are gone let go, those of new ones taken in.
+        """Go on with another configuration. Pods in their binding cycle finish it as they started. All other pods are
+        taken in again: those of removed profiles are dropped, those of new profiles are added.
         """
         self.profiles.clear()
         self.profiles.update(profiles)
+        self._attach_plugins()
+        self._cluster_events.clear()
+        self.binding.extenders = extenders
+        self.attempts.rounds.clear(extenders)
+        self._reconcilers.clear()
+        self._monitor.clear()
+        self.groups.clear()
+        self.queue.clear(initial_backoff=initial_backoff, max_backoff=max_backoff)
+        for pod in self.pods.values():
+            self.groups.pod_changed(pod, False, now)
+        for uid in self.assumed_pods:
+            self.groups.assume(uid)
+        for uid in self.preemption.evicting:
+            self.groups.evicting(uid)
+        for pod in list(self.pods.values()):
+            if not pod.node_name and pod.uid not in self.queue.unit_of and pod.uid not in self.state.pods:
+                self.queue.add_pod(pod, now)
+
+    def _attach_plugins(self) -> None:
+        """Let the cluster state know which plugins hold room on nodes."""
         for profile in self.profiles.values():
             profile.attach(self.state)
-        self._binding.extenders = extenders
-        self.deciding.adopt(extenders)
-        self._tending.adopt()
-        self._vigil.adopt()
-        self.admission.adopt(
-            now,
-            initial_backoff=initial_backoff,
-            max_backoff=max_backoff,
-            on_their_way=self.placings,
-            told=self.deciding.told,
-        )
 
     # -- pods
 
-    def _pod_came(self, pod: Pod, gone: bool, now: float) -> Iterator[Any]:
-        """A pod of the same name that nobody said had gone is gone: a list may skip what happened in between."""
+    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> None:
+        """A pod was added, changed or deleted. If another pod had its name, that one is gone: a list may skip that."""
         before = self._uids.get(pod.key, pod.uid)
         if before != pod.uid and not gone:
-            yield from self._vanished(before, now)
-        yield from self._pod_changed(pod, gone, now)
+            self._remove(before, now)
+        self._take_in(pod, gone or pod.finished, now)
 
-    def _pod_changed(self, pod: Pod, gone: bool, now: float) -> Iterator[Any]:
-        known, out = self.admission.known, gone or pod.finished
+    def _remove(self, uid: str, now: float) -> None:
+        pod = self.pods.get(uid)
+        if pod is not None:
+            self._take_in(pod, True, now)
+
+    def _remove_missing(self, now: float) -> None:
+        """Remove the pods that the API server turned out not to have."""
+        while self.binding.missing:
+            self._remove(self.binding.missing.pop(0), now)
+
+    def _take_in(self, pod: Pod, out: bool, now: float) -> None:
+        """`out`: the pod was deleted or has finished."""
         if out and not pod.node_name:
-            pod = self._binding.as_bound(pod)
-        old = known.pop(pod.uid, None)
-        if not out:
-            known[pod.uid] = pod
-            self._uids[pod.key] = pod.uid
-        elif self._uids.get(pod.key) == pod.uid:
-            del self._uids[pod.key]
-        self._tending.changed(old, pod if pod.finished or not out else None)  # how it ended may matter
-        self.admission.groups.heard(pod, out, now)
-        yield from self._binding.heard(pod, out, now)
+            pod = self.binding.as_bound(pod)
+        old = self._remember(pod, out)
+        if self._reconcilers.plugins:
+            self._reconcilers.object_changed(old, pod if pod.finished or not out else None)
+        if self.groups.enabled:
+            self.groups.pod_changed(pod, out, now)
+        assumed_pod = self.assumed_pods.get(pod.uid)
+        if assumed_pod is not None:
+            self.binding.pod_changed(assumed_pod, pod, out, now)
         if out or pod.node_name:
-            self.state.nominations.drop(pod.uid)
-            self.admission.withdraw(pod.uid, now)
+            self.state.nominated_pods.drop(pod.uid)
+            if pod.uid in self.queue.unit_of:
+                self.queue.remove_pod(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))
         else:
             self.state.pending_pods.update(pod, False)
-            if pod.uid not in self.placings:
-                self._keep_promise(old, pod)
-                self.admission.submit(pod, now)
-        self.admission.happened(cluster_events.of(old, None if out else pod, self.profiles), now)
-        self._promise_changed(old, None if out else pod, now)
+            if pod.uid not in self.assumed_pods:
+                if pod.nominated_node or self.state.nominated_pods:
+                    self._nominations.pending_pod_changed(old, pod)
+                self.queue.add_pod(pod, now)
+        if old is not None or (pod.node_name and not out):  # a new pod without a node is no event for others
+            self.queue.events(self._cluster_events.of(old, None if out else pod), now)
+        if old is not None and old.nominated_node:
+            self._nominations.withdrawn(old, None if out else pod, now)
 
-    def _keep_promise(self, old: Pod | None, pod: Pod) -> None:
-        """The state follows what the pod's status says about its node; a promise not written yet stands till then."""
-        said_before = "" if old is None else old.nominated_node
-        promised = self.state.nominations.node_of(pod.uid) if pod.nominated_node == said_before else pod.nominated_node
-        self.state.nominations.drop(pod.uid)
-        if promised and not pod.terminating:
-            self.admission.promise(pod, promised)
-
-    def _promise_changed(self, old: Pod | None, new: Pod | None, now: float) -> None:
-        """A node that is no longer kept for a pod is, for others no more important, as if that pod had left it."""
-        if old is None or not old.nominated_node or old.node_name:
-            return
-        if new is None or (not new.node_name and new.nominated_node != old.nominated_node):
-            left = ClusterEvent(ASSIGNED, "Delete", assumed(old, old.nominated_node), None)
-            own = self.queue.units.get(self.admission.unit_of.get(old.uid))
-            profile = self.profiles.get(old.scheduler_name)
-            grouped = profile is not None and profile.groups  # then it may have been kept against everybody
-            self.admission.happened([left], now, most_important=None if grouped else old.priority, besides=own)
-
-    def _vanished(self, uid: str, now: float) -> Iterator[Any]:
-        pod = self.admission.known.get(uid)
-        return iter(()) if pod is None else self._pod_changed(pod, True, now)
+    def _remember(self, pod: Pod, out: bool) -> Pod | None:
+        """Keep the pod, or forget it. Return its last version."""
+        old = self.pods.pop(pod.uid, None)
+        if not out:
+            self.pods[pod.uid] = pod
+            self._uids[pod.key] = pod.uid
+        elif self._uids.get(pod.key) == pod.uid:
+            del self._uids[pod.key]
+        return old
 
     def _with_priority(self, pod: Pod) -> Pod:
         """Where no admission plugin did it: the priority of the pod's class."""
@@ -267,7 +293,18 @@ class Scheduler:
             return pod
         return prioritised(pod, self.state.store.every(PriorityClass))
 
-    def _old(self, found: Object) -> Object | None:
+    # -- other objects
+
+    def _object_changed(self, change: Put | Gone, now: float) -> None:
+        found = change.object
+        old, new = self._last_version(found), None if isinstance(change, Gone) else found
+        self.state.apply(change)
+        self.binding.waits.object_changed(found)
+        if self._reconcilers.plugins:
+            self._reconcilers.object_changed(old, new)
+        self.queue.events(self._cluster_events.of(old, new), now)
+
+    def _last_version(self, found: Object) -> Object | None:
         if not isinstance(found, Node):
             return self.state.assumed.actual(type(found), found.key)
         row = self.state.table.row_of.get(found.name)

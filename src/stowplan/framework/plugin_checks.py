@@ -21,10 +21,10 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluation import LOCALITY
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
+from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
-from stowplan.framework.plugin_calls import ask_filter, ask_score
+from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, attach_plugin
 from stowplan.framework.random_clusters import RandomCluster, draw, stranger
 from stowplan.framework.verdict import FEASIBLE, SKIP, Only, Refuse
@@ -165,19 +165,19 @@ class Check:
         raise _Broken("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or Refuse was due")
 
     def _filtered(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
-        bound, book = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()
+        enabled, book = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()
         verdict_of, places = np.full(len(nodes), FEASIBLE, np.int32), np.arange(len(nodes))
 
         def ask() -> None:
-            book.enter(bound, ask_filter(bound, pod or self._pod, nodes), verdict_of, places)
+            book.enter(enabled, call_filter(enabled, pod or self._pod, nodes), verdict_of, places)
 
         self._guarded("filter", ask)
         verdicts = [None, *((verdict.code, verdict.reasons) for verdict in book.verdicts)]
         return {name: verdicts[code + 1] for name, code in zip(nodes.names, verdict_of.tolist(), strict=True)}
 
     def _scored(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
-        bound = EnabledPlugin(self._name, plugin or self._plugin)
-        scores = self._guarded("score", lambda: ask_score(bound, pod or self._pod, nodes))
+        enabled = EnabledPlugin(self._name, plugin or self._plugin)
+        scores = self._guarded("score", lambda: call_score(enabled, pod or self._pod, nodes))
         return dict(
             zip(nodes.names, scores.tolist() if isinstance(scores, np.ndarray) else [scores] * len(nodes), strict=True)
         )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.verdict import NotYet, Refuse
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
@@ -75,7 +75,7 @@ def test_it_is_asked_once_its_actions_are_answered() -> None:
 def test_it_is_asked_again_when_what_it_waits_for_changes(answer: Any, helps: Any, other: Any) -> None:
     plugin = Slow(answer, True)
     world = a_world(plugin)
-    assert world.scheduler.placings[UID].step is BindStep.PRE_BINDING and world.pod("web").nominated_node == "a"
+    assert world.scheduler.assumed_pods[UID].step is BindStep.PRE_BINDING and world.pod("web").nominated_node == "a"
     world.submit(other)
     world.run()
     assert plugin.asked == 1
@@ -114,7 +114,9 @@ def test_each_plugin_has_its_own_time_and_all_must_be_content() -> None:
     world = a_world(Slow(False, True, name="one", timeout=5), Slow(False, False, True, name="two", timeout=60))
     world.submit(a_namespace("new"))
     world.advance(10)
-    assert world.scheduler.placings[UID].step is BindStep.PRE_BINDING, "the first one's time is of no interest any more"
+    assert world.scheduler.assumed_pods[UID].step is BindStep.PRE_BINDING, (
+        "the first one's time is of no interest any more"
+    )
     world.submit(a_namespace("newer"))
     world.run()
     assert world.bindings == {"web": "a"}
@@ -128,4 +130,4 @@ def test_where_the_pod_is_to_go_is_said_unless_its_pre_binding_is_quick(quick: b
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(a_pod("web"))
     world.run()
-    assert world.scheduler.placings[UID].step is BindStep.PRE_BINDING and world.pod("web").nominated_node == said
+    assert world.scheduler.assumed_pods[UID].step is BindStep.PRE_BINDING and world.pod("web").nominated_node == said

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.storage import SELECTED_NODE
@@ -35,7 +35,7 @@ LATE = f"{FAILED}context deadline exceeded"
 
 
 def step(world: World, name: str = "web") -> BindStep | None:
-    placing = world.scheduler.placings.get(world.pod(name).uid)
+    placing = world.scheduler.assumed_pods.get(world.pod(name).uid)
     return None if placing is None else placing.step
 
 
@@ -131,7 +131,7 @@ def test_of_two_pods_with_one_volume_between_them_one_gets_it() -> None:
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(a_user("first", "one"), a_user("second", "two"))
     world.run()
-    (placed,) = world.scheduler.placings.values()
+    (placed,) = world.scheduler.assumed_pods.values()
     assert len(patches(world)) == 1
     other = "second" if placed.pod.name == "first" else "first"
     assert "didn't find available persistent volumes" in world.said(other, "FailedScheduling")[-1]
@@ -149,8 +149,8 @@ def test_pods_that_share_a_claim_agree_on_the_node_and_write_it_once() -> None:
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(*(a_user(f"pod-{at}", "data") for at in range(4)))
     world.run()
-    nodes = {each.node_name for each in world.scheduler.placings.values()}
-    assert len(world.scheduler.placings) == 4 and len(nodes) == 1 and len(patches(world)) == 1
+    nodes = {each.node_name for each in world.scheduler.assumed_pods.values()}
+    assert len(world.scheduler.assumed_pods) == 4 and len(nodes) == 1 and len(patches(world)) == 1
     world.perform_late(patches(world)[0])
     world.answers = lambda action: Result(action.id)
     control(world)
@@ -167,7 +167,9 @@ def test_those_who_relied_on_another_pods_write_are_tried_again_when_it_fails() 
     world.answers = lambda action: Result(action.id)
     world.answer(Result(lost.id, 500, "etcd is away"))
     world.run()
-    assert not world.scheduler.placings and {stage(world, each) for each in ("first", "second")} == {QueueStage.BACKOFF}
+    assert not world.scheduler.assumed_pods and {stage(world, each) for each in ("first", "second")} == {
+        QueueStage.BACKOFF
+    }
     assert not world.scheduler.state.assumed.holders()
     world.advance(2)
     control(world)
@@ -203,7 +205,7 @@ def test_members_of_a_group_take_different_volumes() -> None:
     world.submit(*(a_claim(f"c{at}") for at in range(3)), *(a_volume(f"disk-{at}", "ab"[at % 2]) for at in range(3)))
     world.submit(*members(3))
     world.run()
-    assert len(world.scheduler.placings) == 3 and len({each.key for each in patches(world)}) == 3
+    assert len(world.scheduler.assumed_pods) == 3 and len({each.key for each in patches(world)}) == 3
     control(world)
     assert len(world.bindings) == 3
 
@@ -212,7 +214,7 @@ def test_a_group_with_too_few_volumes_leaves_nothing_behind() -> None:
     world = gangs()
     world.submit(*(a_claim(f"c{at}") for at in range(3)), a_volume("disk-0"), a_volume("disk-1"), *members(3))
     world.run()
-    assert not world.scheduler.placings and not patches(world) and not world.scheduler.state.assumed.holders()
+    assert not world.scheduler.assumed_pods and not patches(world) and not world.scheduler.state.assumed.holders()
     world.submit(a_volume("disk-2"))
     world.advance(2)
     control(world)
@@ -234,7 +236,7 @@ def test_a_member_whose_volume_fails_takes_the_group_back() -> None:
     world.run()
     change(world, "PersistentVolumeClaim", "default/c0", {"metadata": {"annotations": {SELECTED_NODE: None, "x": "y"}}})
     world.run()
-    assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
+    assert not world.scheduler.assumed_pods and not world.scheduler.state.assumed.holders()
     assert 'provisioning failed for PVC "c0"' in world.said("m1", "FailedScheduling")[-1]
     world.advance(2)
     control(world)
@@ -270,7 +272,7 @@ def test_a_patch_that_fails(begin: Callable[[], World], status: int | None) -> N
 @BOTH
 def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], World]) -> None:
     world = begin()
-    node = world.scheduler.placings[world.pod("web").uid].node_name
+    node = world.scheduler.assumed_pods[world.pod("web").uid].node_name
     world.advance(599)
     assert step(world) is BindStep.PRE_BINDING
     world.advance(1)
@@ -378,7 +380,7 @@ def test_what_was_begun_fails(begin: Callable[[], World], happens: Callable[[Wor
         world.said("web", "FailedScheduling")[0] == f'running PreBind plugin "VolumeBinding": binding volumes: {told}'
     )
     assert reason(world) == "SchedulerError" and stage(world) is QueueStage.BACKOFF
-    assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
+    assert not world.scheduler.assumed_pods and not world.scheduler.state.assumed.holders()
     world.check()
     assert not [each for each in world.actions if isinstance(each, Bind)]
 
@@ -389,7 +391,7 @@ def test_the_pod_is_deleted_while_it_waits(begin: Callable[[], World]) -> None:
     world.delete(world.pod("web"))
     world.run()
     world.check()
-    assert not world.scheduler.placings and not world.scheduler.state.assumed.holders()
+    assert not world.scheduler.assumed_pods and not world.scheduler.state.assumed.holders()
     control(world)
     world.advance(1000)
     assert not world.bindings
@@ -401,11 +403,11 @@ def test_the_pod_is_deleted_while_it_waits(begin: Callable[[], World]) -> None:
 @BOTH
 def test_a_restart_in_the_middle_goes_on_with_the_same_node(begin: Callable[[], World]) -> None:
     world = begin()
-    node = world.scheduler.placings[world.pod("web").uid].node_name
+    node = world.scheduler.assumed_pods[world.pod("web").uid].node_name
     world.submit(a_host("roomy", cpu=64, memory="64Gi"), a_volume("spare"))
     world.restart()
     world.run()
-    placing = world.scheduler.placings[world.pod("web").uid]
+    placing = world.scheduler.assumed_pods[world.pod("web").uid]
     assert placing.node_name == node and len(patches(world)) == 1
     control(world)
     assert world.bindings == {"web": node}
@@ -442,8 +444,8 @@ def test_only_those_who_wait_for_it_are_asked_again() -> None:
     world.submit(*(a_claim(f"c{at}", "made") for at in range(5)), *(a_user(f"p{at}", f"c{at}") for at in range(5)))
     world.run()
     provision(world, "c3", "a")
-    assert set(world.scheduler._binding.awaiting._again) == {world.pod("p3").uid}
+    assert set(world.scheduler.binding.waits.to_ask) == {world.pod("p3").uid}
     world.submit(a_claim("unrelated"), a_volume("unrelated"), a_host("b"))
-    assert len(world.scheduler._binding.awaiting._again) == 1
+    assert len(world.scheduler.binding.waits.to_ask) == 1
     world.run()
     assert set(world.bindings) == {"p3"}

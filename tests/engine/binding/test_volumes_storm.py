@@ -67,5 +67,5 @@ def test_all_is_bound_in_the_end_and_nothing_is_left_behind(seed: int) -> None:
         world.advance(400)
         control(world)
     left = [pod for pod in world.pods() if not pod.node_name]
-    assert all("gang" in pod.labels for pod in left) and not world.scheduler.placings
+    assert all("gang" in pod.labels for pod in left) and not world.scheduler.assumed_pods
     assert not world.scheduler.state.assumed.holders() and not world.scheduler.state.assumed._objects

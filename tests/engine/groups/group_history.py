@@ -142,7 +142,7 @@ class Chronicle:
         for name in {name_of(by_uid[uid]) for uid in uids if uid in by_uid} - {""}:
             minimum = self.minimum(name) or 99  # nobody says it: then none may go, or a gang that had enough goes on
             having = {
-                pod.uid for pod in self.members(name) if pod.node_name or pod.uid in self.world.scheduler.placings
+                pod.uid for pod in self.members(name) if pod.node_name or pod.uid in self.world.scheduler.assumed_pods
             }
             alone = self.match == ONCE and name in self.satisfied
             assert len(having) >= minimum or alone, f"only {len(having)} of {name}, {minimum} are needed"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.engine.binding.assumed_pod import assumed
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.pods import assumed
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Ask, Bind, Evict
@@ -107,7 +107,7 @@ def test_nobody_is_bound_before_all_may_be() -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), a_patient_member("g2"))
     world.run()
-    assert not world.bindings and len(world.scheduler.placings) == 3
+    assert not world.bindings and len(world.scheduler.assumed_pods) == 3
     world.allow(world.pod("g2").uid, "Patience")
     assert set(world.bindings) == {"g0", "g1", "g2"}
 
@@ -134,7 +134,7 @@ def test_a_group_that_is_not_ready_in_time_gives_everything_back() -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), a_patient_member("g2", 300))
     world.run()
-    assert len(world.scheduler.placings) == 3
+    assert len(world.scheduler.assumed_pods) == 3
     world.advance(10)
     told = "pod group default/g timed out: 1 of its pods were not ready to be bound after 10s"
     assert any(told in each for each in world.said("g0"))
@@ -267,7 +267,7 @@ def test_many_refused_bindings_tell_each_pod_once() -> None:
     world.run()
     assert len(world.said("g0")) == 1 and sum(len(world.said(f"g{n}")) for n in range(50)) == 50
     (unit,) = world.scheduler.queue.units.values()
-    assert unit.errors == 1 and all(len(note) < 400 for note in world.said("g7"))
+    assert unit.queued.errors == 1 and all(len(note) < 400 for note in world.said("g7"))
 
 
 def is_bind_of(action: Action, name: str) -> bool:
@@ -307,4 +307,4 @@ def test_an_extra_that_comes_back_to_others_leaves_nothing_in_flight() -> None:
     world.submit(a_pod("g4", cpu=99, labels=labels))
     world.run()
     world.advance(5)
-    assert not len(world.scheduler.queue.flights) and len(world.bindings) == 3
+    assert not world.scheduler.queue.inflight.units and len(world.bindings) == 3

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Ask, Bind, Evict
@@ -35,7 +35,7 @@ GROUP = "scheduling.x-k8s.io/pod-group"
 
 def promised(world: World) -> dict[str, set[str]]:
     return {
-        node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominations.by_node.items()
+        node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominated_pods.by_node.items()
     }
 
 

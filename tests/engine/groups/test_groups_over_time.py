@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.binding.failure import FailureHandler
+from stowplan.engine.failure import Failure, FailureHandler
+from stowplan.engine.unit import Unit
 from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pod_groups import SigsPodGroup
@@ -82,20 +83,20 @@ def test_a_member_that_is_being_bound_keeps_its_room_when_others_of_its_group_go
     world.run()
     world.delete(world.pod("g2"))
     world.delete(world.pod("g3"))
-    steps = {placing.pod.name: placing.step for placing in world.scheduler.placings.values()}
+    steps = {placing.pod.name: placing.step for placing in world.scheduler.assumed_pods.values()}
     assert steps == {"g0": BindStep.BINDING, "g1": BindStep.BINDING} and len(world.scheduler.state.pods) == 2
 
 
 def test_an_error_after_a_gang_was_placed_leaves_nothing_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
-    back = FailureHandler.back
+    requeue = FailureHandler.requeue
 
-    def breaks(self: FailureHandler, unit: Any, message: str, *rest: Any, **more: Any) -> Any:
-        if "runs without this pod" in message:
+    def breaks(self: FailureHandler, unit: Unit, failure: Failure, now: float) -> None:
+        if "runs without this pod" in failure.message:
             raise KeyError("oops")
-        return back(self, unit, message, *rest, **more)
+        requeue(self, unit, failure, now)
 
     world = a_world(nodes=2)
-    monkeypatch.setattr(FailureHandler, "back", breaks)
+    monkeypatch.setattr(FailureHandler, "requeue", breaks)
     world.submit(*gang("g", 3, 2))
     world.run()
     world.check()

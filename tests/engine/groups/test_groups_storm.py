@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.engine.attempt import placer as placing
-from stowplan.engine.queue.unit import QueueStage, Unit
+from stowplan.engine.unit import QueueStage, Unit
 from stowplan.objects.actions import Evict
 from tests.builders import a_node, a_pod
 from tests.engine.groups.group_disturbances import Weather
@@ -64,21 +64,22 @@ class GangStorm(Weather):
             return
         placer = placing.Placer(scheduler.state, np.random.default_rng(0))
         outcome = placer.place(unit, scheduler.profiles[unit.profile], {})
-        for each in outcome.placings if outcome.whole else ():
+        for each in outcome.assumed_pods if outcome.whole else ():
             each.release()
         assert not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"
 
     def nobody_waits_for_whom_room_can_be_made(self, unit: Unit) -> None:
         scheduler = self.world.scheduler
         if unit.group and unit.stage is not QueueStage.GATED:
-            plan = scheduler.deciding._clearing.plan(unit, scheduler.profiles[unit.profile])
+            placer = placing.Placer(scheduler.state, np.random.default_rng(0))
+            plan = scheduler.preemption.plan(unit, scheduler.profiles[unit.profile], placer)
             assert plan is None, f"{[pod.name for pod in plan.victims]} could make room for {unit.group}"
 
     def nothing_is_left_over(self) -> None:
         self.world.check()
         scheduler = self.world.scheduler
-        assert not scheduler.placings
-        assert not [group for group, party in scheduler._binding._parties.items() if len(party)]
+        assert not scheduler.assumed_pods
+        assert not [group for group, party in scheduler.binding.together.items() if len(party)]
         kept = ("ResourceReservation", "default/kept") in self.world.objects
         assert len(scheduler.state.held) <= kept
 

@@ -56,7 +56,7 @@ def test_groups_are_forgotten_ten_minutes_after_their_last_member() -> None:
     world = a_world(nodes=3)
     world.submit(*gang("g", 3), *gang("h", 3, at=1))
     world.run()
-    groups = world.scheduler.admission.groups
+    groups = world.scheduler.groups
     assert {each.group.name for each in groups} == {"default/g", "default/h"}
     world.delete(*(pod for pod in world.pods() if pod.labels[NAME] == "g"))
     world.advance(500)

@@ -123,7 +123,7 @@ def test_extenders_are_shown_everybody_who_would_go() -> None:
 
 def test_where_no_victim_is_in_a_gang_candidates_are_left_as_they_are() -> None:
     world = with_a_gang_and_a_lone_pod(0)
-    company, lone = world.scheduler.deciding._company, Candidate("n", (world.pod("lone"),), 0)
+    company, lone = world.scheduler.preemption.group_victims, Candidate("n", (world.pod("lone"),), 0)
     found = [lone]
     assert company.join(a_pod("single", priority=10), found) is found
 

@@ -33,7 +33,7 @@ class Broken(Filter):
 
 def events(old: Object | None, new: Object | None, *plugins: object) -> list[str]:
     profile = a_profile_of(*plugins)
-    found = cluster_events.of(old, new, {"one": profile, "other": profile})
+    found = cluster_events.ClusterEvents({"one": profile, "other": profile}).of(old, new)
     return [each.label for each in found]
 
 

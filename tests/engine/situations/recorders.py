@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action
@@ -32,7 +32,7 @@ def where(world: World, name: str) -> QueueStage | BindStep | str:
     for unit in world.scheduler.queue.units.values():
         if uid(name) in unit.pods:
             return unit.stage
-    placing = world.scheduler.placings.get(uid(name))
+    placing = world.scheduler.assumed_pods.get(uid(name))
     return placing.step if placing is not None else world.bindings.get(name, "")
 
 
@@ -42,7 +42,7 @@ def attempts(world: World, name: str) -> int:
 
 
 def rejectors(world: World, name: str) -> set[str]:
-    return set(world.scheduler.queue.units[uid(name)].rejectors)
+    return set(world.scheduler.queue.units[uid(name)].queued.rejectors)
 
 
 def reason(world: World, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object

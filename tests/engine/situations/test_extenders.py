@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.apps import profile_loader
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.objects.actions import Ask, Bind, Evict
 from stowplan.objects.changes import Result

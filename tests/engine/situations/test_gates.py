@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.pods import Pod

@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Nodes
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Evict, Nominate, Patch
@@ -24,7 +24,7 @@ from tests.world import World
 def nominated(world: World, name: str) -> str:
     """As the pod's status says; and the scheduler must not think otherwise."""
     said = world.pod(name).nominated_node
-    assert world.scheduler.state.nominations.node_of(uid(name)) == said
+    assert world.scheduler.state.nominated_pods.node_of(uid(name)) == said
     return said
 
 
@@ -272,7 +272,7 @@ def test_where_a_pod_is_about_to_go_is_announced_if_it_takes_a_while(
     if step is None:
         assert list(world.bindings) == ["web"] and not of(world, Nominate)
     else:
-        placing = world.scheduler.placings[uid("web")]
+        placing = world.scheduler.assumed_pods[uid("web")]
         assert placing.step is step and not world.bindings
         assert world.pod("web").nominated_node == placing.node_name
         assert held.actions == [] or world.actions.index(of(world, Nominate)[0]) < world.actions.index(held.actions[0])

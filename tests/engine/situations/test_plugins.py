@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stowplan.columns.nodes.views import Nodes
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.pods import Pod

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Refuse, Reject
@@ -98,7 +98,7 @@ def test_several_permits_are_all_needed() -> None:
     plugins = [Asked("one", permit=3.0), Asked("two", permit=3.0)]
     world = a_world(permit=plugins)
     world.run()
-    placing = world.scheduler.placings[uid("web")]
+    placing = world.scheduler.assumed_pods[uid("web")]
     assert placing.step is BindStep.WAITING and set(placing.permits) == {"one", "two"}
     world.allow(uid("web"), "one")
     assert placing.step is BindStep.WAITING and set(placing.permits) == {"two"}
@@ -113,7 +113,7 @@ def test_a_rejected_pod_waits_for_no_permit_any_more() -> None:
     world.run()
     assert world.scheduler.next_deadline() == 3.0
     world.reject(uid("web"), "one", "go away")
-    assert where(world, "web") is QueueStage.UNSCHEDULABLE and not world.scheduler.placings
+    assert where(world, "web") is QueueStage.UNSCHEDULABLE and not world.scheduler.assumed_pods
     assert world.scheduler.next_deadline() == 300.0, "nothing but the flush of old pods is due"
     world.allow(uid("web"), "two")
     world.advance(10)
@@ -139,7 +139,7 @@ def test_a_pod_waits_for_another_one_that(allowed: bool) -> None:
     """The first to come waits; the permit of the second decides about both. Who holds the handle is the caller here."""
 
     def second_decides(pod: Pod, *_: Any) -> Any:
-        if not world.scheduler.placings:
+        if not world.scheduler.assumed_pods:
             return 30.0
         return None if allowed else NO
 
@@ -298,7 +298,7 @@ def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int
         assert where(world, "preemptor") is QueueStage.UNSCHEDULABLE
         world.delete(world.pod("waiting"))
     world.advance(5)
-    assert world.bindings == {"preemptor": "a"} and not world.scheduler.placings
+    assert world.bindings == {"preemptor": "a"} and not world.scheduler.assumed_pods
     assert plugin.count("pre_filter", "waiting") <= tried
     assert ("waiting" in [pod.name for pod in world.pods()]) is not deleted, "nobody but the test deletes it"
     assert "running" not in [pod.name for pod in world.pods()]

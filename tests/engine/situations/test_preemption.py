@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.engine.binding.assumed_pod import BindStep, assumed
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.pods import assumed
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Evict, Patch
 from stowplan.objects.meta import Object

@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Nodes
 from stowplan.engine.binding.assumed_pod import BindStep
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Bind, Evict

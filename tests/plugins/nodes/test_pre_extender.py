@@ -138,7 +138,7 @@ def test_without_the_plugin_pods_are_shown_as_they_are() -> None:
     world, asked = a_world()
     world.adopt(
         {"default-scheduler": profile_loader.defaults()[1]["default-scheduler"]},
-        extenders=world.scheduler.deciding.extenders,
+        extenders=world.scheduler.attempts.rounds.extenders,
     )
     world.submit(a_pod("web", labels={"spark-app-selector": "s"}))
     world.run()

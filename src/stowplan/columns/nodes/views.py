@@ -302,7 +302,7 @@ class Cluster:
     @property
     def nomination_count(self) -> int:
         """How many pods are nominated to a node."""
-        return len(self._state.nominations)
+        return len(self._state.nominated_pods)
 
     def pending_count(self, query: PodQuery) -> int:
         """Return how many pods without a node match a query."""

@@ -1,8 +1,8 @@
-"""Placing the pods of a unit, one or many: member by member inside a what-if, then kept whole, or not at all.
+"""Finding nodes for the pods of a unit: one pod, or all members of a group inside one what-if.
 
-The largest member goes first. As soon as too many have failed for the rest to be enough, no more are tried; if members
-are not all alike, one more order is: those like the one that failed first, because they are the hardest to place;
-unless there is too little room in any order (`outlook`). If extenders must be asked about members, each is placed
+Members are placed one by one, the largest first, and kept together or not at all. As soon as too many members have
+failed, no more are tried. If the members differ, one more order is tried: pods of the shape that failed go first,
+unless there is too little room in any order (`feasibility`). If extenders must be asked, members are placed
 provisionally, so that all questions come up at once.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.preemption.feasibility import Feasibility
-from stowplan.engine.queue.unit import Unit
 from stowplan.engine.reports import GroupTried
+from stowplan.engine.unit import Unit
 from stowplan.framework.evaluation import Join, schedule_one
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
@@ -29,13 +29,14 @@ from stowplan.objects.pods import Pod
 
 @dataclass(slots=True)
 class UnitOutcome:
-    """Who got a node, and who did not; `whole` says whether those who did are enough.
+    """Which pods of a unit got a node and which did not.
 
-    `refused`: why one that got a node was refused what goes with it, by which plugin or because of what error.
-    `asking`: all this is provisional, because extenders must be asked first.
+    whole    enough pods got a node
+    refused  why a pod that got a node was refused at reserve or permit: by a plugin, or because of an error
+    asking   all this is provisional, because extenders must be asked first
     """
 
-    placings: list[AssumedPod] = field(default_factory=list)
+    assumed_pods: list[AssumedPod] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     failed: list[Decision] = field(default_factory=list)
     refused: Verdict | str | None = None
@@ -44,24 +45,22 @@ class UnitOutcome:
 
 
 class Placer:
-    """Finds nodes for the pods of one unit after the other."""
-
     def __init__(self, state: ClusterState, generator: np.random.Generator, join: Join | None = None) -> None:
         self._state, self._generator, self._search, self._join = state, generator, NodeSearch(), join
 
     def place(self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation]) -> UnitOutcome:
-        """Find nodes for a unit's pods. If they are enough, all is reserved; if not, nothing is left of the attempt."""
+        """Find nodes for a unit's pods. If enough pods get one, all are assumed; otherwise nothing is left."""
+        if len(unit.pods) > 1:
+            return self._in_either_order(unit, profile, consultations)
         outcome = UnitOutcome()
-        if len(unit.pods) == 1:  # one pod alone is decided and then placed: nothing to undo, so no journal is kept
-            (pod,) = unit.pods.values()
-            # Nobody is evicted for a part of a group here.
-            self._try(pod, unit, profile, consultations, outcome, provisionally=False, make_room=not unit.group)
-            outcome.whole = bool(outcome.placings)
-            return outcome
-        return self._in_either_order(unit, profile, consultations)
+        (pod,) = unit.pods.values()
+        # A single pod needs no what-if. Nobody is evicted here for a part of a group.
+        self._try(pod, unit, profile, consultations, outcome, provisionally=False, make_room=not unit.group)
+        outcome.whole = bool(outcome.assumed_pods)
+        return outcome
 
     def rehearse(self, unit: Unit, profile: Profile) -> UnitOutcome:
-        """The same in a cluster that is otherwise only for now; nothing is left of it."""
+        """The same inside a what-if of the caller; nothing is left of it."""
         return self._in_either_order(unit, profile, {}, keep=False)
 
     def _in_either_order(
@@ -88,13 +87,13 @@ class Placer:
         *,
         keep: bool = True,
     ) -> UnitOutcome:
-        outcome, can_fail = UnitOutcome(), len(pods) - unit.needed
+        outcome, may_fail = UnitOutcome(), len(pods) - unit.needed
         with self._state.trial() as trial:
             for pod in pods:
                 self._try(pod, unit, profile, consultations, outcome, provisionally=True, make_room=False)
-                if outcome.refused is not None or len(outcome.failed) > can_fail:
+                if outcome.refused is not None or len(outcome.failed) > may_fail:
                     break
-            enough = len(outcome.failed) <= can_fail and bool(outcome.placings)
+            enough = len(outcome.failed) <= may_fail and bool(outcome.assumed_pods)
             outcome.whole = enough and outcome.refused is None and not outcome.asking
             if outcome.whole and keep:
                 trial.keep()
@@ -103,38 +102,51 @@ class Placer:
         return outcome
 
     def _try(
-        self, pod: Pod, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation], outcome: UnitOutcome,
-        *, provisionally: bool, make_room: bool,
-    ) -> None:  # fmt: skip
-        """Decide about one pod, and reserve; if extenders must be asked first, only where that can be undone."""
+        self,
+        pod: Pod,
+        unit: Unit,
+        profile: Profile,
+        consultations: Mapping[str, Consultation],
+        outcome: UnitOutcome,
+        *,
+        provisionally: bool,
+        make_room: bool,
+    ) -> None:
+        """Decide about one pod and assume it. If extenders must be asked first, assume it only `provisionally`."""
         decision = schedule_one(
-            pod, self._state, profile, self._generator,
-            gate=False, make_room=make_room, search=self._search, consultation=consultations.get(pod.uid),
+            pod,
+            self._state,
+            profile,
+            self._generator,
+            gate=False,
+            make_room=make_room,
+            search=self._search,
+            consultation=consultations.get(pod.uid),
             join=self._join,
-        )  # fmt: skip
+        )
         outcome.decisions.append(decision)
         outcome.asking = outcome.asking or bool(decision.asks)
         if decision.node is None:
             outcome.failed.append(decision)
         elif provisionally or not decision.asks:
-            idle = decision.skipped & profile.done_by_skipping
-            placing = AssumedPod(pod, decision.node, unit, profile, self._state, idle)
-            outcome.refused = placing.take_room()
+            idle = decision.skipped & profile.skip_is_final
+            assumed_pod = AssumedPod(pod, decision.node, unit, profile, self._state, idle)
+            outcome.refused = assumed_pod.assume()
             if outcome.refused is None:
-                outcome.placings.append(placing)
+                outcome.assumed_pods.append(assumed_pod)
 
 
 def _release(outcome: UnitOutcome) -> None:
-    """What plugins hold besides the state is not undone with the what-if; the state is, even if one of them raises."""
-    for placing in reversed(outcome.placings):
+    """Let plugins unreserve. The what-if undoes only the state; it does so even if a plugin raises here."""
+    for assumed_pod in reversed(outcome.assumed_pods):
         try:
-            placing.release()
+            assumed_pod.release()
         except PluginError:
             continue
 
 
 def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:
-    """By the greatest share that each would take of any resource of the node that has most of it."""
+    """Pods by the largest share that each requests of any resource, on the node that offers most of it."""
     pods = sorted(pods, key=lambda pod: pod.uid)
     sizes: dict[bytes, float] = {}
     for pod in pods:
@@ -153,27 +165,27 @@ def _share(request: Mapping[str, int], state: ClusterState) -> float:
 
 
 def _hardest_first(pods: list[Pod], failed: Iterable[Decision]) -> list[Pod]:
-    """Those like the ones that failed, then the others as they were."""
+    """Pods of the shapes that failed first, then the others in the same order."""
     shapes = {decision.pod.shape.key for decision in failed}
     return sorted(pods, key=lambda pod: pod.shape.key not in shapes)
 
 
-def tried(unit: Unit, outcome: UnitOutcome) -> GroupTried:
-    """The attempt in a few words, for whoever watches."""
+def group_report(unit: Unit, outcome: UnitOutcome) -> GroupTried:
+    """The attempt at a group as a report."""
     refused, failed = outcome.refused, outcome.failed[-1:]
     message = "" if outcome.whole or not failed else failed[0].full_message
     if refused is not None:
         message = refused if isinstance(refused, str) else ", ".join(refused.reasons)
     error = isinstance(refused, str) or any(each.error for each in failed)
-    found = len(outcome.placings)
+    found = len(outcome.assumed_pods)
     return GroupTried(unit.group, unit.profile, found, unit.needed, outcome.whole, error and not outcome.whole, message)
 
 
-def blocked(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:
-    """A member's own reason, and what stands in its group's way: how many fit, and who did not for which reason."""
+def member_message(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:
+    """Why a member of a group has no node: its own reason, how many members fit, and which one did not, and why."""
     own = decision.full_message if decision.node is None else f"{WOULD_FIT} on {decision.node}."
     culprit, tried = outcome.failed[-1], len(outcome.decisions)
-    lacks = f"{len(outcome.placings)} of {tried} pods tried found a node, {unit.needed} of {len(unit.ready)} must"
+    lacks = f"{len(outcome.assumed_pods)} of {tried} pods tried found a node, {unit.needed} of {len(unit.ready)} must"
     if culprit.pod.uid != decision.pod.uid:
         lacks = f"{lacks}; pod {culprit.pod.name} did not: {culprit.full_message.rstrip('.')}"
     return f"{own} Pod group {unit.group}: {lacks}."

@@ -1,277 +1,337 @@
-"""From the decision to the binding: placings that wait, pre-bind, bind, and are seen bound.
+"""The binding cycle: assumed pods wait for permits, pre-bind, bind, and are seen bound.
 
-No member of a group is sent to be bound before all who were placed with it may be (`Party`): up to there everything can
-be given back (`recall`). A pod is on its way until the server shows it bound: its answer may be there before the watch.
+No member of a group is bound before all members that were placed with it are ready (`BindTogether`): until then all can
+be rolled back. A pod stays assumed until the API server shows it bound, since the answer to the binding may arrive
+before the watch event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from stowplan.engine import messages
-from stowplan.engine.binding.assumed_pod import AssumedPod, BindStep, BindTogether, assumed
-from stowplan.engine.binding.failure import FailureHandler
+from stowplan.engine.binding.assumed_pod import AssumedPod, BindStep, BindTogether
 from stowplan.engine.binding.prebind_waits import PreBindWaits
 from stowplan.engine.binding.rollback import Rollback
-from stowplan.engine.queue.admission import Admission
+from stowplan.engine.failure import FailureHandler
+from stowplan.engine.groups.groups import Groups
+from stowplan.engine.pods import assumed
+from stowplan.engine.queue.cluster_events import ClusterEvents
+from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupTimedOut, PermitWaited, PodBound, Report
-from stowplan.framework import extenders as extending
+from stowplan.framework import extenders as extender_calls
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.pending_actions import PendingActions
-from stowplan.objects.actions import Ask, Nominate, Read
+from stowplan.framework.outbox import Outbox, Receiver
+from stowplan.objects.actions import AnyAction, Ask, Nominate, Read
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
+
+IN_DOUBT = (0, 404, 409, 410)  # answers after which nobody knows what became of the pod
 
 
 class Binding:
     def __init__(
         self,
-        admission: Admission,
-        failing: FailureHandler,
-        outbox: PendingActions,
-        vanished: Callable[[str, float], Iterator[Any]],
+        queue: SchedulingQueue,
+        groups: Groups,
+        failures: FailureHandler,
+        cluster_events: ClusterEvents,
+        outbox: Outbox,
         report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
     ) -> None:
-        """`vanished` is called with the uid of a pod that the server turns out not to have any more."""
-        self._admission, self._outbox = admission, outbox
-        self._vanished, self._report, self.extenders = vanished, report, extenders
-        self.recall = Rollback(admission, failing, outbox)
-        self.placings, self.give_up = self.recall.placings, self.recall.give_up
-        self.awaiting = self.recall.awaiting = PreBindWaits(outbox, self._bind, self._announce, self.give_up)
-        self._parties: dict[str, BindTogether] = {}  # by group
+        self._queue, self._groups, self._outbox = queue, groups, outbox
+        self._report, self.extenders = report, extenders
+        self.assumed_pods: dict[str, AssumedPod] = {}  # by uid
+        self.waits = PreBindWaits()
+        self.rollback = Rollback(self.assumed_pods, queue, groups, failures, cluster_events, self.waits, outbox)
+        self.together: dict[str, BindTogether] = {}  # by group
+        self.missing: list[str] = []  # uids of pods that the API server does not have; the scheduler empties it
 
     # -- forward
 
-    def take(self, placings: Sequence[AssumedPod], now: float) -> None:
-        """Nodes were found for all of them, and all is reserved."""
-        for placing in placings:
-            self.recall.add(placing)
-            if placing.unit.group:
-                self._gather(placing, now)
+    def add(self, assumed_pods: Sequence[AssumedPod], now: float) -> None:
+        """All of these pods got a node, and everything is reserved."""
+        for each in assumed_pods:
+            self.assumed_pods[each.uid] = each
+            if each.unit.group:
+                self.rollback.add_member(each)
+                self._join_group(each, now)
 
-    def start(self, placings: Sequence[AssumedPod], now: float) -> Iterator[Any]:
-        """Those that were taken go on."""
-        for placing in placings:
-            if placing.profile.activators:
-                self._activate_siblings(placing)
-        for placing in placings:
-            if self.placings.get(placing.uid) is not placing:
-                continue  # given up, because another one of its group failed
-            if placing.permits:
-                yield from self._wait(placing, now)
+    def start(self, assumed_pods: Sequence[AssumedPod], now: float) -> None:
+        """Start the binding cycle of pods that were added."""
+        for each in assumed_pods:
+            if each.profile.sibling_plugins:
+                self._activate_siblings(each)
+        for each in assumed_pods:
+            if self.assumed_pods.get(each.uid) is not each:
+                continue  # rolled back, because another member of its group failed
+            if each.permits:
+                self._wait_for_permits(each, now)
             else:
-                yield from self._pre_bind(placing, now)
+                self._pre_bind(each, now)
 
-    def _gather(self, placing: AssumedPod, now: float) -> None:
-        """With the others of its group that are not bound yet; if they are not all ready in time, none goes on."""
-        group = placing.unit.group
-        self._admission.groups.given_a_node(placing.uid)
-        party = self._parties.get(group)
-        if party is None or not len(party):
-            self._outbox.forget([0 if party is None else party.reminder])
-            party = self._parties[group] = BindTogether()
-            within = self._admission.timeout(group)
-            party.reminder = self._outbox.remind(now + within, partial(self._too_late, party, group, within))
-        party.join(placing)
+    def _join_group(self, assumed_pod: AssumedPod, now: float) -> None:
+        """Bind the pod together with the other members of its group; if not all are ready in time, none is bound."""
+        group = assumed_pod.unit.group
+        self._groups.assume(assumed_pod.uid)
+        together = self.together.get(group)
+        if together is None or not len(together):
+            self._outbox.forget([0 if together is None else together.reminder])
+            together = self.together[group] = BindTogether()
+            within = self._groups.timeout(group)
+            together.reminder = self._outbox.remind(now + within, partial(self._too_late, together, group, within))
+        together.add(assumed_pod)
 
-    def _too_late(self, party: BindTogether, group: str, within: float, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
-        waiting = party.waiting
-        if self._parties.get(group) is party and waiting:
+    def _too_late(self, together: BindTogether, group: str, within: float, _: Result, now: float) -> None:
+        waiting = together.waiting
+        if self.together.get(group) is together and waiting:
             late = f"{len(waiting)} of its pods were not ready to be bound after {messages.duration(within)}"
             self._report(GroupTimedOut(group, within))
-            yield from self.give_up(waiting[0], f"pod group {group} timed out: {late}", now)
+            self.rollback.roll_back(waiting[0], f"pod group {group} timed out: {late}", now)
 
-    def _activate_siblings(self, placing: AssumedPod) -> None:
+    def _activate_siblings(self, assumed_pod: AssumedPod) -> None:
         try:
-            self._admission.try_soon(placing.siblings())
+            self._queue.activate_pods(assumed_pod.siblings())
         except PluginError:
-            return  # a wish that cannot be read does not stop the pod
+            return  # a plugin that cannot name siblings does not stop the pod
 
-    def _wait(self, placing: AssumedPod, now: float) -> Iterator[Any]:
-        placing.step, placing.waits_since = BindStep.WAITING, now
-        for plugin, seconds in placing.permits.items():
-            placing.awaited.add(self._outbox.remind(now + seconds, partial(self._waited, placing, plugin, seconds)))
-        yield from self._announce(placing)
+    # -- permits
 
-    def _announce(self, placing: AssumedPod) -> Iterator[Any]:
-        """Binding will take a while: the pod's status says where it is about to go, for autoscalers to read."""
-        if placing.pod.nominated_node != placing.node_name and not placing.announced:
-            placing.announced = True
-            yield Nominate(pod=messages.ref(placing.pod), node_name=placing.node_name)
+    def _wait_for_permits(self, assumed_pod: AssumedPod, now: float) -> None:
+        assumed_pod.step, assumed_pod.waits_since = BindStep.WAITING, now
+        for plugin, seconds in assumed_pod.permits.items():
+            late = partial(self._permit_late, assumed_pod, plugin, seconds)
+            assumed_pod.awaited.add(self._outbox.remind(now + seconds, late))
+        self._announce(assumed_pod, now)
 
-    def allow(self, uid: str, plugin: str, now: float) -> Iterator[Any]:
-        """A plugin that made the pod wait lets it go on."""
-        placing = self.placings.get(uid)
-        if placing is None or placing.step is not BindStep.WAITING:
+    def _announce(self, assumed_pod: AssumedPod, now: float) -> None:
+        """Name the node in the pod's status, since its binding takes a while: autoscalers read that."""
+        if assumed_pod.pod.nominated_node != assumed_pod.node_name and not assumed_pod.announced:
+            assumed_pod.announced = True
+            self._outbox.send(Nominate(pod=messages.ref(assumed_pod.pod), node_name=assumed_pod.node_name), now)
+
+    def allow(self, uid: str, plugin: str, now: float) -> None:
+        """A plugin permits the pod after all."""
+        found = self.assumed_pods.get(uid)
+        if found is None or found.step is not BindStep.WAITING:
             return
-        placing.permits.pop(plugin, None)
-        if not placing.permits:
-            self._report(PermitWaited(now - placing.waits_since, True, placing.pod.key))
-            yield from self._pre_bind(placing, now)
+        found.permits.pop(plugin, None)
+        if not found.permits:
+            self._report(PermitWaited(now - found.waits_since, True, found.pod.key))
+            self._pre_bind(found, now)
 
-    def reject(self, uid: str, plugin: str, message: str, now: float) -> Iterator[Any]:
-        """A plugin that made the pod wait refuses it after all."""
-        placing = self.placings.get(uid)
-        if placing is not None and placing.step is BindStep.WAITING:
-            self._report(PermitWaited(now - placing.waits_since, False, placing.pod.key))
-            yield from self.give_up(placing, messages.refused((message,)), now, plugins=(plugin,))
+    def reject(self, uid: str, plugin: str, message: str, now: float) -> None:
+        """A plugin rejects the pod after all."""
+        found = self.assumed_pods.get(uid)
+        if found is not None and found.step is BindStep.WAITING:
+            self._report(PermitWaited(now - found.waits_since, False, found.pod.key))
+            self.rollback.roll_back(found, messages.refused((message,)), now, plugins=(plugin,))
 
-    def _waited(self, placing: AssumedPod, plugin: str, seconds: float, result: Result, now: float) -> Iterator[Any]:
-        placing.awaited.discard(result.id)
-        if plugin in placing.permits:
-            yield from self.reject(placing.uid, plugin, messages.waited(seconds, plugin), now)
+    def _permit_late(self, assumed_pod: AssumedPod, plugin: str, seconds: float, result: Result, now: float) -> None:
+        assumed_pod.awaited.discard(result.id)
+        if plugin in assumed_pod.permits:
+            self.reject(assumed_pod.uid, plugin, messages.waited(seconds, plugin), now)
 
-    def _pre_bind(self, placing: AssumedPod, now: float) -> Iterator[Any]:
-        self._admission.queue.done(placing.unit)
-        self.recall.stop_waiting_for_answers(placing)
-        placing.step = BindStep.PRE_BINDING
+    # -- pre-bind
+
+    def _pre_bind(self, assumed_pod: AssumedPod, now: float) -> None:
+        if assumed_pod.unit in self._queue.inflight.units:
+            self._queue.done(assumed_pod.unit)
+        if assumed_pod.awaited:
+            self.rollback.stop_waiting(assumed_pod)
+        assumed_pod.step = BindStep.PRE_BINDING
         try:
-            wanted = list(placing.pre_bind())
+            actions = assumed_pod.pre_bind()
         except PluginError as error:
-            yield from self.give_up(placing, str(error), now)
+            self.rollback.roll_back(assumed_pod, str(error), now)
             return
-        if not wanted:
-            yield from self.awaiting.ask(placing, now)
+        if not actions:
+            self._bind_if_ready(assumed_pod, now)
             return
-        actions = [self._send(placing, action, now, plugin) for plugin, action in wanted]
-        if not placing.profile.quick.issuperset(plugin for plugin, _ in wanted):
-            yield from self._announce(placing)
-        yield from actions
+        if not assumed_pod.profile.quick_pre_binders.issuperset(plugin for plugin, _ in actions):
+            self._announce(assumed_pod, now)
+        for plugin, action in actions:
+            self._send(assumed_pod, action, partial(self._pre_bind_answered, assumed_pod, plugin), now)
 
-    def _bind(self, placing: AssumedPod, now: float) -> Iterator[Any]:
-        """Ready to be bound: at once, or with the last of its group to be ready."""
-        if placing.party is None:
-            yield from self._bind_all([placing], now)
-        elif placing.party.is_ready(placing):
-            yield from self._party_is_ready(placing.unit.group, now)
+    def _pre_bind_answered(self, assumed_pod: AssumedPod, plugin: str, result: Result, now: float) -> None:
+        assumed_pod.awaited.discard(result.id)
+        if not result.fine:
+            self._refused(assumed_pod, result, messages.at_pre_bind(plugin, result.message), now)
+        elif not assumed_pod.awaited:
+            self._bind_if_ready(assumed_pod, now)
 
-    def _party_is_ready(self, group: str, now: float) -> Iterator[Any]:
-        party = self._parties.pop(group)
-        self._outbox.forget([party.reminder])
-        yield from self._bind_all(party.disband(), now)
+    def ask_waiting(self, now: float) -> None:
+        """Ask about the pods that wait for objects that changed."""
+        while self.waits.to_ask:
+            self._bind_if_ready(self.waits.next_to_ask(), now)
 
-    def _bind_all(self, placings: Sequence[AssumedPod], now: float, *, by_extender: bool = True) -> Iterator[Any]:
-        """All the plugins' answers first, then what they want done: nobody is bound if one cannot be."""
-        wanted: list[tuple[AssumedPod, Any]] = []
-        for placing in placings:
+    def _bind_if_ready(self, assumed_pod: AssumedPod, now: float) -> None:
+        """Bind the pod if its pre-bind actions took effect; otherwise wait, or roll back."""
+        if assumed_pod.pre_bind_waiters:
+            status = self.waits.check(assumed_pod, now)
+            self._outbox.forget(status.obsolete)
+            if status.failure:
+                self.rollback.roll_back(assumed_pod, status.failure, now)
+                return
+            if not status.ready:
+                for plugin, at, message in status.deadlines:
+                    number = self._outbox.remind(at, partial(self._pre_bind_late, assumed_pod, message))
+                    self.waits.set_reminder(assumed_pod, plugin, number)
+                self._announce(assumed_pod, now)
+                return
+        self._bind(assumed_pod, now)
+
+    def _pre_bind_late(self, assumed_pod: AssumedPod, message: str, _: Result, now: float) -> None:
+        self.rollback.roll_back(assumed_pod, message, now)
+
+    # -- bind
+
+    def _bind(self, assumed_pod: AssumedPod, now: float) -> None:
+        """Bind a pod now; a member of a group, when the last member is ready."""
+        together = assumed_pod.bind_together
+        if together is None:
+            self._bind_all([assumed_pod], now)
+            return
+        together.set_ready(assumed_pod)
+        if together.all_ready:
+            self._bind_group(assumed_pod.unit.group, now)
+
+    def _bind_group(self, group: str, now: float) -> None:
+        together = self.together.pop(group)
+        self._outbox.forget([together.reminder])
+        self._bind_all(together.release_all(), now)
+
+    def _bind_all(self, assumed_pods: Sequence[AssumedPod], now: float, *, by_extender: bool = True) -> None:
+        """Ask the plugins about all pods first: no pod is bound if one of them cannot be."""
+        bindings: list[tuple[AssumedPod, AnyAction, Extender | None]] = []
+        for each in assumed_pods:
             try:
-                action = (self._by_extender(placing) if by_extender else None) or placing.bind()
+                extender, ask = self._by_extender(each) if by_extender and self.extenders else (None, None)
+                action = ask or each.bind()
             except PluginError as error:
-                yield from self.give_up(placing, str(error), now)
+                self.rollback.roll_back(each, str(error), now)
                 return
             if action is None:
-                yield from self.give_up(placing, "no plugin wants to bind the pod", now)
+                self.rollback.roll_back(each, "no plugin wants to bind the pod", now)
                 return
-            wanted.append((placing, action))
-        for placing, action in wanted:
-            placing.step = BindStep.BINDING
-            self.recall.no_longer_recallable(placing)
-            yield self._send(placing, action, now)
+            bindings.append((each, action, extender))
+        for each, action, extender in bindings:
+            each.step = BindStep.BINDING
+            if each.unit.group:
+                self.rollback.remove_member(each)
+            within = None if extender is None else extender.http_timeout
+            self._send(each, action, partial(self._bind_answered, each, extender), now, within=within)
 
-    def _by_extender(self, placing: AssumedPod) -> Ask | None:
-        found = extending.Consultation(self.extenders, placing.pod).binder() if self.extenders else None
-        return None if found is None else msgspec.structs.replace(found[1], nodes=(placing.node_name,))
+    def _by_extender(self, assumed_pod: AssumedPod) -> tuple[Extender | None, Ask | None]:
+        """The extender that binds this pod, if there is one, and what to ask it."""
+        found = extender_calls.Consultation(self.extenders, assumed_pod.pod).binder()
+        if found is None:
+            return None, None
+        ask = msgspec.structs.replace(found[1], nodes=(assumed_pod.node_name,))
+        return self.extenders[ask.extender], ask
 
-    def _send(self, placing: AssumedPod, action: Any, now: float, plugin: str = "") -> Any:
-        extender = self.extenders[action.extender] if isinstance(action, Ask) else None
-        within = None if extender is None else extender.http_timeout
-        sent = self._outbox.send(action, now, partial(self._answered, placing, extender, plugin), within=within)
-        placing.awaited.add(sent.id)
-        return sent
+    def _send(
+        self, assumed_pod: AssumedPod, action: AnyAction, receiver: Receiver, now: float, *, within: float | None = None
+    ) -> None:
+        assumed_pod.awaited.add(self._outbox.send(action, now, receiver, within=within).id)
 
-    # -- answers
-
-    def _answered(
-        self, placing: AssumedPod, extender: Extender | None, plugin: str, result: Result, now: float
-    ) -> Iterator[Any]:
-        """`extender`: the one that was asked to bind; `plugin`: the one whose pre-binding this is."""
-        placing.awaited.discard(result.id)
+    def _bind_answered(self, assumed_pod: AssumedPod, extender: Extender | None, result: Result, now: float) -> None:
+        """`extender`: the one that was asked to bind, if any."""
+        assumed_pod.awaited.discard(result.id)
         if extender is not None:
-            wrong = extending.problem(extender, extender.bind_verb, result)
-            if wrong and extender.ignorable:
-                yield from self._bind_all([placing], now, by_extender=False)
+            problem = extender_calls.problem(extender, extender.bind_verb, result)
+            if problem and extender.ignorable:
+                self._bind_all([assumed_pod], now, by_extender=False)
                 return
-            result = Result(result.id, 500 if wrong and result.status else result.status, wrong)
-        if not result.fine:
-            yield from self._refused(placing, result, now, plugin)
-        elif placing.step is BindStep.BINDING:
-            yield from self._bound(placing, now)
-        elif not placing.awaited:
-            yield from self.awaiting.ask(placing, now)
-
-    def _bound(self, placing: AssumedPod, now: float) -> Iterator[Any]:
-        """The pod is bound; until the server's watch says so, too, what it says of the pod is old news."""
-        placing.step = BindStep.BOUND
-        if placing.seen_bound:
-            self.recall.remove(placing)
-        placing.state.assumed.finish(placing.uid)
-        unit = placing.unit
-        about = (unit.profile, unit.attempts, unit.since, unit.flushed, unit.group)
-        self._report(PodBound(placing.pod.key, placing.node_name, *about))
-        self._admission.withdraw(placing.uid, now)
-        yield messages.scheduled(placing.pod, placing.node_name)
-        self._activate_siblings(placing)
-        try:
-            yield from placing.post_bind()
-        except PluginError:
-            return  # the pod is bound; what a plugin makes of that is its own affair
-
-    def _refused(self, placing: AssumedPod, result: Result, now: float, plugin: str) -> Iterator[Any]:
-        """The server said no, or nothing. Where it is in doubt what became of the pod, it is read again."""
-        if placing.seen_bound and not result.status:
-            yield from self._bound(placing, now)
-        elif placing.seen_bound:
-            self.recall.drop(placing)  # somebody else bound it, where we wanted to
+            result = Result(result.id, 500 if problem and result.status else result.status, problem)
+        if result.fine:
+            self._bound(assumed_pod, now)
         else:
-            rejected = f"binding rejected: {result.message}"
-            message = rejected if placing.step is BindStep.BINDING else messages.at_pre_bind(plugin, result.message)
-            yield from self.give_up(placing, message, now)
-            if result.status in (0, 404, 409, 410):
-                yield self._read(placing.pod, now)
+            self._refused(assumed_pod, result, f"binding rejected: {result.message}", now)
 
-    def _read(self, pod: Pod, now: float) -> Read:
-        """Nobody knows what became of the pod: if it is still there, the server sends it again."""
-        read: Read = self._outbox.send(Read(pod=messages.ref(pod)), now, partial(self._was_read, pod.uid))
-        return read
+    def _bound(self, assumed_pod: AssumedPod, now: float) -> None:
+        """The pod is bound. Until the watch shows that, too, what the watch says about the pod is out of date."""
+        assumed_pod.step = BindStep.BOUND
+        if assumed_pod.seen_bound:
+            self._remove(assumed_pod)
+        assumed_pod.state.assumed.finish(assumed_pod.uid)
+        unit = assumed_pod.unit
+        about = (unit.profile, unit.attempts, unit.since, unit.queued.flushed, unit.group)
+        self._report(PodBound(assumed_pod.pod.key, assumed_pod.node_name, *about))
+        if assumed_pod.uid in self._queue.unit_of:
+            self._queue.remove_pod(assumed_pod.uid, now)
+        self._outbox.send(messages.scheduled(assumed_pod.pod, assumed_pod.node_name), now)
+        if assumed_pod.profile.sibling_plugins:
+            self._activate_siblings(assumed_pod)
+        if assumed_pod.profile.post_binders:
+            self._post_bind(assumed_pod, now)
 
-    def _was_read(self, uid: str, result: Result, now: float) -> Iterator[Any]:
-        return self._vanished(uid, now) if result.status in (404, 410) else iter(())
+    def _remove(self, assumed_pod: AssumedPod) -> None:
+        """The API server shows the pod bound."""
+        self.assumed_pods.pop(assumed_pod.uid, None)
+        if assumed_pod.unit.group:
+            self.rollback.remove_member(assumed_pod)
 
-    # -- what the server says about a pod on its way
+    def _post_bind(self, assumed_pod: AssumedPod, now: float) -> None:
+        try:
+            actions = assumed_pod.post_bind()
+        except PluginError:
+            return  # the pod is bound all the same
+        for action in actions:
+            self._outbox.send(action, now)
+
+    def _refused(self, assumed_pod: AssumedPod, result: Result, message: str, now: float) -> None:
+        """The API server refused, or did not answer. If it is in doubt what became of the pod, read it again."""
+        if assumed_pod.seen_bound and not result.status:
+            self._bound(assumed_pod, now)
+        elif assumed_pod.seen_bound:
+            self.rollback.release(assumed_pod)  # somebody else bound it to the same node
+        else:
+            self.rollback.roll_back(assumed_pod, message, now)
+            if result.status in IN_DOUBT:
+                self._read_again(assumed_pod.pod, now)
+
+    def _read_again(self, pod: Pod, now: float) -> None:
+        """If the pod is still there, the API server sends it again; if not, it is in `missing` afterwards."""
+        self._outbox.send(Read(pod=messages.ref(pod)), now, partial(self._was_read, pod.uid))
+
+    def _was_read(self, uid: str, result: Result, now: float) -> None:  # noqa: ARG002
+        if result.status in (404, 410):
+            self.missing.append(uid)
+
+    # -- what the watch says about an assumed pod
 
     def as_bound(self, pod: Pod) -> Pod:
-        """A pod as it went. A list may skip the version that has the node, although we know that it was bound there."""
-        placing = self.placings.get(pod.uid)
-        known = placing is not None and (placing.step is BindStep.BOUND or placing.seen_bound)
-        return assumed(pod, placing.node_name) if placing is not None and known else pod
+        """The pod with the node that we know it was bound to. A list may have skipped that version of it."""
+        found = self.assumed_pods.get(pod.uid)
+        if found is not None and (found.step is BindStep.BOUND or found.seen_bound):
+            return assumed(pod, found.node_name)
+        return pod
 
-    def heard(self, pod: Pod, out: bool, now: float) -> Iterator[Any]:
-        """It may settle where the pod goes; and what becomes of its group, if too few of it are left."""
-        placing = self.placings.get(pod.uid)
-        if placing is None:
-            return
-        there = pod.node_name == placing.node_name
-        if there and not out and not pod.terminating and placing.step is BindStep.BINDING:
-            placing.seen_bound = True
-        elif there and not out and placing.step is BindStep.BOUND:
-            self.recall.remove(placing)
-        elif out or pod.node_name or (pod.terminating and placing.step is not BindStep.BOUND):
-            yield from self._lost(placing, now, leaves=not there or out)
+    def pod_changed(self, assumed_pod: AssumedPod, pod: Pod, gone: bool, now: float) -> None:
+        """The watch shows an assumed pod; `gone`: it was deleted or has finished."""
+        on_its_node = pod.node_name == assumed_pod.node_name
+        if on_its_node and not gone and not pod.terminating and assumed_pod.step is BindStep.BINDING:
+            assumed_pod.seen_bound = True
+        elif on_its_node and not gone and assumed_pod.step is BindStep.BOUND:
+            self._remove(assumed_pod)
+        elif gone or pod.node_name or (pod.terminating and assumed_pod.step is not BindStep.BOUND):
+            self._lost(assumed_pod, now, leaves=not on_its_node or gone)
 
-    def _lost(self, placing: AssumedPod, now: float, *, leaves: bool) -> Iterator[Any]:
-        party, others = placing.party, self.recall.others(placing)
-        self.recall.abandon(placing, now)
+    def _lost(self, assumed_pod: AssumedPod, now: float, *, leaves: bool) -> None:
+        """The pod was deleted, or bound by somebody else. The rest of its group goes on if it is enough."""
+        together, others = assumed_pod.bind_together, self.rollback.others(assumed_pod)
+        self.rollback.abandon(assumed_pod, now)
         if leaves:
-            self._admission.happened([placing.leaving], now)
-        if party is None or not others:
+            self._queue.events([assumed_pod.leaving], now)
+        if together is None or not others:
             return
-        if self._admission.lacks(placing.unit.group):
-            yield from self.give_up(others[0], f"pod {placing.pod.name} of its group is gone", now)
-        elif party.all_ready:
-            yield from self._party_is_ready(placing.unit.group, now)
+        if self._groups.missing(assumed_pod.unit.group) > 0:
+            self.rollback.roll_back(others[0], f"pod {assumed_pod.pod.name} of its group is gone", now)
+        elif together.all_ready:
+            self._bind_group(assumed_pod.unit.group, now)

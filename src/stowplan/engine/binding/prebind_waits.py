@@ -1,120 +1,126 @@
-"""Pods whose pre-binding has begun something that others must finish: a volume is made, a claim is bound.
+"""Assumed pods whose pre-bind actions must take effect first: a volume is provisioned, a claim is bound.
 
-Their plugins are asked (`pre_bound`) when the actions have succeeded, and again only when an object changed that they
-wait for: each placing is filed under those objects. Who is to be asked again is noted when it happens and asked in the
-next step, however much happened by then.
+Their plugins are asked (`pre_bound`) when the actions have succeeded, and again when an object changed that they wait
+for. Each pod is filed under those objects. A change only notes which pods to ask again; the next step asks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod
-from stowplan.framework.pending_actions import PendingActions
+from stowplan.framework.interfaces import PreBoundPlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.verdict import NotYet, Refuse
-from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 
 LONGEST_WAIT = 600.0  # seconds, for plugins that do not say
 LATE = "context deadline exceeded"
-Ref: TypeAlias = tuple[str, str]  # kind and key of an object; without a key: all of the kind
+Ref: TypeAlias = tuple[str, str]  # kind and key of an object; without a key: all objects of the kind
 
 
 class PreBindWait:
-    """One placing, the objects it waits for, and the reminders of its plugins."""
+    """One assumed pod, the objects it waits for, and the reminders of its plugins."""
 
-    __slots__ = ("placing", "reminders", "until")
+    __slots__ = ("assumed_pod", "reminders", "until")
 
-    def __init__(self, placing: AssumedPod) -> None:
-        self.placing = placing
+    def __init__(self, assumed_pod: AssumedPod) -> None:
+        self.assumed_pod = assumed_pod
         self.until: set[Ref] = set()
-        self.reminders: dict[str, int] = {}
+        self.reminders: dict[str, int] = {}  # by plugin
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindStatus:
+    """Whether a pod can be bound now, must wait, or never will be (`failure`).
+
+    `deadlines`: plugins that made it wait just now, with the time until which, and what is wrong after that.
+    `obsolete`: numbers of reminders that are not needed any more.
+    """
+
+    ready: bool = False
+    failure: str = ""
+    deadlines: tuple[tuple[str, float, str], ...] = ()
+    obsolete: tuple[int, ...] = field(default=())
+
+
+READY = PreBindStatus(ready=True)
 
 
 class PreBindWaits:
-    def __init__(
-        self,
-        outbox: PendingActions,
-        go_on: Callable[[AssumedPod, float], Iterator[Any]],
-        announce: Callable[[AssumedPod], Iterator[Any]],
-        give_up: Callable[[AssumedPod, str, float], Iterator[Any]],
-    ) -> None:
-        self._outbox, self._go_on, self._announce, self._give_up = outbox, go_on, announce, give_up
+    def __init__(self) -> None:
         self._waits: dict[str, PreBindWait] = {}  # by the pod's uid
         self._filed: dict[Ref, dict[str, None]] = {}  # uids by what they wait for
-        self._again: dict[str, None] = {}  # uids to be asked in the next step
+        self.to_ask: dict[str, None] = {}  # uids to ask in the next step
 
     @property
-    def ready(self) -> bool:
-        """Is there somebody to be asked again?"""
-        return bool(self._again)
+    def waiting(self) -> dict[str, set[Ref]]:
+        """What each pod waits for, by its uid."""
+        return {uid: set(wait.until) for uid, wait in self._waits.items()}
 
-    def changed(self, found: Object) -> None:
-        """An object came, changed or went: those who wait for it are to be asked again."""
+    def object_changed(self, found: Object) -> None:
+        """An object was added, changed or deleted: the pods that wait for it are asked again."""
         if self._filed:
             kind = type(found).__name__
-            self._again |= self._filed.get((kind, found.key), {}) | self._filed.get((kind, ""), {})
+            self.to_ask |= self._filed.get((kind, found.key), {}) | self._filed.get((kind, ""), {})
 
-    def ask_again(self, now: float) -> Iterator[Any]:
-        while self._again:
-            uid = next(iter(self._again))
-            del self._again[uid]
-            yield from self.ask(self._waits[uid].placing, now)
+    def next_to_ask(self) -> AssumedPod:
+        uid = next(iter(self.to_ask))
+        del self.to_ask[uid]
+        return self._waits[uid].assumed_pod
 
-    def ask(self, placing: AssumedPod, now: float) -> Iterator[Any]:
-        """Is all there that the placing's pre-binding asked for? Then it goes on; else it waits, or is given up."""
-        awaiting = placing.awaiting
-        if not awaiting:
-            yield from self._go_on(placing, now)
-            return
+    def check(self, assumed_pod: AssumedPod, now: float) -> PreBindStatus:
+        """Ask the plugins whether the pod's pre-bind actions took effect."""
+        waiters = assumed_pod.pre_bind_waiters
+        if not waiters:
+            return READY
         try:
-            answers = [(bound, placing.pre_bound(bound)) for bound in awaiting]
+            answers = [(enabled, assumed_pod.pre_bound(enabled)) for enabled in waiters]
         except PluginError as error:
-            yield from self._give_up(placing, str(error), now)
-            return
-        wait = self._waits.get(placing.uid)
+            return PreBindStatus(failure=str(error))
+        wait = self._waits.get(assumed_pod.uid)
         if wait is None and all(answer is True for _, answer in answers):
-            yield from self._go_on(placing, now)
-            return
-        wait = self._waits.setdefault(placing.uid, PreBindWait(placing))
-        refused, until = self._weighed(wait, answers, now)
-        if refused:
-            yield from self._give_up(placing, refused, now)
-        elif wait.reminders:
-            self._file(wait, until)
-            yield from self._announce(placing)
-        else:
-            self.forget(placing)
-            yield from self._go_on(placing, now)
+            return READY
+        wait = self._waits.setdefault(assumed_pod.uid, PreBindWait(assumed_pod))
+        return self._weigh(wait, answers, now)
 
-    def _weighed(
-        self, wait: PreBindWait, answers: Iterable[tuple[EnabledPlugin, bool | NotYet | Refuse]], now: float
-    ) -> tuple[str, set[Ref]]:
-        """Why the placing must be given up, if so; else what it waits for. Who is not content has a reminder."""
+    def _weigh(
+        self,
+        wait: PreBindWait,
+        answers: Iterable[tuple[EnabledPlugin[PreBoundPlugin], bool | NotYet | Refuse]],
+        now: float,
+    ) -> PreBindStatus:
         until: set[Ref] = set()
-        for bound, answer in answers:
+        deadlines: list[tuple[str, float, str]] = []
+        obsolete: list[int] = []
+        for enabled, answer in answers:
             if isinstance(answer, Refuse):
-                return messages.at_pre_bind(bound.name, ", ".join(answer.reasons)), until
+                failure = messages.at_pre_bind(enabled.name, ", ".join(answer.reasons))
+                return PreBindStatus(failure=failure, deadlines=tuple(deadlines), obsolete=tuple(obsolete))
             if answer is True:
-                self._outbox.forget([wait.reminders.pop(bound.name, 0)])
+                obsolete.append(wait.reminders.pop(enabled.name, 0))
                 continue
-            until |= answer.until if isinstance(answer, NotYet) else {(kind, "") for kind in _awaits(bound)}
-            if bound.name not in wait.reminders:
-                at = now + float(getattr(bound.plugin, "pre_bind_timeout", LONGEST_WAIT))
-                wait.reminders[bound.name] = self._outbox.remind(at, partial(self._late, wait, bound))
-        return "", until
+            until |= answer.until if isinstance(answer, NotYet) else {(kind, "") for kind in _awaits(enabled)}
+            if enabled.name not in wait.reminders:
+                at = now + float(getattr(enabled.plugin, "pre_bind_timeout", LONGEST_WAIT))
+                wait.reminders[enabled.name] = 0
+                late = messages.at_pre_bind(enabled.name, getattr(enabled.plugin, "pre_bind_late", LATE))
+                deadlines.append((enabled.name, at, late))
+        if not wait.reminders:
+            self._remove(wait)
+            return PreBindStatus(ready=True, obsolete=tuple(obsolete))
+        self._file(wait, until)
+        return PreBindStatus(deadlines=tuple(deadlines), obsolete=tuple(obsolete))
 
-    def _late(self, wait: PreBindWait, bound: EnabledPlugin, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
-        late = messages.at_pre_bind(bound.name, getattr(bound.plugin, "pre_bind_late", LATE))
-        yield from self._give_up(wait.placing, late, now)
+    def set_reminder(self, assumed_pod: AssumedPod, plugin: str, number: int) -> None:
+        self._waits[assumed_pod.uid].reminders[plugin] = number
 
     def _file(self, wait: PreBindWait, until: set[Ref]) -> None:
-        uid = wait.placing.uid
+        uid = wait.assumed_pod.uid
         for gone in wait.until - until:
             self._filed[gone].pop(uid)
             if not self._filed[gone]:
@@ -123,14 +129,19 @@ class PreBindWaits:
             self._filed.setdefault(new, {})[uid] = None
         wait.until = until
 
-    def forget(self, placing: AssumedPod) -> None:
-        """The placing does not wait any more, for whatever reason."""
-        wait = self._waits.pop(placing.uid, None)
-        if wait is not None:
-            self._file(wait, set())
-            self._outbox.forget(wait.reminders.values())
-            self._again.pop(placing.uid, None)
+    def forget(self, assumed_pod: AssumedPod) -> Iterable[int]:
+        """The pod does not wait any more. Return the numbers of its reminders."""
+        wait = self._waits.get(assumed_pod.uid)
+        if wait is None:
+            return ()
+        self._remove(wait)
+        return wait.reminders.values()
+
+    def _remove(self, wait: PreBindWait) -> None:
+        del self._waits[wait.assumed_pod.uid]
+        self._file(wait, set())
+        self.to_ask.pop(wait.assumed_pod.uid, None)
 
 
-def _awaits(bound: EnabledPlugin) -> tuple[str, ...]:
-    return tuple(getattr(bound.plugin, "awaits", ()))
+def _awaits(enabled: EnabledPlugin[PreBoundPlugin]) -> tuple[str, ...]:
+    return tuple(getattr(enabled.plugin, "awaits", ()))

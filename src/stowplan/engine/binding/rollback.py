@@ -1,109 +1,122 @@
-"""Placings that do not get through: what they took is given back, and their pods go back into the queue, or are gone.
+"""The way back: an assumed pod that cannot be bound is released and returns to the queue.
 
-With one goes what those of its group took that were not sent to be bound yet. A member whose binding is under way
-cannot be called back: the others are told who got through. Each is found without a look at all others: a thousand
-bindings of one group may be refused one by one.
+If one member of a group fails, the other members are rolled back with it, unless their binding was already requested.
+Members are found by group, without a look at all assumed pods: a thousand bindings of one group may fail one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod, BindStep
-from stowplan.engine.binding.failure import FailureHandler
 from stowplan.engine.binding.prebind_waits import PreBindWaits
-from stowplan.engine.queue import cluster_events
-from stowplan.engine.queue.admission import Admission
-from stowplan.engine.queue.cluster_events import ClusterEvent
-from stowplan.framework.pending_actions import PendingActions
+from stowplan.engine.failure import Failure, FailureHandler
+from stowplan.engine.groups.groups import Groups
+from stowplan.engine.queue.cluster_events import ClusterEvent, ClusterEvents
+from stowplan.engine.queue.scheduling_queue import SchedulingQueue
+from stowplan.framework.outbox import Outbox
 from stowplan.objects.pods import Pod
 
 
 class Rollback:
-    awaiting: PreBindWaits  # set by whoever makes both
+    def __init__(
+        self,
+        assumed_pods: dict[str, AssumedPod],
+        queue: SchedulingQueue,
+        groups: Groups,
+        failures: FailureHandler,
+        cluster_events: ClusterEvents,
+        waits: PreBindWaits,
+        outbox: Outbox,
+    ) -> None:
+        """`assumed_pods`: all of them, by uid."""
+        self._assumed_pods = assumed_pods
+        self._by_group: dict[str, dict[str, AssumedPod]] = {}  # members that can still be rolled back
+        self._queue, self._groups, self._failures, self._cluster_events = queue, groups, failures, cluster_events
+        self._waits, self._outbox = waits, outbox
 
-    def __init__(self, admission: Admission, failing: FailureHandler, outbox: PendingActions) -> None:
-        self.placings: dict[str, AssumedPod] = {}  # by the pod's uid
-        self._recallable: dict[str, dict[str, AssumedPod]] = {}  # by group, those that nobody was asked to bind yet
-        self._admission, self._failing, self._outbox = admission, failing, outbox
+    # -- members of groups
 
-    def give_up(self, placing: AssumedPod, message: str, now: float, *, plugins: Iterable[str] = ()) -> Iterator[Any]:
-        """The pod and those of its group that were not sent to be bound yet go back into the queue."""
-        unit = self._admission.queue.units.get(placing.unit.key, placing.unit)
-        together = [placing, *self.others(placing)]
+    def add_member(self, assumed_pod: AssumedPod) -> None:
+        """From now on this member of a group is rolled back with the others."""
+        self._by_group.setdefault(assumed_pod.unit.group, {})[assumed_pod.uid] = assumed_pod
+
+    def remove_member(self, assumed_pod: AssumedPod) -> None:
+        """This member of a group is not rolled back with the others any more: its binding was requested."""
+        group = assumed_pod.unit.group
+        if self._by_group.get(group, {}).pop(assumed_pod.uid, None) is not None and not self._by_group[group]:
+            del self._by_group[group]
+
+    def others(self, assumed_pod: AssumedPod) -> list[AssumedPod]:
+        """The other members of its group that can be rolled back."""
+        members = self._by_group.get(assumed_pod.unit.group, {})
+        return [each for each in members.values() if each is not assumed_pod]
+
+    # -- the way back
+
+    def roll_back(self, assumed_pod: AssumedPod, message: str, now: float, *, plugins: Iterable[str] = ()) -> None:
+        """Return the pod to the queue, with the members of its group that can be rolled back."""
+        unit = self._queue.units.get(assumed_pod.unit.key, assumed_pod.unit)
+        together = [assumed_pod, *self.others(assumed_pod)]
         announced = any(each.announced for each in together)
-        left: list[ClusterEvent] = []
+        events: list[ClusterEvent] = []
         for each in together:
-            left += self.drop(each)
-            unit.join(each.pod)
-            self._admission.unit_of[each.uid] = unit.key
-        nominated: str | dict[str, str] = ""
+            events += self.release(each)
+            self._queue.return_pod(unit, each.pod)
+        nominated_nodes: str | dict[str, str] = ""
         if unit.group:
-            through, names = self._through(unit.group)
-            left_behind = len(unit.pods), unit.pods.values()
-            message = f"{message}. {messages.half_bound(unit.group, (through, names), left_behind)}"
-            if through:  # what is missing of the group keeps its room
-                nominated = {each.uid: each.node_name for each in together}
-        only = [each.uid for each in together]
-        yield from self._failing.back(
-            unit, message, now, plugins=plugins, nominated=nominated, announced=announced, only=only
+            bound, pods = self._bound_members(unit.group)
+            behind = len(unit.pods), unit.pods.values()
+            message = f"{message}. {messages.half_bound(unit.group, (bound, pods), behind)}"
+            if bound:  # the missing members keep their nodes
+                nominated_nodes = {each.uid: each.node_name for each in together}
+        failure = Failure(
+            message,
+            frozenset(plugins),
+            nominated_nodes=nominated_nodes,
+            announced=announced,
+            pods=tuple(each.uid for each in together),
         )
-        if unit is not placing.unit:  # another one of its group came meanwhile, and they go on together
-            self._admission.queue.done(placing.unit)
-        left += [each.leaving for each in together]
-        self._admission.happened(left, now, besides=unit)
+        self._failures.requeue(unit, failure, now)
+        if unit is not assumed_pod.unit:  # a new unit of the group exists by now, and they go on together
+            self._queue.done(assumed_pod.unit)
+        events += [each.leaving for each in together]
+        self._queue.events(events, now, besides=unit)
 
-    def _through(self, group: str) -> tuple[int, Iterator[Pod]]:
-        """How many members of the group are bound or being bound, and who."""
-        members = self._admission.groups.get(group)
-        if members is None:
+    def _bound_members(self, group: str) -> tuple[int, Iterator[Pod]]:
+        """How many members of the group are bound or being bound, and which."""
+        found = self._groups.get(group)
+        if found is None:
             return 0, iter(())
-        uids = chain(members.bound, members.on_their_way)
-        return len(members.bound) + len(members.on_their_way), (members.pods[uid] for uid in uids)
+        uids = chain(found.bound, found.assumed)
+        return len(found.bound) + len(found.assumed), (found.pods[uid] for uid in uids)
 
-    def add(self, placing: AssumedPod) -> None:
-        self.placings[placing.uid] = placing
-        if placing.unit.group:
-            self._recallable.setdefault(placing.unit.group, {})[placing.uid] = placing
+    def abandon(self, assumed_pod: AssumedPod, now: float) -> None:
+        """Release a pod that does not return to the queue: it was deleted, or somebody else bound it."""
+        self._queue.events(self.release(assumed_pod), now)
+        waiting = (each for each in self.others(assumed_pod) if each.step is BindStep.WAITING)
+        if not any(each.unit is assumed_pod.unit for each in waiting):
+            self._queue.done(assumed_pod.unit)
 
-    def remove(self, placing: AssumedPod) -> None:
-        self.placings.pop(placing.uid, None)
-        self.no_longer_recallable(placing)
+    def release(self, assumed_pod: AssumedPod) -> list[ClusterEvent]:
+        """Undo everything that was done for the pod. Return what that means to others, besides the freed room."""
+        self._assumed_pods.pop(assumed_pod.uid, None)
+        if assumed_pod.unit.group:
+            self.remove_member(assumed_pod)
+        self._groups.rolled_back(assumed_pod.uid)
+        if assumed_pod.bind_together is not None:
+            assumed_pod.bind_together.remove(assumed_pod)
+        self.stop_waiting(assumed_pod)
+        self._outbox.forget(self._waits.forget(assumed_pod))
+        released = assumed_pod.release()
+        for _, found in released:
+            self._waits.object_changed(found)
+        return [each for old, new in released for each in self._cluster_events.of(old, new)]
 
-    def no_longer_recallable(self, placing: AssumedPod) -> None:
-        """Somebody is asked to bind it."""
-        group = placing.unit.group
-        if self._recallable.get(group, {}).pop(placing.uid, None) is not None and not self._recallable[group]:
-            del self._recallable[group]
-
-    def others(self, placing: AssumedPod) -> list[AssumedPod]:
-        """Those of its group that are on their way, too, and can be called back."""
-        return [each for each in self._recallable.get(placing.unit.group, {}).values() if each is not placing]
-
-    def abandon(self, placing: AssumedPod, now: float) -> None:
-        """Others settled what becomes of the pod: it does not come back, and misses nothing."""
-        self._admission.happened(self.drop(placing), now)
-        if not any(each.step is BindStep.WAITING and each.unit is placing.unit for each in self.others(placing)):
-            self._admission.queue.done(placing.unit)
-
-    def drop(self, placing: AssumedPod) -> list[ClusterEvent]:
-        """Forget a placing and give back all it took; what that means to others, besides the room it leaves."""
-        self.remove(placing)
-        self._admission.groups.came_back(placing.uid)
-        if placing.party is not None:
-            placing.party.leave(placing)
-        self.stop_waiting_for_answers(placing)
-        self.awaiting.forget(placing)
-        given_back = placing.release()
-        for _, found in given_back:
-            self.awaiting.changed(found)
-        profiles = self._admission.profiles
-        return [each for old, new in given_back for each in cluster_events.of(old, new, profiles)]
-
-    def stop_waiting_for_answers(self, placing: AssumedPod) -> None:
-        if placing.awaited:
-            self._outbox.forget(placing.awaited)
-            placing.awaited.clear()
+    def stop_waiting(self, assumed_pod: AssumedPod) -> None:
+        """Forget the results and reminders that the pod waits for."""
+        if assumed_pod.awaited:
+            self._outbox.forget(assumed_pod.awaited)
+            assumed_pod.awaited.clear()

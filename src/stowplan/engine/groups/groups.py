@@ -1,289 +1,239 @@
-"""The book of pod groups: who belongs to each, how many are needed, and how many of them have a node.
+"""All pod groups: which pods belong to each, and what they still need.
 
-A plugin says which group a pod is in (`group_of`); who is there is counted here, for all plugins alike. Members that
-have ended, or are on their way out, do not count. A group is remembered for a while after its last member went, so that
-people can still look it up.
-
-    missing      pods that must get a node together before any of them may
-    half-bound   some have a node, too few, and others that were there then have none: by a binding that failed, or
-                 because a scheduler died in between. Members that came later only take the place of lost ones.
+A plugin says which group a pod belongs to (`group_of`). The members are counted here, for all plugins alike. Members
+that have finished or are terminating do not count. A group is remembered for a while after its last member is gone, so
+that people can still look it up.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
 
-from stowplan.framework.interfaces import UNKNOWN, Group
+import msgspec
+
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.state import ClusterState
+from stowplan.engine.groups.group import GroupState, age
+from stowplan.engine.unit import Unit
+from stowplan.framework.interfaces import TIMEOUT, Group
+from stowplan.framework.plugin_calls import call, call_optional
+from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
-REMEMBERED = 600.0  # seconds after the last member went
+REMEMBERED = 600.0  # seconds after the last member is gone
 MOST_REMEMBERED = 10_000
-
-GroupOf: TypeAlias = Callable[[Pod], Group | None]
-
-
-class Members:
-    """One group, and its pods that have neither ended nor gone."""
-
-    __slots__ = (
-        "_by_age", "begun", "bound", "errors", "failed_at", "first", "going", "group", "leaving", "on_their_way",
-        "pods", "satisfied", "since", "told", "updated",
-    )  # fmt: skip
-
-    def __init__(self, group: Group, first: Pod, now: float) -> None:
-        self.group = group
-        self.first = first  # the oldest member: the others must agree with it
-        self.pods: dict[str, Pod] = {}
-        self._by_age: list[tuple[float, str]] = []  # a heap; some of them may be gone
-        self.bound: dict[str, None] = {}  # uids of those that are on a node, and not on their way out
-        self.on_their_way: dict[str, None] = {}  # of those that were given one
-        self.leaving: dict[str, None] = {}  # of those that were bound, and are told to go
-        self.going: dict[str, None] = {}  # of those of them that the server lets go
-        self.since = self.updated = now
-        self.satisfied = False  # it had enough members on nodes at some time
-        self.begun = False  # we gave the first of them a node: so we know whether it was ever satisfied
-        self.errors = 0  # times in a row that something went wrong, until it has enough members on nodes
-        self.failed_at = now  # the last time
-        self.told: dict[str, str] = {}  # what its waiting members were told last, by uid
-
-    @property
-    def placed(self) -> int:
-        """Members that have a node, bound or on their way to it, and places that are held for some to come."""
-        return self.group.slots + len(self.bound) + len(self.on_their_way)
-
-    def too_few(self, number: int) -> bool:
-        """Are so many of its pods on nodes not enough? Where nobody says how many it takes, they are."""
-        return self.group.minimum < UNKNOWN and self.group.slots + number < self.group.minimum
-
-    @property
-    def all_go(self) -> bool:
-        """Is there nobody left who is not on the way out?"""
-        nobody = not self.bound and not self.on_their_way
-        return nobody and all(pod.terminating for pod in self.pods.values())
-
-    @property
-    def in_part(self) -> bool:
-        """Some got through, and it was never whole."""
-        return bool(self.bound or self.on_their_way) and not self.satisfied
-
-    @property
-    def created(self) -> datetime | None:
-        """The moment by which groups are ordered: that of the group's own object, else of its oldest member."""
-        return self.group.created or self.first.metadata.creation_timestamp
-
-    @property
-    def agreed(self) -> object:
-        """What makes a member odd, if it says something else."""
-        return self.first.scheduler_name, self.group.minimum, self.first.priority
-
-    def take_in(self, pod: Pod) -> None:
-        if pod.uid not in self.pods:
-            heapq.heappush(self._by_age, _age(pod))
-        self.pods[pod.uid] = pod
-
-    def oldest(self) -> Pod:
-        """There must be one."""
-        if len(self._by_age) > 2 * len(self.pods) + 8:
-            self._by_age = sorted(map(_age, self.pods.values()))
-        while self._by_age[0][1] not in self.pods:
-            heapq.heappop(self._by_age)
-        return self.pods[self._by_age[0][1]]
-
-    def odd(self, pod: Pod, group: Group) -> str:
-        """Why a pod cannot be a member: it says something else than the oldest one; nothing if it can."""
-        if pod.scheduler_name != self.first.scheduler_name:
-            return f"pod group {group.name} is of scheduler {self.first.scheduler_name}, not of this pod's"
-        if group.minimum != self.group.minimum:
-            return f"pod group {group.name} needs {self.group.minimum} pods, but this pod says {group.minimum}"
-        if pod.priority != self.first.priority:
-            return f"pod group {group.name} has priority {self.first.priority}, but this pod has {pod.priority}"
-        return ""
 
 
 class Groups:
-    def __init__(self, group_of: GroupOf) -> None:
-        self._group_of = group_of
-        self._books: dict[str, Members] = {}
-        self._name_of: dict[str, str] = {}  # the group of each pod
-        self._empty: dict[str, float] = {}  # groups without members, and since when, the oldest first
-        self.changed: dict[str, None] = {}  # groups to be looked at
+    def __init__(self, profiles: Mapping[str, Profile], state: ClusterState) -> None:
+        self._profiles, self._state = profiles, state
+        self.enabled = _any_groups(profiles)  # False: no profile has a plugin that knows groups
+        self._groups: dict[str, GroupState] = {}
+        self._name_of: dict[str, str] = {}  # the group of each pod, by uid
+        self._empty: dict[str, float] = {}  # groups without members, and since when; the oldest first
+        self.changed: dict[str, None] = {}  # groups that `monitor` has to look at
 
-    def __iter__(self) -> Iterator[Members]:
-        return iter(self._books.values())
+    def __iter__(self) -> Iterator[GroupState]:
+        return iter(self._groups.values())
 
-    def get(self, name: str) -> Members | None:
-        return self._books.get(name)
+    def get(self, name: str) -> GroupState | None:
+        return self._groups.get(name)
 
-    def of(self, uid: str) -> Members | None:
-        """The group of a pod that we heard of."""
-        return self._books.get(self._name_of.get(uid, ""))
+    def of(self, uid: str) -> GroupState | None:
+        """The group of a pod."""
+        return self._groups.get(self._name_of.get(uid, ""))
 
     def name_of(self, uid: str) -> str:
-        """Its name; nothing for a pod of none."""
+        """The name of a pod's group; empty if it has none."""
         return self._name_of.get(uid, "")
 
-    # -- what happens
+    # -- what plugins say
+
+    def group_of(self, pod: Pod, profile: Profile) -> Group | None:
+        """Ask the profile's plugins for the pod's group."""
+        for enabled in profile.group_plugins:
+            group = call_optional(enabled, enabled.plugin.group_of, Group, pod, Cluster(self._state))
+            if group is not None:
+                return self._with_slots(group, pod, profile) if profile.slot_plugins else group
+        return None
+
+    def _with_slots(self, group: Group, pod: Pod, profile: Profile) -> Group:
+        held = (call(enabled, enabled.plugin.slots_of, pod, Cluster(self._state)) for enabled in profile.slot_plugins)
+        return msgspec.structs.replace(group, slots=group.slots + sum(int(each) for each in held))
+
+    def find_name(self, pod: Pod, profile: Profile) -> tuple[str, str]:
+        """The name of the pod's group, and what went wrong in finding it. Both may be empty."""
+        try:
+            group = self.group_of(pod, profile)
+        except PluginError as error:
+            return "", str(error)
+        found = None if group is None else self._groups.get(group.name)
+        if group is None or found is None or pod.uid in found.pods:
+            return ("" if group is None else group.name), ""
+        return "", found.disagreement(pod, group)
+
+    def refresh(self, unit: Unit) -> None:
+        """Ask again what a unit's group wants, and work out how many of the unit's pods must get a node."""
+        found = self._groups.get(unit.group) if unit.group and unit.pods else None
+        if found is None:
+            return
+        try:
+            group = self.group_of(found.first, self._profiles[unit.profile])
+        except PluginError as error:
+            unit.broken = str(error)
+            return
+        if group is not None:
+            self._redefine(found, group)
+        unit.needed = max(self.missing(unit.group), 1)
+
+    def _redefine(self, found: GroupState, group: Group) -> None:
+        if group != found.group:
+            self.changed[group.name] = None
+        found.group = group
+        found.count(group)
+
+    # -- pods come, change and go
 
     def clear(self) -> None:
-        """Groups are told by other plugins from now on."""
-        for book in (self._books, self._name_of, self._empty, self.changed):
-            book.clear()
+        """Start again: other plugins define the groups from now on."""
+        for index in (self._groups, self._name_of, self._empty, self.changed):
+            index.clear()
+        self.enabled = _any_groups(self._profiles)
 
-    def heard(self, pod: Pod, out: bool, now: float) -> None:
-        """A pod came, changed or went."""
+    def pod_changed(self, pod: Pod, gone: bool, now: float) -> None:
+        """A pod was added or changed, or is `gone`: deleted or finished."""
+        profile = self._profiles.get(pod.scheduler_name)
         try:
-            group = None if out else self._group_of(pod)
+            group = None if gone or profile is None or not profile.group_plugins else self.group_of(pod, profile)
         except PluginError:
-            group = None  # its profile says so when the pod is tried
+            group = None  # the pod is told when it is attempted
         before = self._name_of.get(pod.uid, "")
         if before and (group is None or group.name != before):
             self._leave(pod, before, now)
-        members = None if group is None else self._books.get(group.name)
-        if members is not None and members.pods and members.first.scheduler_name != pod.scheduler_name:
-            group = None  # it is told so (`Admission.submit`)
+        found = None if group is None else self._groups.get(group.name)
+        if found is not None and found.pods and found.first.scheduler_name != pod.scheduler_name:
+            group = None  # `find_name` tells the pod
         if group is not None:
             self._join(pod, group, now)
 
     def _join(self, pod: Pod, group: Group, now: float) -> None:
-        members = self._books.get(group.name)
-        if members is None:
-            members = self._books[group.name] = Members(group, pod, now)
-        if not members.pods or pod.uid == members.first.uid or _age(pod) < _age(members.first):
-            members.first, members.group = pod, group
-        members.take_in(pod)
-        members.updated = now
+        found = self._groups.get(group.name)
+        if found is None:
+            found = self._groups[group.name] = GroupState(group, pod, now)
+        if not found.pods or pod.uid == found.first.uid or age(pod) < age(found.first):
+            found.first, found.group = pod, group
+        found.add(pod)
+        found.updated = now
         self.changed[group.name] = None
         self._name_of[pod.uid] = group.name
         self._empty.pop(group.name, None)
         if pod.node_name:
-            members.on_their_way.pop(pod.uid, None)
-            if pod.terminating or pod.uid in members.leaving:
-                members.bound.pop(pod.uid, None)
+            found.assumed.pop(pod.uid, None)
+            if pod.terminating or pod.uid in found.evicting:
+                found.bound.pop(pod.uid, None)
             else:
-                members.bound[pod.uid] = None
-            _count(members, group)
-            if members.all_go:
-                members.satisfied = members.begun = False  # whoever comes is another group
+                found.bound[pod.uid] = None
+            found.count(group)
+            if found.all_terminating:
+                found.satisfied = found.observed = False  # new members are another group
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
-        members = self._books[name]
-        members.pods.pop(pod.uid, None)
-        for uids in (members.bound, members.on_their_way, members.leaving, members.going):
+        found = self._groups[name]
+        found.pods.pop(pod.uid, None)
+        for uids in (found.bound, found.assumed, found.evicting, found.evicted):
             uids.pop(pod.uid, None)
-        members.updated = now
+        found.updated = now
         del self._name_of[pod.uid]
         self.changed[name] = None
-        if not members.pods:
+        if not found.pods:
             self._empty[name] = now
-            members.satisfied = members.begun = False  # whoever comes by this name is another group
-            members.told = {}
-        elif members.first.uid == pod.uid:
-            members.first = members.oldest()
-        self.forget(now)
+            found.satisfied = found.observed = False  # new members of this name are another group
+            found.messages = {}
+        elif found.first.uid == pod.uid:
+            found.first = found.oldest()
+        self._expire(now)
 
-    def given_a_node(self, uid: str) -> None:
-        members = self.of(uid)
-        if members is not None and uid not in members.bound:
-            if not members.bound and not members.on_their_way:  # it begins, or begins anew after all of it was lost
-                members.begun = True
-                members.satisfied = members.satisfied and members.group.match == "once-satisfied"
-            members.on_their_way[uid] = None
-
-    def came_back(self, uid: str) -> None:
-        """The pod does not get the node that it was given."""
-        members = self.of(uid)
-        if members is not None:
-            members.on_their_way.pop(uid, None)
-            self.changed[members.group.name] = None
-
-    def told_to_go(self, uid: str) -> None:
-        """The pod counts no more, though it is still there."""
-        members = self.of(uid)
-        if members is not None and uid in members.bound:
-            del members.bound[uid]
-            members.leaving[uid] = None
-
-    def goes(self, uid: str) -> None:
-        """The server lets it go."""
-        members = self.of(uid)
-        if members is not None and uid in members.leaving:
-            members.going[uid] = None
-
-    def stays(self, uid: str) -> None:
-        """It does not go after all."""
-        members = self.of(uid)
-        if members is not None and uid in members.leaving:
-            del members.leaving[uid]
-            members.going.pop(uid, None)
-            members.bound[uid] = None
-            self.changed[members.group.name] = None
-
-    def forget(self, now: float) -> None:
-        """Groups whose last member went long ago, or too many of them ago."""
+    def _expire(self, now: float) -> None:
+        """Forget groups whose last member has been gone for long, and the oldest if there are too many."""
         while self._empty:
             name, since = next(iter(self._empty.items()))
             if now - since < REMEMBERED and len(self._empty) <= MOST_REMEMBERED:
                 return
-            del self._empty[name], self._books[name]
+            del self._empty[name], self._groups[name]
 
-    def told_anew(self, members: Members, group: Group) -> None:
-        """How many it takes may have changed."""
-        if group != members.group:
-            self.changed[group.name] = None
-        members.group = group
-        _count(members, group)
+    def recent(self, now: float) -> list[GroupState]:
+        """The groups with members, and those whose last member has not been gone for long."""
+        return [each for name, each in self._groups.items() if now - self._empty.get(name, now) < REMEMBERED]
+
+    # -- members are assumed, evicted, rolled back
+
+    def assume(self, uid: str) -> None:
+        """The pod was given a node."""
+        found = self.of(uid)
+        if found is not None and uid not in found.bound:
+            if not found.bound and not found.assumed:  # the group starts, or starts again after it lost all members
+                found.observed = True
+                found.satisfied = found.satisfied and found.group.match == "once-satisfied"
+            found.assumed[uid] = None
+
+    def rolled_back(self, uid: str) -> None:
+        """The pod does not get its node."""
+        found = self.of(uid)
+        if found is not None:
+            found.assumed.pop(uid, None)
+            self.changed[found.group.name] = None
+
+    def evicting(self, uid: str) -> None:
+        """The pod's eviction was requested: it no longer counts, though it is still there."""
+        found = self.of(uid)
+        if found is not None and uid in found.bound:
+            del found.bound[uid]
+            found.evicting[uid] = None
+
+    def evicted(self, uid: str) -> None:
+        """The API server accepted the pod's eviction."""
+        found = self.of(uid)
+        if found is not None and uid in found.evicting:
+            found.evicted[uid] = None
+
+    def eviction_failed(self, uid: str) -> None:
+        """The pod stays, and counts again."""
+        found = self.of(uid)
+        if found is not None and uid in found.evicting:
+            del found.evicting[uid]
+            found.evicted.pop(uid, None)
+            found.bound[uid] = None
+            self.changed[found.group.name] = None
 
     def failed(self, name: str, errors: int, now: float) -> None:
-        """Something went wrong with the group so many times in a row; whoever waits of it then knows by this."""
-        members = self._books.get(name)
-        if members is not None:
-            members.errors, members.failed_at = errors, now
+        """An attempt at the group failed. A new unit of the group goes on with its count of errors."""
+        found = self._groups.get(name)
+        if found is not None:
+            found.errors, found.failed_at = errors, now
 
-    # -- how it stands
+    # -- questions
 
     def missing(self, name: str) -> int:
-        """How many more must get a node, all of them at once."""
-        members = self._books.get(name)
-        if members is None:
+        """How many more members must get a node, all at once."""
+        found = self._groups.get(name)
+        if found is None:
             return 0
-        group = members.group
-        if members.satisfied and group.match == "once-satisfied":
+        group = found.group
+        if found.satisfied and group.match == "once-satisfied":
             return 0
-        lost = group.match == "only-waiting" and self.half_bound(members) is None
-        return max(group.minimum - (group.slots if lost else members.placed), 0)
+        lost_members = group.match == "only-waiting" and found.left_behind() is None
+        return max(group.minimum - (group.slots if lost_members else found.placed), 0)
 
-    def half_bound(self, members: Members) -> tuple[list[Pod], list[Pod]] | None:
-        """Who has a node and who was left behind, if the group is in this state. One that was whole before is not: it
-        has lost members. Nor is one of which nobody says how many it takes: its PodGroup is gone.
-        """
-        short = members.too_few(len(members.bound) + len(members.on_their_way))
-        if not members.bound or members.satisfied or not short:
-            return None
-        bound = [members.pods[uid] for uid in members.bound]
-        starts = [pod.status.start_time for pod in bound]
-        moments = [each for each in starts if each is not None]
-        last = max(moments) if len(moments) == len(starts) and not members.begun else None
-        placed = members.bound | members.on_their_way | members.leaving
-        others = (pod for uid, pod in members.pods.items() if uid not in placed)
-        behind = [pod for pod in others if not pod.terminating and (last is None or not _later(pod, last))]
-        return (bound, behind) if behind else None
+    def timeout(self, name: str) -> float:
+        """Seconds within which all members must be ready to bind, once all have a node."""
+        found = self._groups.get(name)
+        return TIMEOUT if found is None else found.group.timeout
+
+    def is_partially_bound(self, name: str) -> bool:
+        found = self._groups.get(name)
+        return found is not None and found.left_behind() is not None
 
 
-def _count(members: Members, group: Group) -> None:
-    """Does it have enough members on nodes now?"""
-    if group.slots + len(members.bound) >= group.minimum:
-        members.satisfied, members.errors = True, 0
-
-
-def _age(pod: Pod) -> tuple[float, str]:
-    created = pod.metadata.creation_timestamp
-    return (created.timestamp() if created is not None else float("inf")), pod.uid
-
-
-def _later(pod: Pod, moment: datetime) -> bool:
-    created = pod.metadata.creation_timestamp
-    return created is not None and created > moment
+def _any_groups(profiles: Mapping[str, Profile]) -> bool:
+    return any(profile.group_plugins for profile in profiles.values())

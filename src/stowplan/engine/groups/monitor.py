@@ -1,169 +1,181 @@
-"""Groups that are watched over: those that wait for members, and those that are bound in part.
+"""Watches over groups: those that wait for members, and those that are partially bound.
 
-A group that waits is told how many of its pods exist once it has not changed for a moment, not with each one that
-comes. One that is bound in part is completed: its missing members go first, and keep the nodes they had been given.
-After a while it is told who is bound and who is not. Or, if it wants that, those that are bound are evicted, unless a
+A group that waits is told how many of its pods exist, once it has not changed for a moment: not with each new pod. A
+partially bound group is completed: its missing members go first and keep their nominated nodes. After a while its pods
+are told which are bound and which are not. Or, if the group wants that, the bound members are evicted, unless a
 disruption budget protects one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
-from stowplan.engine.binding.assumed_pod import assumed
-from stowplan.engine.groups.groups import Members
+from stowplan.engine.groups.group import GroupState
+from stowplan.engine.groups.groups import Groups
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
-from stowplan.engine.queue.admission import Admission
-from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
-from stowplan.engine.queue.unit import QueueStage, Unit
+from stowplan.engine.queue.cluster_events import pod_left
+from stowplan.engine.queue.record import QueueStage
+from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupComplete, GroupInPart, GroupWaits, Report
-from stowplan.framework.pending_actions import PendingActions
+from stowplan.engine.unit import Unit
+from stowplan.framework.outbox import Outbox
 from stowplan.objects.actions import Evict, Nominate
 from stowplan.objects.changes import Result
 from stowplan.objects.disruption import Budgets, importance
 from stowplan.objects.pods import Pod
 
-TOLD_AFTER = 1.0  # seconds since the group last changed
-AGAIN_AFTER = 10.0  # seconds, at least, until a group that is bound in part is told so again
+TELL_AFTER = 1.0  # seconds since the group last changed
+TELL_AGAIN_AFTER = 10.0  # seconds, at least, between messages to a partially bound group
 
 
 class GroupMonitor:
     def __init__(
-        self, admission: Admission, insisting: EvictionRetry, outbox: PendingActions, report: Callable[[Report], None]
+        self,
+        state: ClusterState,
+        queue: SchedulingQueue,
+        groups: Groups,
+        eviction_retry: EvictionRetry,
+        outbox: Outbox,
+        report: Callable[[Report], None],
     ) -> None:
-        self._admission, self._insisting, self._outbox, self._report = admission, insisting, outbox, report
-        self._short: dict[str, float] = {}  # since when groups were seen to have too few members on nodes
-        self._to_tell: dict[str, int] = {}  # reminders, by group
-        self._in_part: dict[str, int] = {}
-        self._since: dict[str, float] = {}  # when groups had the first member on a node, or were last told so
+        self._state, self._queue, self._groups = state, queue, groups
+        self._retry, self._outbox, self._report = eviction_retry, outbox, report
+        self._short_since: dict[str, float] = {}  # when groups were first seen below their minimum
+        self._to_tell: dict[str, int] = {}  # reminders for groups that wait, by group
+        self._partial: dict[str, int] = {}  # reminders for partially bound groups, by group
+        self._partial_since: dict[str, float] = {}  # when groups were first seen partially bound, or last told so
 
-    def adopt(self) -> None:
-        """The groups are counted anew."""
-        for reminders in (self._to_tell, self._in_part):
+    def clear(self) -> None:
+        """All groups are counted again."""
+        for reminders in (self._to_tell, self._partial):
             self._outbox.forget(reminders.values())
             reminders.clear()
-        self._short.clear()
-        self._since.clear()
+        self._short_since.clear()
+        self._partial_since.clear()
 
-    def look(self, now: float) -> Iterator[Any]:
+    def look(self, now: float) -> None:
         """Look at the groups that changed."""
-        groups = self._admission.groups
-        changed, groups.changed = groups.changed, {}
+        changed, self._groups.changed = self._groups.changed, {}
         for name in changed:
-            members = groups.get(name)
-            if members is None or not members.pods:
-                self._outbox.forget([self._to_tell.pop(name, 0), self._in_part.pop(name, 0)])
-                self._short.pop(name, None)
-                self._since.pop(name, None)
+            found = self._groups.get(name)
+            if found is None or not found.pods:
+                self._forget(name)
                 continue
-            self._count(name, members, now)
-            if self._waits(name) is not None and name not in self._to_tell:
-                self._to_tell[name] = self._outbox.remind(now + TOLD_AFTER, partial(self._tell, name))
-            yield from self._in_part_only(name, members, now)
-            unit = self._admission.queue.units.get(name)
-            if unit is not None and unit.stage is QueueStage.GATED:
-                yield from self._let_go(unit, now)
+            self._count(name, found, now)
+            if self._gated_unit(name) is not None and name not in self._to_tell:
+                self._to_tell[name] = self._outbox.remind(now + TELL_AFTER, partial(self._tell, name))
+            self._look_at_partially_bound(name, found, now)
+            unit = self._queue.units.get(name)
+            if unit is not None and unit.queued.stage is QueueStage.GATED:
+                self._drop_nominations(unit, now)
             elif unit is not None:
-                self._admission.queue.reorder(unit)
+                self._queue.reorder(unit)
 
-    def _count(self, name: str, members: Members, now: float) -> None:
-        if not members.satisfied:
-            self._short.setdefault(name, now)
-        elif name in self._short:
-            self._report(GroupComplete(name, len(members.pods), now - self._short.pop(name)))
+    def _forget(self, name: str) -> None:
+        self._outbox.forget([self._to_tell.pop(name, 0), self._partial.pop(name, 0)])
+        self._short_since.pop(name, None)
+        self._partial_since.pop(name, None)
 
-    # -- too few members
+    def _count(self, name: str, found: GroupState, now: float) -> None:
+        if not found.satisfied:
+            self._short_since.setdefault(name, now)
+        elif name in self._short_since:
+            self._report(GroupComplete(name, len(found.pods), now - self._short_since.pop(name)))
 
-    def _let_go(self, unit: Unit, now: float) -> Iterator[Any]:
-        """Nodes are kept for pods that are tried again and again; a group that is held back keeps none."""
-        state = self._admission.state
-        promised = (
-            [pod for uid, pod in unit.pods.items() if state.nominations.node_of(uid)] if state.nominations else []
+    # -- groups that wait for members
+
+    def _drop_nominations(self, unit: Unit, now: float) -> None:
+        """A gated group keeps no nominated nodes: they are for pods that are attempted again and again."""
+        state = self._state
+        nominated = (
+            [pod for uid, pod in unit.pods.items() if state.nominated_pods.node_of(uid)] if state.nominated_pods else []
         )
-        for pod in promised:
-            left = ClusterEvent(ASSIGNED, "Delete", assumed(pod, state.nominations.node_of(pod.uid)), None)
-            state.nominations.drop(pod.uid)
-            yield Nominate(pod=messages.ref(pod), node_name="")
-            self._admission.happened([left], now, besides=unit)
+        for pod in nominated:
+            left = pod_left(pod, state.nominated_pods.node_of(pod.uid))
+            state.nominated_pods.drop(pod.uid)
+            self._outbox.send(Nominate(pod=messages.ref(pod), node_name=""), now)
+            self._queue.events([left], now, besides=unit)
 
-    def _waits(self, name: str) -> Unit | None:
-        """The waiting pods of a group that is held back, or of which some are."""
-        unit = self._admission.queue.units.get(name)
-        return unit if unit is not None and (unit.stage is QueueStage.GATED or unit.held) else None
+    def _gated_unit(self, name: str) -> Unit | None:
+        """The waiting pods of a group, if the group or some of them are gated."""
+        unit = self._queue.units.get(name)
+        gated = unit is not None and (unit.queued.stage is QueueStage.GATED or bool(unit.gated.verdicts))
+        return unit if gated else None
 
-    def _tell(self, name: str, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
+    def _tell(self, name: str, _: Result, now: float) -> None:
         del self._to_tell[name]
-        unit, members = self._waits(name), self._admission.groups.get(name)
-        if unit is None or members is None:
+        unit, found = self._gated_unit(name), self._groups.get(name)
+        if unit is None or found is None:
             return
-        if members.updated + TOLD_AFTER > now:  # more are coming
-            self._to_tell[name] = self._outbox.remind(members.updated + TOLD_AFTER, partial(self._tell, name))
+        if found.updated + TELL_AFTER > now:  # more pods are coming
+            self._to_tell[name] = self._outbox.remind(found.updated + TELL_AFTER, partial(self._tell, name))
             return
-        told = self._admission.gate.told(unit)
-        if told == members.told:
+        told = self._queue.gate.messages(unit)
+        if told == found.messages:
             return
         self._report(GroupWaits(name, next(filter(None, told.values()), "")))
         for uid, text in told.items():
-            if text and members.told.get(uid) != text:
-                yield from messages.failure(unit.pods[uid], text, error=False, nominated=None)
-        members.told = told
+            if text and found.messages.get(uid) != text:
+                for action in messages.failure(unit.pods[uid], text, error=False, nominated=None):
+                    self._outbox.send(action, now)
+        found.messages = told
 
-    # -- bound in part
+    # -- partially bound groups
 
-    def _in_part_only(self, name: str, members: Members, now: float) -> Iterator[Any]:
-        """Its time runs on while what is missing is tried again: a binding may hang, again and again."""
-        if members.satisfied or not members.bound:
-            self._outbox.forget([self._in_part.pop(name, 0)])
-            self._since.pop(name, None)
+    def _look_at_partially_bound(self, name: str, found: GroupState, now: float) -> None:
+        """The time runs on while missing members are attempted again: their bindings may hang, again and again."""
+        if found.satisfied or not found.bound:
+            self._outbox.forget([self._partial.pop(name, 0)])
+            self._partial_since.pop(name, None)
             return
-        since, free = self._since.setdefault(name, now), members.group.evicts and not members.on_their_way
-        if name in self._in_part and not free:
-            return  # whoever is bound by then is looked up then
-        half = self._admission.groups.half_bound(members)
-        if half is None:
+        since, may_evict = self._partial_since.setdefault(name, now), found.group.evicts and not found.assumed
+        if name in self._partial and not may_evict:
+            return  # the reminder looks up which members are bound then
+        bound_and_behind = found.left_behind()
+        if bound_and_behind is None:
             return
-        if free and not self._untried(name) and not self._protected(half[0]):
-            yield from self._take_back(*half, name, now)
-        elif name not in self._in_part:
-            at = max(now, since + members.group.told_after)
-            self._in_part[name] = self._outbox.remind(at, partial(self._still_in_part, name))
+        if may_evict and not self._never_attempted(name) and not self._protected(bound_and_behind[0]):
+            self._evict_bound(*bound_and_behind, name, now)
+        elif name not in self._partial:
+            at = max(now, since + found.group.told_after)
+            self._partial[name] = self._outbox.remind(at, partial(self._still_partially_bound, name))
 
     def _protected(self, pods: list[Pod]) -> list[Pod]:
-        """Those that a disruption budget protects, as in preemption."""
-        return Budgets(self._admission.state.store.budgets_of).split(sorted(pods, key=importance), lambda pod: pod)[0]
+        """The pods that a disruption budget protects, as in preemption."""
+        return Budgets(self._state.store.budgets_of).split(sorted(pods, key=importance), lambda pod: pod)[0]
 
-    def _untried(self, name: str) -> bool:
-        """After a start it is tried to complete the group first."""
-        unit = self._admission.queue.units.get(name)
-        return unit is not None and unit.stage is not QueueStage.GATED and not unit.attempts
+    def _never_attempted(self, name: str) -> bool:
+        """After a start of the scheduler, one attempt to complete the group comes first."""
+        unit = self._queue.units.get(name)
+        return unit is not None and unit.queued.stage is not QueueStage.GATED and not unit.attempts
 
-    def _still_in_part(self, name: str, result: Result, now: float) -> Iterator[Any]:  # noqa: ARG002
-        self._in_part.pop(name, None)
-        members = self._admission.groups.get(name)
-        half = None if members is None else self._admission.groups.half_bound(members)
-        if members is None or half is None:
+    def _still_partially_bound(self, name: str, _: Result, now: float) -> None:
+        self._partial.pop(name, None)
+        found = self._groups.get(name)
+        bound_and_behind = None if found is None else found.left_behind()
+        if found is None or bound_and_behind is None:
             return
-        note = self._who(name, [*half[0], *(members.pods[uid] for uid in members.on_their_way)], half[1])
-        if members.group.evicts and (kept := self._protected(half[0])):
-            note = f"{note}; {messages.protected(kept)}"
+        bound, behind = bound_and_behind
+        note = _who(name, [*bound, *(found.pods[uid] for uid in found.assumed)], behind)
+        if found.group.evicts and (protected := self._protected(bound)):
+            note = f"{note}; {messages.protected(protected)}"
         self._report(GroupInPart(name, note, evicts=False))
-        for pod in half[1]:
-            yield messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note)
-        self._since[name] = now + max(AGAIN_AFTER - members.group.told_after, 0.0)
-        self._admission.groups.changed[name] = None  # and again, as long as it lasts
+        for pod in behind:
+            self._outbox.send(messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note), now)
+        self._partial_since[name] = now + max(TELL_AGAIN_AFTER - found.group.told_after, 0.0)
+        self._groups.changed[name] = None  # look again, as long as it lasts
 
-    @staticmethod
-    def _who(name: str, bound: list[Pod], behind: list[Pod]) -> str:
-        return messages.half_bound(name, (len(bound), bound), (len(behind), behind))
-
-    def _take_back(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> Iterator[Any]:
-        note = self._who(name, bound, behind)
+    def _evict_bound(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> None:
+        note = _who(name, bound, behind)
         self._report(GroupInPart(name, note, evicts=True))
         for pod in bound:
-            self._admission.groups.told_to_go(pod.uid)
-            yield messages.warning(pod, "PodGroupTakenBack", "Evicting", note)
-            evict = Evict(pod=messages.ref(pod), reason="PreemptionByScheduler", message=note)
-            yield self._insisting.evict(evict, now)
+            self._groups.evicting(pod.uid)
+            self._outbox.send(messages.warning(pod, "PodGroupTakenBack", "Evicting", note), now)
+            self._retry.evict(Evict(pod=messages.ref(pod), reason="PreemptionByScheduler", message=note), now)
+
+
+def _who(name: str, bound: list[Pod], behind: list[Pod]) -> str:
+    return messages.half_bound(name, (len(bound), bound), (len(behind), behind))

@@ -1,18 +1,18 @@
-"""Pods that have to go, whatever the server says.
+"""Evictions that the API server refuses: retried while the victim's group is below its minimum.
 
-What is left of a group with too few members on nodes cannot work. If the server refuses to evict one of them it is told
-again after 1, 2, 4 … 10 seconds, until it goes, or the group has enough members after all. As long as it lets none of
-them go, all stay: the group still works.
+The rest of a group that is below its minimum cannot work. If the API server refuses to evict one of its pods, the
+eviction is requested again after 1, 2, 4 … 10 seconds, until it is accepted, or the group has enough members after all.
+While the API server accepts no eviction at all, all members stay: the group still works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from stowplan.engine.groups.groups import Groups, Members
-from stowplan.framework.pending_actions import PendingActions
+from stowplan.engine.groups.group import GroupState
+from stowplan.engine.groups.groups import Groups
+from stowplan.framework.outbox import Outbox
 from stowplan.objects.actions import Evict, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
@@ -21,59 +21,60 @@ FIRST, LONGEST = 1.0, 10.0  # seconds
 
 
 class EvictionRetry:
-    def __init__(self, groups: Groups, known: Mapping[str, Pod], outbox: PendingActions) -> None:
+    def __init__(self, groups: Groups, known: Mapping[str, Pod], outbox: Outbox) -> None:
+        """`known`: every pod that the API server told us about, by uid."""
         self._groups, self._known, self._outbox = groups, known, outbox
-        # By uid, who stays unless others of its group (the first entry) go.
+        # Refused evictions by uid, with the victim's group: retried only if another member of the group is evicted.
         self._spared: dict[str, tuple[str, Evict, Record | None]] = {}
 
-    def evict(self, wanted: Evict, now: float, event: Record | None = None, *, refusals: int = 0) -> Any:
-        """The eviction, on its way. `event` is said once the pod was told to go."""
-        group = self._groups.name_of(wanted.pod.uid)
-        return self._outbox.send(wanted, now, partial(self._answered, wanted, event, group, refusals))
+    def evict(self, eviction: Evict, now: float, event: Record | None = None, *, refusals: int = 0) -> None:
+        """Request an eviction. `event` is sent once the API server accepted it."""
+        group = self._groups.name_of(eviction.pod.uid)
+        self._outbox.send(eviction, now, partial(self._answered, eviction, event, group, refusals))
 
-    def goes(self, uid: str, group: str, now: float) -> None:
-        """The server lets a pod of this group go. Those of it that it did not let go may be too few now."""
-        self._groups.goes(uid)
+    def accepted(self, uid: str, group: str, now: float) -> None:
+        """The eviction of a member was accepted. Members that were spared may be too few now."""
+        self._groups.evicted(uid)
         for other in [each for each, (name, *_) in self._spared.items() if each not in self._known or name == group]:
-            _, wanted, event = self._spared.pop(other)
+            _, eviction, event = self._spared.pop(other)
             if other in self._known:
-                self.refused(wanted, now, event)
+                self.refused(eviction, now, event)
 
-    def refused(self, wanted: Evict, now: float, event: Record | None = None, *, refusals: int = 1) -> None:
-        """It counts for its group again, unless that has too few members all the same."""
-        uid = wanted.pod.uid
-        self._groups.stays(uid)
-        members = self._groups.of(uid)
-        if members is None:
+    def refused(self, eviction: Evict, now: float, event: Record | None = None, *, refusals: int = 1) -> None:
+        """The victim counts for its group again, unless the group is below its minimum all the same."""
+        uid = eviction.pod.uid
+        self._groups.eviction_failed(uid)
+        found = self._groups.of(uid)
+        if found is None:
             return
-        if not _short(members):
-            self._spared[uid] = members.group.name, wanted, event
+        if not _below_minimum(found):
+            self._spared[uid] = found.group.name, eviction, event
             return
-        self._groups.told_to_go(uid)
+        self._groups.evicting(uid)
         after = min(FIRST * 2.0 ** min(refusals - 1, 30), LONGEST)
-        self._outbox.remind(now + after, partial(self._again, wanted, event, refusals))
+        self._outbox.remind(now + after, partial(self._again, eviction, event, refusals))
 
-    def _again(self, wanted: Evict, event: Record | None, refusals: int, _: Result, now: float) -> Iterator[Any]:
-        pod, members = self._known.get(wanted.pod.uid), self._groups.of(wanted.pod.uid)
+    def _again(self, eviction: Evict, event: Record | None, refusals: int, _: Result, now: float) -> None:
+        pod, found = self._known.get(eviction.pod.uid), self._groups.of(eviction.pod.uid)
         if pod is None or pod.terminating:
             return
-        if members is not None and not _short(members):
-            self._groups.stays(pod.uid)
+        if found is not None and not _below_minimum(found):
+            self._groups.eviction_failed(pod.uid)
         else:
-            yield self.evict(wanted, now, event, refusals=refusals)
+            self.evict(eviction, now, event, refusals=refusals)
 
     def _answered(
-        self, wanted: Evict, event: Record | None, group: str, refusals: int, result: Result, now: float
-    ) -> Iterator[Any]:
+        self, eviction: Evict, event: Record | None, group: str, refusals: int, result: Result, now: float
+    ) -> None:
         if not result.fine and result.status not in (404, 410):
-            self.refused(wanted, now, event, refusals=refusals + 1)
+            self.refused(eviction, now, event, refusals=refusals + 1)
             return
-        self.goes(wanted.pod.uid, group, now)
+        self.accepted(eviction.pod.uid, group, now)
         if result.fine and event is not None:
-            yield event
+            self._outbox.send(event, now)
 
 
-def _short(members: Members) -> bool:
-    """Has it too few members, though all stay that the server has not let go yet?"""
-    undecided = sum(uid not in members.going for uid in members.leaving)
-    return members.too_few(len(members.bound) + len(members.on_their_way) + undecided)
+def _below_minimum(found: GroupState) -> bool:
+    """True if the group is below its minimum even with the pods whose eviction the API server has not accepted."""
+    undecided = sum(uid not in found.evicted for uid in found.evicting)
+    return found.below_minimum(len(found.bound) + len(found.assumed) + undecided)

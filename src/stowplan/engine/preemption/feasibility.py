@@ -1,8 +1,10 @@
-"""Could a group fit at all, if some pods were not there? A quick look by resources, which never says no wrongly.
+"""Can a group fit at all, if some pods were not there? A quick check by resources.
 
-What members need to be free (`needs_free`) is compared with the room that would be there: how many of each shape every
-node could take, and whether what the least demanding ones need is there in all. Nodes that refused such a pod by what
-they are, whoever is there, do not count; room that is reserved does, since it may be for them.
+"Hopeless" is certain: the group cannot fit. Otherwise it may fit, or not.
+
+The check compares what members need (`needs_free`) with the room that would be free: how many pods of each shape every
+node could take, and whether all nodes together have what the least demanding members need. Nodes that rejected such a
+pod for what the node is, whatever runs there, do not count. Held room does count, since it may be held for the members.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.state import ClusterState
-from stowplan.engine.groups.groups import Members
-from stowplan.engine.queue.unit import Unit
-from stowplan.framework.plugin_calls import ask
+from stowplan.engine.groups.group import GroupState
+from stowplan.engine.unit import Unit
+from stowplan.framework.plugin_calls import call
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, Decision
 from stowplan.objects.pods import Pod
@@ -26,24 +28,29 @@ Amounts = dict[str, int]
 
 
 class Feasibility:
-    """`decisions`: what was decided about members, as far as they were tried."""
+    """`decisions`: the decisions about members that were tried."""
 
     def __init__(
-        self, state: ClusterState, unit: Unit, members: Members | None, profile: Profile, decisions: Iterable[Decision]
+        self,
+        state: ClusterState,
+        unit: Unit,
+        members: GroupState | None,
+        profile: Profile,
+        decisions: Iterable[Decision],
     ) -> None:
         self._state, self._needed = state, unit.needed
         self._number = Counter(pod.shape for pod in unit.ready)
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
-        told = {each.pod.shape: each for each in decisions}
-        self._closed = {shape: _closed(each, profile) for shape, each in told.items()}
+        decided = {each.pod.shape: each for each in decisions}
+        self._closed = {shape: _closed(each, profile) for shape, each in decided.items()}
         self._at_least = {} if members is None else _still_wanted(members, state)
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))
         self._free = {name: self._unused(name) for name in names}
         self._in_all = {name: self._least(name) for name in names}
 
-    def hopeless(self, gone: Iterable[Pod]) -> bool:
-        """Is there no way even without these?"""
-        room = self._room(gone)
+    def hopeless(self, without: Iterable[Pod]) -> bool:
+        """True if the group cannot fit even without these pods."""
+        room = self._room(without)
         if any(int(room[name].sum()) < amount for name, amount in self._at_least.items()):
             return True
         fitting = sum(min(number, self._fits(shape, room)) for shape, number in self._number.items())
@@ -52,7 +59,7 @@ class Feasibility:
         return any(int(free.sum()) < self._in_all[name] for name, free in room.items())
 
     def _fits(self, shape: Shape, room: Mapping[str, Ints]) -> int:
-        """How many pods of this shape there would be room for, if no others came."""
+        """How many pods of this shape fit, if no others do."""
         wants = self._wants[shape]
         if not wants:
             return self._number[shape]
@@ -61,7 +68,7 @@ class Feasibility:
         return int(times.sum() if closed is None or len(closed) != len(times) else times[~closed].sum())
 
     def _fit_anyhow(self, room: Mapping[str, Ints]) -> int:
-        """How many there would be room for, if each needed of everything only as much as the least demanding one."""
+        """How many pods fit, if each needed only as much of every resource as the least demanding member."""
         common = set.intersection(*(set(wants) for wants in self._wants.values()))
         if not common:
             return self._number.total()
@@ -74,14 +81,14 @@ class Feasibility:
         return int(times[~np.logical_and.reduce(known)].sum())
 
     def _least(self, name: str) -> int:
-        """What those members need together that need least of a resource, as many as it takes."""
+        """What the members that need least of a resource need together: as many members as must get a node."""
         amounts = sorted(self._wants[shape].get(name, 0) for shape in self._number.elements())
         return sum(amounts[: self._needed])
 
     # -- the room
 
     def _unused(self, name: str) -> Ints:
-        """What nobody has of a resource, on each row."""
+        """What is free of a resource, on each row."""
         table = self._state.table
         if name not in table.allocatable:
             return np.zeros(table.capacity, np.int64)
@@ -90,9 +97,9 @@ class Feasibility:
             free[table.row_of[node_name]] += amounts.get(name, 0)
         return free
 
-    def _room(self, gone: Iterable[Pod]) -> dict[str, Ints]:
-        """The same on live rows, and what these pods have besides."""
-        placed = [self._state.pods[pod.uid] for pod in gone]
+    def _room(self, without: Iterable[Pod]) -> dict[str, Ints]:
+        """What is free on live rows without these pods."""
+        placed = [self._state.pods[pod.uid] for pod in without]
         rows = np.fromiter((each.row for each in placed), np.int64, len(placed))
         number: dict[Shape, int] = {}
         codes = np.fromiter((number.setdefault(each.shape, len(number)) for each in placed), np.int64, len(placed))
@@ -107,17 +114,16 @@ class Feasibility:
 
 
 def _wanted(pod: Pod, profile: Profile) -> Amounts:
-    """What must be free on a node for this pod, by the filters that can say so; nothing if none can."""
+    """What must be free on a node for this pod, as far as filters can say."""
     wanted: Amounts = {}
-    for bound in profile.at("filter"):
-        if hasattr(bound.plugin, "needs_free"):
-            wanted |= dict(ask(bound, "needs_free", pod))
+    for enabled in profile.needs_free_filters:
+        wanted |= dict(call(enabled, enabled.plugin.needs_free, pod))
     return {name: amount for name, amount in wanted.items() if amount > 0}
 
 
 def _closed(decision: Decision, profile: Profile) -> Bools:
-    """Per live row: is the node no place for such a pod, whoever is there?"""
-    by_node = {bound.name for bound in profile.at("filter") if _judges_nodes(bound.plugin)}
+    """Per live row: True if the node rejects such a pod, whatever runs there."""
+    by_node = {enabled.name for enabled in profile.filters if _judges_nodes(enabled.plugin)}
     verdicts: Sequence[bool] = [
         verdict.code == UNRESOLVABLE and verdict.plugin in by_node for verdict in decision.trail.verdicts
     ]
@@ -126,15 +132,15 @@ def _closed(decision: Decision, profile: Profile) -> Bools:
 
 
 def _judges_nodes(plugin: object) -> bool:
-    """By the pod's template and the node's object alone?"""
+    """True if a filter looks only at the pod's template and the node's object."""
     return getattr(plugin, "local", "") == "node" and getattr(plugin, "filters_by_row", False) is True
 
 
-# -- what a group wants to be free before it is tried
+# -- minResources: what must be free before a group is attempted
 
 
-def lacking(members: Members | None, state: ClusterState) -> str:
-    """What of its minResources is not free; its own pods on nodes count."""
+def lacking(members: GroupState | None, state: ClusterState) -> str:
+    """Which of the group's minResources are not free, as a message; its own pods on nodes count as free."""
     if members is None or not members.group.resources:
         return ""
     short = []
@@ -145,13 +151,19 @@ def lacking(members: Members | None, state: ClusterState) -> str:
     return f"pod group {members.group.name} needs {'; '.join(short)} free (minResources)" if short else ""
 
 
-def _still_wanted(members: Members, state: ClusterState) -> Amounts:
-    """How much of what must be free its own pods do not have."""
+def _still_wanted(members: GroupState, state: ClusterState) -> Amounts:
+    """The minResources that the group's own pods do not use yet."""
     wanted = members.group.resources.items()
     return {name: amount - _own_amount(members, state, name) for name, amount in wanted}
 
 
-def _own_amount(members: Members, state: ClusterState, name: str) -> int:
-    """What members of a group that are on nodes request of a resource."""
+def _own_amount(members: GroupState, state: ClusterState, name: str) -> int:
+    """What the group's members on nodes request of a resource."""
     own = (placed.shape.request for uid in members.pods if (placed := state.pods.get(uid)) is not None)
     return sum(request.get(name, 0) for request in own)
+
+
+def resource_plugins(profile: Profile) -> frozenset[str]:
+    """The filters that look at free resources: what helps a pod that they rejected helps the group."""
+    plugins = profile.needs_free_filters or profile.filters
+    return frozenset(enabled.name for enabled in plugins)

@@ -1,7 +1,7 @@
-"""Who must go besides those who are evicted: a group that too few would be left of goes whole, wherever its pods are.
+"""Further victims: evicting a pod may leave its group below the minimum, and then the whole group is evicted.
 
-Preemption asks before it chooses, so that a node is judged by all who would have to go for it. Only pods that matter
-less than the one for whom room is made go along.
+Preemption asks before it chooses a node, so that a node is judged by all pods that would be evicted for it. Only pods
+of lower priority than the preemptor become further victims.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from stowplan.columns.state import ClusterState
-from stowplan.engine.groups.groups import Groups, Members
+from stowplan.engine.groups.group import GroupState
+from stowplan.engine.groups.groups import Groups
 from stowplan.framework.verdict import Candidate
 from stowplan.objects.disruption import Budgets, importance
 from stowplan.objects.pods import Pod
@@ -21,27 +22,27 @@ class GroupVictims:
         self._budgets = Budgets(state.store.budgets_of)
 
     def of(self, victims: Sequence[Pod], priority: int) -> list[Pod]:
-        """The others who go if these do, for the sake of a pod of this priority; the most important first."""
+        """The pods to evict besides these victims, for a preemptor of this priority; the most important first."""
         chosen = {pod.uid for pod in victims}
-        books = {id(members): members for pod in victims if (members := self._groups.of(pod.uid)) is not None}
-        others = (pod for members in books.values() for pod in self._rest(members, chosen))
+        groups = {id(found): found for pod in victims if (found := self._groups.of(pod.uid)) is not None}
+        others = (pod for found in groups.values() for pod in self._rest(found, chosen))
         return sorted((pod for pod in others if pod.priority < priority), key=lambda pod: (importance(pod), pod.uid))
 
-    def _rest(self, members: Members, chosen: set[str]) -> Iterator[Pod]:
-        """The members that would be left, if they would be too few."""
-        left = {*members.bound, *members.on_their_way} - chosen
-        if members.too_few(len(left)):
+    def _rest(self, found: GroupState, chosen: set[str]) -> Iterator[Pod]:
+        """The remaining members, if they are below the group's minimum."""
+        left = {*found.bound, *found.assumed} - chosen
+        if found.below_minimum(len(left)):
             yield from (placed.pod for uid in left if (placed := self._state.pods.get(uid)) is not None)
 
     def join(self, pod: Pod, candidates: list[Candidate]) -> list[Candidate]:
-        """Candidates for this pod with everybody who goes; the very same ones where no victim is in a group."""
+        """The candidates with all their victims; the same list if no victim is in a group."""
         victims = (victim.uid for each in candidates for victim in each.victims)
         if next(iter(self._groups), None) is None or not any(map(self._groups.of, victims)):
             return candidates
-        return [self._joined(each, self.of(each.victims, pod.priority)) for each in candidates]
+        return [self._with_others(each, self.of(each.victims, pod.priority)) for each in candidates]
 
-    def _joined(self, candidate: Candidate, others: Iterable[Pod]) -> Candidate:
-        """Budgets are spent on the node's own victims first, as kube-scheduler counts them."""
+    def _with_others(self, candidate: Candidate, others: Iterable[Pod]) -> Candidate:
+        """Disruption budgets are spent on the node's own victims first, as in kube-scheduler."""
         added = {pod.uid for pod in others}
         if not added:
             return candidate

@@ -11,19 +11,25 @@ from typing import Any
 
 import msgspec
 
+from stowplan.engine.pods import assumed
 from stowplan.framework.cluster_event import ASSIGNED, UNSCHEDULED, ClusterEvent
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.plugin_calls import ask_list
-from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.plugin_calls import call_list
+from stowplan.framework.profile import Profile
 from stowplan.objects import requests
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
-__all__ = ["ASSIGNED", "EVERYTHING", "UNSCHEDULED", "ClusterEvent", "concerns", "of"]
+__all__ = ["ASSIGNED", "EVERYTHING", "UNSCHEDULED", "ClusterEvent", "ClusterEvents", "concerns", "pod_left"]
 
 EVERYTHING = ClusterEvent("*", "*")  # wakes every pod, whatever rejected it
+
+
+def pod_left(pod: Pod, node_name: str) -> ClusterEvent:
+    """What it means to others that a pod does not use its room on this node any more."""
+    return ClusterEvent(ASSIGNED, "Delete", assumed(pod, node_name), None)
 
 
 def concerns(wake: Wake, happening: ClusterEvent) -> bool:
@@ -35,21 +41,29 @@ def concerns(wake: Wake, happening: ClusterEvent) -> bool:
     return happening.action in wake.actions or any_update or "*" in wake.actions
 
 
-def of(old: Object | None, new: Object | None, profiles: Mapping[str, Profile]) -> Iterator[ClusterEvent]:
-    """Return the events of a change from one version of an object to the next."""
-    plugins = {bound.name: bound for profile in profiles.values() for bound in profile.event_plugins}
-    kind = type(old if new is None else new).__name__
-    if not any(kind in getattr(bound.plugin, "own_kinds", ()) for bound in plugins.values()):
-        yield from _of_kubernetes(old, new)
-    for bound in plugins.values():
-        yield from _of_plugin(bound, old, new)
+class ClusterEvents:
+    """The events of changes, with those that plugins of the profiles add."""
 
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+        self.clear()
 
-def _of_plugin(bound: EnabledPlugin, old: Object | None, new: Object | None) -> list[ClusterEvent]:
-    try:
-        return ask_list(bound, "cluster_events", ClusterEvent, old, new)
-    except PluginError:
-        return [EVERYTHING]  # as with a hint that raises: better an attempt too many than a pod that is forgotten
+    def clear(self) -> None:
+        """The profiles have other plugins now."""
+        plugins = {each.name: each for profile in self._profiles.values() for each in profile.event_plugins}
+        self._plugins = tuple(plugins.values())
+        self._own_kinds = frozenset(kind for each in self._plugins for kind in getattr(each.plugin, "own_kinds", ()))
+
+    def of(self, old: Object | None, new: Object | None) -> list[ClusterEvent]:
+        """The events of a change from one version of an object to the next; None is no object."""
+        kind = type(old if new is None else new).__name__
+        found = [] if kind in self._own_kinds else list(_of_kubernetes(old, new))
+        for enabled in self._plugins:
+            try:
+                found += call_list(enabled, enabled.plugin.cluster_events, ClusterEvent, old, new)
+            except PluginError:
+                found.append(EVERYTHING)  # as with a hint that raises: an attempt too many does no harm
+        return found
 
 
 def _of_kubernetes(old: Object | None, new: Object | None) -> Iterator[ClusterEvent]:

@@ -1,65 +1,60 @@
-"""What happens while units are in flight: remembered for those who left before it, forgotten once nobody needs it."""
+"""Cluster events that happen while units are in flight, remembered for units that were popped before them.
+
+An event is forgotten once no unit in flight needs it. The caller notes only events that a plugin registered for.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 
 from stowplan.engine.queue.cluster_events import ClusterEvent
-from stowplan.engine.queue.unit import Unit
+from stowplan.engine.unit import Unit
 
 TIDIED_AFTER = 1024  # forgotten entries at the front of the list
 
 
 class InflightEvents:
-    def __init__(self, matters: Callable[[ClusterEvent], bool]) -> None:
-        """`matters` says whether any plugin at all registered for such a thing; what nobody did is not remembered."""
-        self._matters = matters
-        self._flying: dict[Unit, None] = {}  # in the order they left
+    def __init__(self) -> None:
+        self.units: dict[Unit, None] = {}  # in flight, in the order they were popped
         self._numbers: list[int] = []
-        self._happened: list[tuple[Unit | None, ClusterEvent]] = []  # to which unit, None for all
-        self._last = self._gone = 0
-
-    def __contains__(self, unit: Unit) -> bool:
-        return unit in self._flying
-
-    def __len__(self) -> int:
-        return len(self._flying)
+        self._events: list[tuple[Unit | None, ClusterEvent]] = []  # with the unit it concerns, None for all
+        self._last = self._forgotten = 0
 
     @property
     def remembered(self) -> int:
-        return len(self._numbers) - self._gone
+        """How many events are remembered."""
+        return len(self._numbers) - self._forgotten
 
     def begin(self, unit: Unit) -> None:
-        unit.happened = self._last
-        self._flying.pop(unit, None)
-        self._flying[unit] = None
+        """The unit was popped."""
+        unit.queued.first_event = self._last
+        self.units.pop(unit, None)
+        self.units[unit] = None
 
-    def note(self, happening: ClusterEvent, to: Unit | None = None) -> None:
-        concerned = self._flying if to is None else (self._flying and to in self._flying)
-        if concerned and self._matters(happening):
-            self._last += 1
-            self._numbers.append(self._last)
-            self._happened.append((to, happening))
+    def note(self, event: ClusterEvent, unit: Unit | None = None) -> None:
+        """Remember an event for all units in flight, or for one of them."""
+        self._last += 1
+        self._numbers.append(self._last)
+        self._events.append((unit, event))
 
     def missed(self, unit: Unit) -> list[ClusterEvent]:
-        """What happened since the unit left, nothing if it is not in flight."""
-        if unit not in self._flying:
+        """The events since the unit was popped; none if it is not in flight."""
+        if unit not in self.units:
             return []
-        first = bisect_right(self._numbers, unit.happened)
-        return [happening for to, happening in self._happened[first:] if to in (None, unit)]
+        first = bisect_right(self._numbers, unit.queued.first_event)
+        return [event for concerned, event in self._events[first:] if concerned in (None, unit)]
 
-    def land(self, unit: Unit) -> None:
-        """The unit is back, or needs no watch any more."""
-        if self._flying.pop(unit, unit) is unit:
+    def end(self, unit: Unit) -> None:
+        """The unit is no longer in flight."""
+        if self.units.pop(unit, unit) is unit:
             return
-        if not self._flying:
+        if not self.units:
             self._numbers.clear()
-            self._happened.clear()
-            self._gone = 0
+            self._events.clear()
+            self._forgotten = 0
             return
-        oldest = next(iter(self._flying)).happened
-        self._gone = bisect_right(self._numbers, oldest)
-        if self._gone > TIDIED_AFTER:
-            del self._numbers[: self._gone], self._happened[: self._gone]
-            self._gone = 0
+        oldest = next(iter(self.units)).queued.first_event
+        self._forgotten = bisect_right(self._numbers, oldest)
+        if self._forgotten > TIDIED_AFTER:
+            del self._numbers[: self._forgotten], self._events[: self._forgotten]
+            self._forgotten = 0

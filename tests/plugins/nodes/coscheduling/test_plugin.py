@@ -10,7 +10,7 @@ import pytest
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.engine.queue.unit import QueueStage
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import QueueEntry
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects import applications

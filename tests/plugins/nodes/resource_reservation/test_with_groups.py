@@ -29,7 +29,7 @@ LABELS = {f"{KUBENEXUS}/name": "gang", f"{KUBENEXUS}/min-available": "5"}
 
 def a_world(*nodes: str) -> World:
     (profile,) = profiles().values()
-    points = {**profile.points, "postBind": (*profile.at("postBind"), EnabledPlugin("Coscheduling", Coscheduling()))}
+    points = {**profile.points, "postBind": (*profile.post_binders, EnabledPlugin("Coscheduling", Coscheduling()))}
     return World(nodes=nodes, profiles={"default-scheduler": dataclasses.replace(profile, points=points)})
 
 

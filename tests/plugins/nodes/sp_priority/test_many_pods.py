@@ -26,7 +26,7 @@ def test_a_decision_knows_of_the_one_before_although_the_watch_is_late() -> None
     shop.make()
     shop.world.submit_at_once(shop.world.pod(shop.name))
     shop.world.run()
-    given_to = shop.world.scheduler.placings[f"uid-of-default-{shop.name}"].node_name
+    given_to = shop.world.scheduler.assumed_pods[f"uid-of-default-{shop.name}"].node_name
     assert given_to != first
     assert shop.name not in shop.world.bindings, "its note waits until the first is seen"
     shop.world.catch_up()

@@ -50,9 +50,9 @@ class DefaultPreemption:
         reason = self.ineligible(pod, decision, evaluator.state)
         if reason:
             return PostFilterResult((f"preemption: {reason}",))
-        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(len(decision.trail.names)))
+        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(decision.trail.total))
         if not found:
-            hopeless = f"preemption: {refusals.message(len(decision.trail.names))}"
+            hopeless = f"preemption: {refusals.message(decision.trail.total)}"
             return PostFilterResult((hopeless,), breaks_promise=True)
         try:
             left = evaluator.consulted(found)
@@ -74,7 +74,9 @@ class DefaultPreemption:
         needs = spark.executors(pod)
         if needs is not None and needs.least:
             return EXECUTORS  # room for one pod can be promised while victims leave, for a whole application it cannot
-        nominated = pod.nominated_node or state.nominations.node_of(pod.uid)  # it may be promised, and not written yet
+        nominated = pod.nominated_node or state.nominated_pods.node_of(
+            pod.uid
+        )  # it may be promised, and not written yet
         if not nominated or self._hopeless(nominated, decision):
             return ""
         there = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []

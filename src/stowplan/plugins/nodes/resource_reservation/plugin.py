@@ -52,7 +52,7 @@ OTHER_ZONE = "node(s) were in another zone than the driver of the application"
 
 class ResourceReservationPlugin:
     reads = (reservations.KIND,)
-    tends = (reservations.KIND, "Pod")
+    reconciles = (reservations.KIND, "Pod")
     own_kinds = (reservations.KIND,)
     quick_pre_bind = True
     holds_room = ReservationHoldings()
@@ -206,11 +206,11 @@ class ResourceReservationPlugin:
 
     # -- afterwards
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Write]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Write]:
         return self._upkeep.writes(changed, cluster)
 
     @property
-    def tend_at(self) -> float | None:
+    def reconcile_at(self) -> float | None:
         return self._upkeep.next_at
 
     def gauges(self, cluster: Cluster) -> Iterator[Gauge]:

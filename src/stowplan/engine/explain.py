@@ -1,0 +1,109 @@
+"""Explaining a pod: where it would go now, and why not elsewhere. Nothing in the engine changes.
+
+A pod of a group is looked at with its group, as in an attempt: it gets its node only if enough members get one at the
+same time. Whether pods would be evicted for a group is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+
+from stowplan.columns.state import ClusterState
+from stowplan.engine.attempt import placer
+from stowplan.engine.attempt.placer import Placer, UnitOutcome
+from stowplan.engine.groups.groups import Groups
+from stowplan.engine.preemption import feasibility
+from stowplan.engine.queue.gate import GROUP
+from stowplan.engine.queue.scheduling_queue import SchedulingQueue
+from stowplan.engine.unit import Unit
+from stowplan.framework.evaluation import schedule_one
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import UNRESOLVABLE, Decision, Verdict
+from stowplan.objects.pods import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class GroupExplanation:
+    """A what-if of a group's attempt: which node each waiting pod found, and whether these are enough."""
+
+    name: str
+    needed: int
+    whole: bool
+    nodes: dict[str, str | None]  # by the pod's key
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The decision about a pod, with its group if it is in one. `because`: what keeps the pod from its node."""
+
+    decision: Decision
+    group: GroupExplanation | None = None
+    because: str = ""
+
+    @property
+    def node(self) -> str | None:
+        return None if self.because else self.decision.node
+
+    @property
+    def why_not(self) -> str:
+        gate = self.decision.gated
+        return self.because or (", ".join(gate.reasons) if gate is not None else self.decision.full_message)
+
+
+class Explainer:
+    def __init__(self, state: ClusterState, queue: SchedulingQueue, groups: Groups) -> None:
+        self._state, self._queue, self._groups = state, queue, groups
+
+    def explain(self, pods: Iterable[Pod], profiles: Mapping[str, Profile]) -> dict[str, Explanation]:
+        """Explain each pod as if it had no node, a pending pod of a group together with its group. Return them by uid.
+
+        Each group is looked at once, however many of its pods are asked about.
+        """
+        found: dict[str, Explanation] = {}
+        for pod in pods:
+            profile, unit = profiles[pod.scheduler_name], self._queue.find(pod.uid) if pod.pending else None
+            if unit is None or not unit.group or unit.broken:
+                found[pod.uid] = Explanation(self._decide(pod, profile))
+            elif pod.uid not in found:
+                found |= self._gated(unit, profile) if unit.queued.gated_by else self._attempted(unit, profile)
+        return found
+
+    def _decide(self, pod: Pod, profile: Profile) -> Decision:
+        """About one pod alone, as if it had no node."""
+        if pod.uid not in self._state.pods:
+            return schedule_one(pod, self._state, profile)
+        unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+        with self._state.trial() as trial:
+            trial.remove_pod(pod.uid)
+            return schedule_one(unbound, self._state, profile)
+
+    def _gated(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
+        """Too few members exist, or may be attempted."""
+        messages, found = self._queue.gate.messages(unit), {}
+        for uid, pod in unit.pods.items():
+            gate = Verdict(GROUP, UNRESOLVABLE, (messages[uid],))
+            found[uid] = Explanation(replace(self._decide(pod, profile), gated=gate, node=None))
+        return found
+
+    def _attempted(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
+        lacking = feasibility.lacking(self._groups.get(unit.group), self._state)
+        outcome = Placer(self._state, np.random.default_rng(0)).rehearse(unit, profile)
+        whole = outcome.whole and not lacking
+        nodes = {each.pod.key: each.node for each in outcome.decisions}
+        group = GroupExplanation(unit.group, unit.needed, whole, nodes)
+        decided, found = {each.pod.uid: each for each in outcome.decisions}, {}
+        for uid, pod in unit.pods.items():
+            decision = decided.get(uid) or self._decide(pod, profile)
+            because = "" if whole else lacking or _because(unit, outcome, decision)
+            found[uid] = Explanation(decision, group, because)
+        return found
+
+
+def _because(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:
+    if outcome.refused is None:
+        return placer.member_message(unit, outcome, decision)
+    return outcome.refused if isinstance(outcome.refused, str) else ", ".join(outcome.refused.reasons)

@@ -1,0 +1,64 @@
+"""Nominated nodes: which pod waits for room on which node.
+
+The cluster state counts a nominated pod on its node for pods of equal or lower priority. A nomination is made here
+before the API server knows it, and follows what the pod's status says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stowplan.columns.state import ClusterState
+from stowplan.engine.groups.groups import Groups
+from stowplan.engine.queue.cluster_events import pod_left
+from stowplan.engine.queue.scheduling_queue import SchedulingQueue
+from stowplan.framework.profile import Profile
+from stowplan.objects.pods import Pod
+
+
+class Nominations:
+    def __init__(
+        self, profiles: Mapping[str, Profile], state: ClusterState, groups: Groups, queue: SchedulingQueue
+    ) -> None:
+        self._profiles, self._state, self._groups, self._queue = profiles, state, groups, queue
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """Keep room on a node for a pod, against all pods of equal or lower priority.
+
+        Room for the missing members of a partially bound group is also kept against pods of higher priority, unless
+        they could evict the group's other members.
+        """
+        found = self._groups.of(pod.uid)
+        self._state.nominated_pods.add(pod, node_name, firm=found is not None and found.partially_bound)
+
+    def replace(self, pod: Pod, node_name: str) -> None:
+        """Nominate another node; "" for none."""
+        self._state.nominated_pods.drop(pod.uid)
+        if node_name:
+            self.nominate(pod, node_name)
+
+    def pending_pod_changed(self, old: Pod | None, pod: Pod) -> None:
+        """Follow the status of a pod without a node. A nomination that is not written yet stands until then."""
+        current = self._state.nominated_pods.node_of(pod.uid)
+        if not pod.nominated_node and not current:
+            return
+        before = "" if old is None else old.nominated_node
+        node_name = current if pod.nominated_node == before else pod.nominated_node
+        self.replace(pod, "" if pod.terminating else node_name)
+
+    def withdrawn(self, old: Pod, new: Pod | None, now: float) -> None:
+        """If a pod lost its nomination, other pods see that as if the pod had left the node.
+
+        `new` is None for a pod that is gone. Pods of a higher priority were never kept out by it, except by a group's.
+        """
+        if not old.nominated_node or old.node_name:
+            return
+        if new is None or (not new.node_name and new.nominated_node != old.nominated_node):
+            profile = self._profiles.get(old.scheduler_name)
+            grouped = profile is not None and bool(profile.group_plugins)
+            self._queue.events(
+                [pod_left(old, old.nominated_node)],
+                now,
+                most_important=None if grouped else old.priority,
+                besides=self._queue.find(old.uid),
+            )
