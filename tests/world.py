@@ -232,7 +232,7 @@ class World:
             answer = self.answers(action)
             if answer is None:
                 continue
-            if answer.fine:
+            if answer.succeeded:
                 answer = self._do(action)
             self._inbox.append(answer)
 
@@ -240,7 +240,7 @@ class World:
         if isinstance(action, Record):
             self.events.append(action)
             return Result(action.id)
-        if isinstance(action, Ask) and (action.verb != "bind" or not self.extender(action).fine):
+        if isinstance(action, Ask) and (action.verb != "bind" or not self.extender(action).succeeded):
             return self.extender(action)
         if isinstance(action, Patch) and (action.kind, action.key) in self.objects:
             return self._patch(action)

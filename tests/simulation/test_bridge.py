@@ -84,7 +84,7 @@ def test_the_pods_of_a_deployment_are_scheduled_and_run() -> None:
     assert cluster.get("deployments.apps", "default/web")["status"]["availableReplicas"] == 4
     reasons = [event["reason"] for event in cluster.all("events")]
     assert reasons.count("Scheduled") == 4
-    assert all(result.fine for result in cluster.results.values())
+    assert all(result.succeeded for result in cluster.results.values())
     assert cluster.problems == []
 
 
@@ -114,7 +114,7 @@ def test_a_pod_of_higher_priority_preempts() -> None:
     assert cluster.placed() == {"urgent": "n"}
     evicted = cluster.of(Evict)
     assert [action.pod.name for action in evicted if isinstance(action, Evict)] == ["low"]
-    assert cluster.results[evicted[0].id].fine
+    assert cluster.results[evicted[0].id].succeeded
 
 
 def test_the_same_seed_gives_the_same_actions() -> None:

@@ -67,7 +67,7 @@ from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.priority import prioritised
+from stowplan.objects.priority import with_priority
 from stowplan.objects.workloads import PriorityClass
 
 ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
@@ -291,7 +291,7 @@ class Scheduler:
         """Where no admission plugin did it: the priority of the pod's class."""
         if pod.spec.priority is not None:
             return pod
-        return prioritised(pod, self.state.store.every(PriorityClass))
+        return with_priority(pod, self.state.store.every(PriorityClass))
 
     # -- other objects
 

@@ -103,7 +103,7 @@ class Fleet(NamedRows):
         row = self.row(cluster.name)
         old = self.clusters[row]
         self.clusters[row] = cluster
-        if old is None or not old.alike(cluster):
+        if old is None or not old.same_content(cluster):
             self._fill(row, old or _NO_CLUSTER, cluster)
 
     def remove(self, name: str) -> None:

@@ -119,8 +119,8 @@ class Preemption:
         self, unit: Unit, event: Record, eviction: Evict, group: str, result: Result, now: float
     ) -> None:  # fmt: skip
         unit.evicting.discard(result.id)
-        accepted = result.fine or result.status in (404, 410)
-        if result.fine:
+        accepted = result.succeeded or result.status in (404, 410)
+        if result.succeeded:
             self._outbox.send(event, now)
         if accepted:
             self._retry.accepted(eviction.pod.uid, group, now)

@@ -97,4 +97,4 @@ def _written(condition: Condition) -> dict[str, Any]:
 
 def _group(pod: Pod) -> str:
     found = applications.identity(pod)
-    return f"{pod.namespace}/{found.group}" if found.group and found.said_by == BY_KUBERNETES else ""
+    return f"{pod.namespace}/{found.group}" if found.group and found.source == BY_KUBERNETES else ""

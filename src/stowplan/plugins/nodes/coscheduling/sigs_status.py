@@ -99,7 +99,7 @@ class SigsGroupStatus:
 
 def _group(pod: Pod) -> str:
     found = applications.identity(pod)
-    return f"{pod.namespace}/{found.group}" if found.said_by == BY_SIGS else ""
+    return f"{pod.namespace}/{found.group}" if found.source == BY_SIGS else ""
 
 
 def _complete_since(group: SigsPodGroup, seen: _Seen) -> datetime | None:
