@@ -96,7 +96,7 @@ class PlacementIndex:
             (LABELS, old.labels != new.labels),
             (CLAIMS, old.claims != new.claims),
             (RESOURCES, _amounts(old) != _amounts(new)),
-            (WHOLE, not old.alike(new)),
+            (WHOLE, not old.same_content(new)),
         ):
             if changed:
                 found |= self._by_part.get(part, NONE) & others

@@ -172,7 +172,7 @@ class PlacementScheduler:
     def _decide(self, key: str, now: float) -> list[Action]:
         """Decide a placement. Return its first writes; none if it is settled."""
         placement = self.placements.get(key)
-        if placement is None or placement.left_alone:
+        if placement is None or placement.ignored:
             return []
         self.decisions += 1
         self.decision_cache.drop_outdated(key, now)
@@ -208,4 +208,4 @@ class PlacementScheduler:
 
 def _decided_by(placement: Placement) -> tuple[str, PlacementSpec, bool, int]:
     """Return what of the placement itself its decision depends on."""
-    return placement.uid, placement.spec, placement.left_alone, placement.metadata.generation
+    return placement.uid, placement.spec, placement.ignored, placement.metadata.generation

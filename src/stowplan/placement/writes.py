@@ -109,7 +109,7 @@ class PlacementWrites:
             return None
         plan = self._plans[key]
         write = plan.awaited.pop(result.id)
-        if not result.fine and not (isinstance(write.action, Delete) and result.status == 404):
+        if not result.succeeded and not (isinstance(write.action, Delete) and result.status == 404):
             return self._fail(key, plan, write, result, now)
         if plan.awaited:
             return WriteProgress(key)

@@ -55,7 +55,7 @@ def is_record(found: object) -> bool:
 def answer(scenario: Mapping[str, Any]) -> Answer:
     """Return our complete answer, in the form of a record's `expect`."""
     placement = kinds.convert(Placement, scenario["placement"])
-    if placement.left_alone:
+    if placement.ignored:
         return {"skipped": True}
     choice = decide(placement, scenario["objects"], _timestamp(scenario["now"]))
     if choice.status.code == ERROR:

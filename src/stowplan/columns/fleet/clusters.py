@@ -51,9 +51,9 @@ class Fleet(NamedRows):
 
     # -- rows
 
-    def _given(self, name: str) -> int:
+    def _new(self, name: str) -> int:
         self.versions["members"] += 1
-        return super()._given(name)
+        return super()._new(name)
 
     def _release(self, row: int) -> None:
         """Release the row if no object mentions its name."""
@@ -103,7 +103,7 @@ class Fleet(NamedRows):
         row = self.row(cluster.name)
         old = self.clusters[row]
         self.clusters[row] = cluster
-        if old is None or not old.alike(cluster):
+        if old is None or not old.same_content(cluster):
             self._fill(row, old or _NO_CLUSTER, cluster)
 
     def remove(self, name: str) -> None:
