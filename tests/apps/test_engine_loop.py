@@ -16,13 +16,13 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Bind, Patch, Record
 from stowplan.objects.changes import Put, Result
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 
 
 class Server:
     """Binds what it is asked to bind, once a test lets it."""
 
-    def __init__(self, live_of: Callable[[], EngineLoop]) -> None:
+    def __init__(self, live_of: Callable[[], EngineLoop[Scheduler]]) -> None:
         self.pods: dict[str, Any] = {}
         self.bound: dict[str, str] = {}
         self.events: list[Record] = []
@@ -48,15 +48,15 @@ class Server:
         return Result(action.id)
 
 
-def scene(**options: Any) -> tuple[EngineLoop, Server]:
+def scene(**options: Any) -> tuple[EngineLoop[Scheduler], Server]:
     engine = Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
-    found: list[EngineLoop] = []
+    found: list[EngineLoop[Scheduler]] = []
     server = Server(lambda: found[0])
     found.append(EngineLoop(engine, perform=server.perform, record=server.events.append, **options))
     return found[0], server
 
 
-def submit(live: EngineLoop, server: Server, number: int) -> None:
+def submit(live: EngineLoop[Scheduler], server: Server, number: int) -> None:
     pods = [a_pod(f"p{each}", cpu="10m") for each in range(number)]
     server.pods |= {pod.uid: pod for pod in pods}
     live.receive([Put(a_node("a", cpu=64)), Put(a_node("b", cpu=64)), *map(Put, pods)])

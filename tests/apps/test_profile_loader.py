@@ -35,6 +35,7 @@ def made(folder: Path, args: str = "{}") -> tuple[int, tuple[str, ...]]:
     (folder / "config.yaml").write_text(CONFIG.format(args=args), encoding="utf-8")
     _, profiles = profile_loader.read_configuration(folder / "config.yaml")
     plugin = profiles["default-scheduler"].plugin("shy.py:Shy")
+    assert plugin is not None
     return plugin.size, tuple(plugin.names)
 
 

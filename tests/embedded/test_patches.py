@@ -78,7 +78,10 @@ def pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p", "finalizers": ["a", "b"]}, "spec": spec}
 
 
-TWO = [{"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]}, {"name": "b", "image": "2"}]
+TWO: list[dict[str, Any]] = [
+    {"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]},
+    {"name": "b", "image": "2"},
+]
 
 
 @pytest.mark.parametrize(

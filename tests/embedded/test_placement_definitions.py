@@ -112,7 +112,8 @@ def test_refusals(cluster: Embedded, document: dict[str, Any], message: str) -> 
 
 @pytest.mark.parametrize(("status", "message"), REFUSED_SCORES)
 def test_refused_scores(cluster: Embedded, status: dict[str, Any], message: str) -> None:
-    document = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AddOnPlacementScore", "metadata": {"generateName": "s-"}}
+    metadata = {"generateName": "s-"}
+    document: dict[str, Any] = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AddOnPlacementScore", "metadata": metadata}
     made = create(cluster, document)
     resource = cluster.api.catalogue.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None

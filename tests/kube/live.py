@@ -76,6 +76,9 @@ class RecordingSink:
     def names(self) -> list[str]:
         return sorted(found.name for found in self.there.values())
 
+    def has(self, name: str) -> bool:
+        return name in self.names
+
 
 @asynccontextmanager
 async def reflecting(client: Client, resource: ApiResource, sink: Any, **options: Any) -> AsyncIterator[Reflector]:

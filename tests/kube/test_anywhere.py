@@ -200,8 +200,16 @@ async def test_events_and_their_series(cluster: Cluster, namespace: str) -> None
                     reporting_controller="stowplan",
                 )
             )
-        scheduled = {"type": "Normal", "reason": "Scheduled", "action": "Binding", "note": "Successfully assigned"}
-        recorder.record(Record(pod=ref, reporting_controller="stowplan", **scheduled))
+        recorder.record(
+            Record(
+                pod=ref,
+                type="Normal",
+                reason="Scheduled",
+                action="Binding",
+                note="Successfully assigned",
+                reporting_controller="stowplan",
+            )
+        )
         async with asyncio.timeout(60):
             await recorder.drain()
         task.cancel()
@@ -222,8 +230,15 @@ async def test_events_and_their_series(cluster: Cluster, namespace: str) -> None
 
 async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) -> None:
     def an_elector(client: Client, identity: str) -> Elector:
-        times = {"lease_duration": 4.0, "renew_deadline": 3.5, "retry_period": 0.1}  # a busy machine may delay the test
-        return Elector(client, namespace=namespace, name="stowplan", identity=identity, **times)
+        return Elector(
+            client,
+            namespace=namespace,
+            name="stowplan",
+            identity=identity,
+            lease_duration=4.0,  # a busy machine may stall us
+            renew_deadline=3.5,
+            retry_period=0.1,
+        )
 
     async def lead(elector: Elector) -> None:
         await elector.acquire()

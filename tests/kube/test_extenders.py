@@ -34,7 +34,7 @@ def documents(kind: str, key: str) -> bytes | None:
 
 
 def an_extender(url: str, **more: Any) -> Extender:
-    verbs = {"filter_verb": "f", "prioritize_verb": "p", "preempt_verb": "x", "bind_verb": "b"}
+    verbs: dict[str, Any] = {"filter_verb": "f", "prioritize_verb": "p", "preempt_verb": "x", "bind_verb": "b"}
     return Extender(url_prefix=f"{url}/scheduler/", weight=1, **verbs, **more)
 
 

@@ -50,7 +50,8 @@ class Server:
     @property
     def spec(self) -> dict[str, Any]:
         assert self.lease is not None
-        return self.lease["spec"]
+        spec: dict[str, Any] = self.lease["spec"]
+        return spec
 
 
 def elector(client: Client, identity: str = "me", clock: list[float] | None = None, **options: Any) -> Elector:
@@ -140,7 +141,7 @@ async def test_a_leader_that_cannot_renew_stops_before_another_can_lead() -> Non
 
 
 # A leader that a busy machine stalls for longer than its deadline stops, and is right.
-QUICK = {"lease_duration": 4.0, "renew_deadline": 3.0, "retry_period": 0.02}
+QUICK: dict[str, Any] = {"lease_duration": 4.0, "renew_deadline": 3.0, "retry_period": 0.02}
 
 
 async def test_a_leader_that_cannot_renew_stops() -> None:
@@ -215,7 +216,8 @@ async def test_a_thread_renews_while_the_program_is_busy_and_releases_at_the_end
     async with electing() as (server, fake, _):
 
         def make() -> Elector:
-            times = {**QUICK, "lease_duration": 70.0, "renew_deadline": 60.0}  # nothing here waits for either
+            # Nothing here waits for the two times that are long.
+            times: dict[str, Any] = {**QUICK, "lease_duration": 70.0, "renew_deadline": 60.0}
             return elector(Client(Transport(an_access(fake.url))), "thread", **times)
 
         thread = LeaseThread(make, on_started=started.set, on_stopped=stopped.set)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,12 @@ pytestmark = pytest.mark.controlplane
 def counted(thing: Any, method: str) -> list[Any]:
     """Each call of the method from now on."""
     original, calls = getattr(thing, method), list[Any]()
-    setattr(thing, method, lambda *arguments: calls.append(arguments) or original(*arguments))
+
+    def noted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return original(*arguments)
+
+    setattr(thing, method, noted)
     return calls
 
 
@@ -68,7 +74,7 @@ async def test_a_server_that_is_killed_and_comes_back_is_followed_on(plane: Cont
             make_pod(plane, namespace, f"before-{turn}")
             await asyncio.to_thread(plane.restart_apiserver)
             make_pod(plane, namespace, f"after-{turn}")
-            await until(lambda turn=turn: f"after-{turn}" in sink.names)
+            await until(partial(sink.has, f"after-{turn}"))
         assert sink.changes == ["+before-0", "+after-0", "+before-1", "+after-1"]
 
 
@@ -130,7 +136,7 @@ async def test_a_service_accounts_token_may_be_renewed_under_us(
         f"--serviceaccount={namespace}:runner",
     )
     (tmp_path / "token").write_text("no longer good")
-    (tmp_path / "ca.crt").write_bytes(plane.ca.read_bytes())
+    (tmp_path / "ca.crt").write_bytes(plane.certificate.read_bytes())
     (tmp_path / "namespace").write_text(namespace)
     host, _, port = plane.server.removeprefix("https://").rpartition(":")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}

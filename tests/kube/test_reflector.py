@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -55,6 +56,13 @@ class Running:
     def watches(self) -> int:
         return sum("watch=1" in path for _, path, _ in self.fake.asked)
 
+    def is_served(self) -> bool:
+        return self.reflector.served
+
+    def caught_up(self, store: Store, watches: int) -> bool:
+        """True if there were more watches than this, and all that is in the store was reported."""
+        return self.watches > watches and self.sink.agrees(store)
+
 
 @asynccontextmanager
 async def reflecting(store: Store, resource: ApiResource = RESOURCES["Node"], **options: Any) -> AsyncIterator[Running]:
@@ -93,7 +101,7 @@ async def test_a_broken_watch_is_resumed() -> None:
             before = running.watches
             await store.cut()
             await store.put(f"later{turn}")
-            await until(lambda before=before: running.watches > before and running.sink.agrees(store))
+            await until(partial(running.caught_up, store, before))
         assert running.sink.changes == ["+n0", "+later0", "+n1", "+later1", "+n2", "+later2"]
         assert sum("watch=1" not in path for _, path, _ in running.fake.asked) == 1, "one list was enough"
 
@@ -192,11 +200,11 @@ async def test_a_kind_that_is_not_served_is_waited_for_and_may_go_again() -> Non
     store = Store()
     store.served = False
     async with reflecting(store, recheck_after=0.02) as running:
-        assert not running.reflector.served
+        assert not running.is_served()
         await store.put("a")
         store.served = True
         await until(lambda: running.sink.agrees(store))
-        assert running.reflector.served
+        assert running.is_served()
         await until(lambda: running.watches == 1)
         store.served = False
         await store.cut()

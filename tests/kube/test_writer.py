@@ -28,7 +28,7 @@ from stowplan.objects.actions import (
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 from tests.kube.fakes import a_client, answered, refused, serving
 
 REF = PodRef("ns", "p", "u1")

@@ -11,7 +11,7 @@ from stowplan.objects import shape
 from stowplan.objects.applications import identity
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import signature
-from tests.builders import HOSTNAME, REQUIRED, a_pod
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_pod
 
 BASE: dict[str, Any] = {"cpu": "1", "labels": {"app": "x"}, "image": "web"}
 TOKEN = [{"name": "kube-api-access-x7k2p", "projected": {}}]
@@ -31,7 +31,7 @@ def changed(**keywords: Any) -> Pod:
         pytest.param(changed(node="a"), id="on a node"),
         pytest.param(changed(priority=5), id="another priority"),
         pytest.param(changed(phase="Running"), id="another phase"),
-        pytest.param(changed(leaving=True), id="on its way out"),
+        pytest.param(changed(terminating=True), id="on its way out"),
         pytest.param(changed(nominated="a"), id="nominated"),
         pytest.param(changed(volumes=TOKEN), id="a volume of which only the name differs"),
         pytest.param(changed(schedulingGates=[{"name": "g"}]), id="gated"),

@@ -12,7 +12,7 @@ from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.scores import Bounds
 from stowplan.scores.usage import Measure, Usage, default_measures
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 
 
 def measured(*objects: Object, measures: Sequence[Measure] = default_measures()) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stowplan.engine.scheduler import Scheduler
@@ -10,14 +12,14 @@ from stowplan.kube.resources import RESOURCES
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
 from stowplan.simulation.bridge import Bridge
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
 from tests.embedded.virtual_cluster import VirtualCluster
 
 
 class ScheduledCluster(VirtualCluster):
     """`changes` and `actions` are all that the engine was told and wanted, `results` the answers by action id."""
 
-    def __init__(self, *, seed: int = 0, profile: Profile | None = None, **pace: float) -> None:
+    def __init__(self, *, seed: int = 0, profile: Profile | None = None, **pace: Any) -> None:
         profile = profile or a_profile()
         self.engine = Scheduler({"default-scheduler": profile}, np.random.default_rng(seed))
         self.changes: list[Change] = []

@@ -193,7 +193,7 @@ def test_an_object_that_cannot_be_read_is_reported_and_skipped() -> None:
 
 def test_an_action_writes_what_it_says() -> None:
     cluster, bridge, pod = a_pending_pod()
-    actions = [
+    actions: list[Action] = [
         Nominate(id=1, pod=pod, node_name="n"),
         SetCondition(id=2, pod=pod, status="False", reason="Unschedulable", message="0/0", nominated_node=""),
         Record(id=3, pod=pod, type="Normal", reason="Scheduled", action="Binding", note="done",

@@ -35,6 +35,11 @@ class NamedRows(ABC):
             self._grow()
         return self.size - 1
 
+    @property
+    def reusable(self) -> int:
+        """How many rows were freed and not given out again."""
+        return len(self._free)
+
     def free(self, row: int) -> None:
         """Free a row; nothing may refer to it any more."""
         del self.row_of[self.names[row]]

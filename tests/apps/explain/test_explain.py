@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from stowplan.apps.cli import main
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 
 NODES = [a_node("a", cpu=4), a_node("b", cpu=2), a_node("c", cpu=8, taints=["t=v:NoSchedule"])]
 BUSY = [a_pod("on-a", cpu="3800m", node="a"), a_pod("on-b", cpu="1500m", node="b")]
@@ -50,7 +50,7 @@ def test_a_pending_pod_has_the_message_of_its_event_and_the_nearest_nodes(tmp_pa
     answer = explain("web", "--from", dump(tmp_path, *NODES, *BUSY, pod))
     assert answer.exit_code == 1
     text = " ".join(answer.output.split())
-    assert " ".join(world.said("web")[0].split()) in text
+    assert " ".join(world.event_notes("web")[0].split()) in text
     assert "b lacks 500m cpu" in text and "a lacks 800m cpu" in text
     assert text.index("b lacks") < text.index("a lacks"), "the nearest first"
 

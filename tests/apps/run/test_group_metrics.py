@@ -15,10 +15,10 @@ from stowplan.apps.run.metrics import Metrics
 from stowplan.engine import reports
 from stowplan.objects import kinds
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_pod, a_profile
+from stowplan.testing.builders import a_pod, a_profile
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling import pod_groups
 from tests.plugins.nodes.coscheduling.pod_groups import gang
-from tests.world import World
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework import interfaces
 from stowplan.objects.changes import Gone, Put
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 from tests.engine.small_plugins import profiles
 
 STABLE = {

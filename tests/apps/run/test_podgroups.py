@@ -7,8 +7,8 @@ from typing import Any
 
 from stowplan.apps.run import pages
 from stowplan.engine.groups.group import GroupState
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import MOMENT, a_world, gang, refuse_binding
-from tests.world import World
 
 START = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ def actions_of_a_group_that_failed(reads: int) -> list[str]:
     world.advance(601)
     read()
     assert shown(world) == {}
-    world.answers = world.fine
+    world.answers = world.succeed
     world.submit(*gang("g", 3, at=601))
     world.advance(10)
     read()

@@ -18,7 +18,7 @@ from stowplan.kube.reflector_cache import ReflectorCache
 from stowplan.kube.resources import PODS
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 
 CONFIG = """
 profiles:
@@ -31,7 +31,7 @@ class Reflector:
     """Knows what a test lets it."""
 
     def __init__(self) -> None:
-        self.cache, self.synced = ReflectorCache(PODS, str), asyncio.Event()
+        self.cache, self.synced = ReflectorCache(PODS, lambda _: None), asyncio.Event()
         self.synced.set()
 
 
@@ -129,6 +129,7 @@ def test_a_plugin_that_fails_goes_without() -> None:
     scene = Scene("10")
     scene.reflector.cache.objects["default/p"] = gold("p", node="a")
     plugin = scene.engine.profiles["default-scheduler"].plugin("FlavourClusterWide")
+    assert plugin is not None
     plugin.recount = lambda *_: [1 / 0]
     for now in (0.0, 10.0, 20.0, 30.0):
         scene.service._recount(now)

@@ -14,7 +14,7 @@ from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService, check_kinds
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import ConfigError
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
 
 
 def with_election(**settings: Any) -> LoadedConfiguration:

@@ -17,8 +17,8 @@ from stowplan.columns.state import ClusterState
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
-from tests.columns.held.moves import carry_moves
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.moved_slots import carry_moves
 
 NODES = ("a", "b", "c")
 LABEL = "app"
@@ -257,7 +257,7 @@ def check(state: ClusterState, objects: dict[str, Any]) -> None:
 def test_it_follows_from_what_is_there_and_is_undone_exactly(
     first: list[tuple[Any, ...]], then: list[tuple[Any, ...]]
 ) -> None:
-    state, objects = a_state(), {}
+    state, objects = a_state(), dict[str, Any]()
     for step in first:
         take(state, objects, step)
         check(state, objects)

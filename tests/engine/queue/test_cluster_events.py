@@ -10,7 +10,7 @@ from stowplan.engine.queue import cluster_events
 from stowplan.engine.queue.cluster_events import EVERYTHING, ClusterEvent
 from stowplan.objects.meta import Object
 from stowplan.objects.workloads import Namespace
-from tests.builders import a_node, a_pod, a_profile_of
+from stowplan.testing.builders import a_node, a_pod, a_profile_of
 
 
 class Filter:

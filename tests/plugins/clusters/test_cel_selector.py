@@ -128,7 +128,12 @@ def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.Mon
     fleet, selector = question.fleet, compiled((GOOD_SCORE,))
     rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
     match = selector.match
-    monkeypatch.setattr(selector, "match", lambda question, row: runs.append(row) or match(question, row))
+
+    def counted(question: PlacementQuestion, row: int) -> tuple[bool, int, float]:
+        runs.append(row)
+        return match(question, row)
+
+    monkeypatch.setattr(selector, "match", counted)
 
     def ask(now: float = NOW) -> tuple[list[bool], int]:
         runs.clear()

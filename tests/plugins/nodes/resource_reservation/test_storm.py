@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -20,9 +19,10 @@ from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
 from stowplan.plugins.nodes.resource_reservation.holdings import ReservationHoldings
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
+from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.resource_reservation.reservations import a_driver, a_reservation, a_world, an_executor, needs
-from tests.world import World
 
 APPS = ("x", "y")
 NODES = ("a", "b", "c")
@@ -117,15 +117,15 @@ class Storm(RuleBasedStateMachine):
 
     @rule()
     def the_watch_is_late(self) -> None:
-        self.world.lag()
+        self.world.pause_watch()
 
     @rule()
     def the_watch_catches_up(self) -> None:
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(seconds=st.sampled_from((0, 1, 5, 30)))
     def time_passes(self, seconds: float) -> None:
-        self.world.catch_up()
+        self.world.resume_watch()
         self.world.advance(seconds)
 
     # -- what must hold
@@ -162,8 +162,8 @@ class Storm(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once nothing fails any more."""
-        self.world.answers = World.fine
-        self.world.catch_up()
+        self.world.answers = World.succeed
+        self.world.resume_watch()
         self.world.advance(400)
         state = self.world.scheduler.state
         running = {pod.uid for pod in self.world.pods() if pod.node_name}
@@ -186,4 +186,4 @@ class Storm(RuleBasedStateMachine):
 
 
 TestStorm = Storm.TestCase
-TestStorm.settings = settings(settings.default, max_examples=min(settings.default.max_examples, 200))
+TestStorm.settings = at_most(200)

@@ -13,7 +13,8 @@ from stowplan.objects.meta import OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
 from stowplan.plugins.nodes.resource_reservation.plugin import ResourceReservationPlugin
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.resource_reservation.reservations import (
     a_driver,
     a_reservation,
@@ -22,7 +23,6 @@ from tests.plugins.nodes.resource_reservation.reservations import (
     profiles,
     told,
 )
-from tests.world import World
 
 LABELS = {f"{KUBENEXUS}/name": "gang", f"{KUBENEXUS}/min-available": "5"}
 

@@ -1,4 +1,4 @@
-"""Moved slots, which no object reports yet, carried over from one state to another one that is built again."""
+"""Held slots that pods took to other nodes, which no object reports yet: they are copied to a state that is rebuilt."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Objects for tests, with keywords and valid defaults: `a_pod(cpu="500m", node="a")`.
+"""Kubernetes objects for tests, with keywords and valid defaults: `a_pod("web", cpu="500m", node="a")`.
 
-Taints and tolerations are written as kubectl does: "dedicated=gpu:NoSchedule", "dedicated:NoSchedule" (no value, or for
-a toleration: any value), ":NoExecute" (any key).
+Taints and tolerations are written as in kubectl: "dedicated=gpu:NoSchedule"; without a value ("dedicated:NoSchedule") a
+toleration tolerates any value; without a key (":NoExecute") any key.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ Kind = TypeVar("Kind", bound=Object)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOSTNAME = "kubernetes.io/hostname"
-LEAVING_SINCE = "2026-01-01T00:00:00Z"
+DELETED_AT = "2026-01-01T00:00:00Z"
 
 
 def from_yaml(kind: type[Kind], text: str) -> Kind:
+    """Return an object of this kind from a manifest."""
     return kinds.convert(kind, yaml.safe_load(text))
 
 
@@ -53,12 +54,17 @@ def a_pod(
     ports: Sequence[int | str] = (),
     image: str = "",
     phase: str = "",
-    leaving: bool = False,
+    terminating: bool = False,
     owner: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Pod:
-    """`spec` takes any further field of the pod's spec, in the API's spelling."""
+    """Return a pod with one container; it is on a node if `node` is given.
+
+    `requests`: of other resources than cpu and memory. `ports`: host ports, 80, "80/UDP" or "10.0.0.1:80". `owner`: its
+    controller, as in ownerReferences. `status`: more fields of the status, and any other keyword is a field of the
+    spec, both in the API's spelling.
+    """
     asked = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
     container = {
         "name": "main",
@@ -68,7 +74,7 @@ def a_pod(
     }
     metadata: dict[str, Any] = {
         "name": name, "namespace": namespace, "uid": uid or f"uid-of-{namespace}-{name}", "labels": dict(labels or {}),
-        "deletionTimestamp": LEAVING_SINCE if leaving else None,
+        "deletionTimestamp": DELETED_AT if terminating else None,
         "ownerReferences": [{"controller": True, **owner}] if owner else [],
     }  # fmt: skip
     return kinds.convert(
@@ -89,13 +95,13 @@ def a_pod(
 
 
 def _port(port: int | str) -> dict[str, Any]:
-    """80, "80/UDP" or "10.0.0.1:80"."""
     address, _, number = str(port).rpartition(":")
     number, _, protocol = number.partition("/")
     return {"hostPort": int(number), "protocol": protocol, "hostIP": address}
 
 
 def a_taint(text: str) -> dict[str, str]:
+    """Return a taint of a manifest: "key=value:effect"."""
     pair, _, effect = text.partition(":")
     key, _, value = pair.partition("=")
     return {"key": key, "value": value, "effect": effect}
@@ -119,6 +125,7 @@ def a_node(
     images: Mapping[str, int] | None = None,
     features: Sequence[str] = (),
 ) -> Node:
+    """Return a node; `resources` are allocatable beyond cpu, memory and pods, `images` have their sizes in bytes."""
     return kinds.convert(
         Node,
         {
@@ -134,15 +141,18 @@ def a_node(
 
 
 def a_namespace(name: str = "default", **labels: str) -> Namespace:
+    """Return a namespace with labels."""
     return kinds.convert(Namespace, {"metadata": {"name": name, "labels": labels}})
 
 
 def a_service(name: str = "service", *, namespace: str = "default", **selector: str) -> Service:
+    """Return a service that selects pods with these labels."""
     metadata = {"name": name, "namespace": namespace}
     return kinds.convert(Service, {"metadata": metadata, "spec": {"selector": selector}})
 
 
 def a_replica_set(name: str = "replicas", *, namespace: str = "default", **labels: str) -> ReplicaSet:
+    """Return a ReplicaSet that selects pods with these labels."""
     metadata = {"name": name, "namespace": namespace}
     return kinds.convert(ReplicaSet, {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}}})
 
@@ -150,6 +160,7 @@ def a_replica_set(name: str = "replicas", *, namespace: str = "default", **label
 def a_budget(
     name: str = "budget", *, namespace: str = "default", allowed: int = 0, **labels: str
 ) -> PodDisruptionBudget:
+    """Return a budget for pods with these labels that allows so many disruptions now."""
     return kinds.convert(
         PodDisruptionBudget,
         {
@@ -163,7 +174,7 @@ def a_budget(
 def a_state(
     *, nodes: Iterable[Node | str] = (), pods: Iterable[Pod] = (), others: Iterable[Object] = ()
 ) -> ClusterState:
-    """A node may be given by its name alone."""
+    """Return a cluster state; a node may be given by its name."""
     state = ClusterState()
     for each in (*others, *(a_node(node) if isinstance(node, str) else node for node in nodes), *pods):
         state.apply(Put(each))
@@ -171,11 +182,15 @@ def a_state(
 
 
 def a_cluster(**keywords: Any) -> Cluster:
+    """Return the view of an `a_state` that plugins get."""
     return Cluster(a_state(**keywords))
 
 
 def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
-    """kube-scheduler's default profile, or the first of a KubeSchedulerConfiguration (its head may be left out)."""
+    """Return kube-scheduler's default profile, or the first one of a KubeSchedulerConfiguration.
+
+    apiVersion and kind may be left out: `a_profile("profiles: [{plugins: {score: {enabled: [{name: MyPlugin}]}}}]")`.
+    """
     if config is None:
         return next(iter(profile_loader.defaults()[1].values()))
     document = dict(yaml.safe_load(config) if isinstance(config, str) else config)
@@ -184,7 +199,7 @@ def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
 
 
 def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
-    """These plugins, each at every point it has a method for."""
+    """Return a profile of these plugins alone, each at every extension point that it has a method for."""
     bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in plugins]
     return Profile(
         "default-scheduler",
@@ -197,7 +212,7 @@ def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
 
 
 def rejections(decision: Decision) -> dict[str, Any]:
-    """node → None if feasible, else (plugin, code, reasons)."""
+    """Return per node None if it is feasible, else (plugin, code, reasons)."""
     return {
         name: None if verdict is None else (verdict.plugin, verdict.code, verdict.reasons)
         for name, verdict in decision.trail.rejections()
@@ -205,5 +220,5 @@ def rejections(decision: Decision) -> dict[str, Any]:
 
 
 def scores(decision: Decision, plugin: str = "") -> dict[str, int]:
-    """node → total, or one plugin's score."""
+    """Return per feasible node its total score, or one plugin's."""
     return {name: each[plugin] if plugin else total for name, each, total in decision.trail.scored()}

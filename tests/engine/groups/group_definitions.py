@@ -1,4 +1,4 @@
-"""Gangs for the storm: each is spelled another way, and its controller makes pods as long as some are missing.
+"""Groups for the storm. Each is defined in another way, and its controller creates pods while some are missing.
 
 g   labels of KubeNexus                       j   the same, with a pod of twice the size first
 h   the older labels                          s   Kubernetes' own PodGroup
@@ -15,7 +15,7 @@ from stowplan.objects import applications
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_kubernetes_group, a_pod_group, created
 
 SIGS = "pod-group.scheduling.sigs.k8s.io"
@@ -24,7 +24,7 @@ WITH_OBJECTS = ("k", "r", "s")
 
 
 class Wanted(msgspec.Struct):
-    """What a gang's controller was asked for."""
+    """The specification of a group's controller."""
 
     name: str
     count: int
@@ -45,7 +45,7 @@ def group_object(name: str, minimum: int, cpu: int = 1) -> Object:
 
 
 def minimum_of(name: str, objects: dict[tuple[str, str], Object]) -> int | None:
-    """What the server says; None if nobody does."""
+    """Return the group's minimum by the API server's objects; None if no object has it."""
     if name not in WITH_OBJECTS:
         return MINIMA[name]
     found = objects.get(("PodGroup" if name == "s" else "SigsPodGroup", f"default/{name}"))
@@ -53,9 +53,9 @@ def minimum_of(name: str, objects: dict[tuple[str, str], Object]) -> int | None:
 
 
 def a_member(wanted: Wanted, number: int, serial: int, at: float) -> Pod:
-    """`number`: which of its places it takes; `serial`: how many pods there were before it, of all gangs."""
+    """Return a member. `number`: its index in the group; `serial`: how many pods were created before it."""
     name = wanted.name
-    labels, spec = _spelling(name)
+    labels, spec = _definition(name)
     cpu = wanted.cpu + 1 if name == "j" and number == 0 else wanted.cpu
     pod = a_pod(
         f"{name}-{number if wanted.stable else f'x{serial}'}",
@@ -65,7 +65,7 @@ def a_member(wanted: Wanted, number: int, serial: int, at: float) -> Pod:
     return created(pod, int(at))
 
 
-def _spelling(name: str) -> tuple[dict[str, str], dict[str, Any]]:
+def _definition(name: str) -> tuple[dict[str, str], dict[str, Any]]:
     match name:
         case "g" | "j":
             return {NAME: name, MIN: str(MINIMA[name])}, {}

@@ -1,4 +1,4 @@
-"""How a pretend API server patches what plugins write to: refused if based on another version, or if a test fails."""
+"""Patches of objects, as an API server applies them: a conflict if based on another version or if a test fails."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 AnyObject = TypeVar("AnyObject", bound=Object)
-UNVERSIONED = (Pod, Node)  # nobody writes to them but by actions of their own
+UNVERSIONED = (Pod, Node)  # plugins do not patch them
 
 
 def versioned(found: Object, version: int) -> Object:
+    """Return the object with this resource version, if it is of a kind that plugins patch."""
     if isinstance(found, UNVERSIONED):
         return found
     metadata = msgspec.structs.replace(found.metadata, resource_version=str(version))
@@ -26,7 +27,7 @@ def versioned(found: Object, version: int) -> Object:
 
 
 def patched(found: Object, body: Mapping[str, Any] | list[dict[str, Any]]) -> Object | None:
-    """The object with the patch in it; None for a conflict."""
+    """Return the object with the patch applied; None for a conflict."""
     if isinstance(body, list):
         try:
             return kinds.convert(type(found), json_patch(msgspec.to_builtins(found, enc_hook=str), body))
@@ -39,4 +40,5 @@ def patched(found: Object, body: Mapping[str, Any] | list[dict[str, Any]]) -> Ob
 
 
 def with_patch(found: AnyObject, body: Mapping[str, Any]) -> AnyObject:
+    """Return the object with a merge patch applied."""
     return kinds.convert(type(found), merge(msgspec.to_builtins(found, enc_hook=str), body))

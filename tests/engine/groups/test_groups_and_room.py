@@ -1,4 +1,6 @@
-"""What gangs keep from others, and when they let it go; what others keep from them."""
+"""Room that is nominated for groups and when the nomination ends; what gates a group, and what is left of an evicted
+one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from stowplan.framework.config.settings import Extender
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (
     MIN,
     NAME,
@@ -28,7 +31,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
     refuse_binding,
     running,
 )
-from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
 
@@ -42,7 +44,7 @@ def promised(world: World) -> dict[str, set[str]]:
 # -- room that is kept
 
 
-def test_who_could_evict_the_others_of_a_gang_takes_the_room_of_the_one_that_is_missing() -> None:
+def test_a_pod_that_could_evict_the_group_takes_the_room_of_its_missing_member() -> None:
     world = bound_in_part()
     world.submit(created(a_pod("vip", cpu=1, priority=9), 0))
     world.advance(30)
@@ -54,7 +56,7 @@ def lose_the_others(world: World) -> None:
 
 
 @pytest.mark.parametrize("on_partial", ["Complete", "Evict"])
-def test_a_gang_that_is_held_back_keeps_no_room(on_partial: str) -> None:
+def test_a_gated_group_has_no_nomination(on_partial: str) -> None:
     world = bound_in_part(args={"onPartialBind": on_partial})
     if on_partial == "Complete":
         lose_the_others(world)
@@ -64,7 +66,7 @@ def test_a_gang_that_is_held_back_keeps_no_room(on_partial: str) -> None:
     assert not promised(world) and all(world.pod(f"vip-{at}").node_name for at in range(3))
 
 
-def test_nor_does_one_that_wants_more_pods_than_there_are() -> None:
+def test_a_group_with_too_few_pods_has_no_nomination() -> None:
     world = a_world(nodes=3)
     refuse_binding(world, "g-2")
     world.submit(a_pod_group("g", 3), *(member(f"g-{at}", {GROUP: "g"}) for at in range(3)))
@@ -75,7 +77,7 @@ def test_nor_does_one_that_wants_more_pods_than_there_are() -> None:
     assert not promised(world)
 
 
-def test_nor_one_that_made_room_and_lost_a_member_before_it_was_there() -> None:
+def test_a_group_that_preempted_and_lost_a_member_has_no_nomination() -> None:
     world = a_world(nodes=2, graceful=True)
     world.submit(*(a_pod(f"low-{at}", cpu=1, node=f"n{at}") for at in range(2)))
     world.submit(*gang("g", 2, priority=9))
@@ -90,7 +92,7 @@ def test_nor_one_that_made_room_and_lost_a_member_before_it_was_there() -> None:
 
 
 @pytest.mark.parametrize("preemption", [True, False])
-def test_room_that_comes_while_a_gang_backs_off_is_not_for_less_important_pods(preemption: bool) -> None:
+def test_room_that_is_freed_while_a_group_backs_off_is_not_for_lower_priorities(preemption: bool) -> None:
     world = a_world(nodes=3, args={"preemption": preemption})
     world.submit(*gang("old", 2, priority=50))
     world.run()
@@ -106,7 +108,7 @@ def test_room_that_comes_while_a_gang_backs_off_is_not_for_less_important_pods(p
     assert running(world)["g"] == 2 and not evicted(world)
 
 
-def test_members_that_did_not_agree_with_older_ones_are_asked_again_when_those_are_gone() -> None:
+def test_members_that_disagreed_with_older_ones_are_asked_again_when_those_are_deleted() -> None:
     world = a_world(nodes=3)
     world.submit(*gang("g", 2))
     world.run()
@@ -118,7 +120,7 @@ def test_members_that_did_not_agree_with_older_ones_are_asked_again_when_those_a
     assert running(world) == {"g": 3}
 
 
-def test_a_gang_whose_members_two_plugins_hold_is_woken_by_either() -> None:
+def test_a_group_that_two_plugins_gate_is_requeued_by_either() -> None:
     world = a_world(nodes=3)
     document = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
     device = kinds.convert(kinds.KINDS["DeviceClass"], document)
@@ -133,7 +135,7 @@ def test_a_gang_whose_members_two_plugins_hold_is_woken_by_either() -> None:
     assert unit.attempts
 
 
-def test_a_member_that_comes_while_extenders_are_asked_has_its_gate_too() -> None:
+def test_a_member_that_is_created_while_extenders_are_asked_is_gated_too() -> None:
     world = a_world(
         nodes=3, extenders=(Extender(url_prefix="http://it", filter_verb="filter", node_cache_capable=True),)
     )
@@ -151,7 +153,7 @@ def test_a_member_that_comes_while_extenders_are_asked_has_its_gate_too() -> Non
     world.submit(*gang("g", 1, 2, first=2, at=1, schedulingGates=[{"name": "x"}]))
     for number in range(9):
         if number < len(asked):
-            world.answer(Result(asked[number].id, body={"NodeNames": list(asked[number].nodes)}))
+            world.deliver_result(Result(asked[number].id, body={"NodeNames": list(asked[number].nodes)}))
             world.run()
     assert running(world) == {"g": 2} and not world.pod("g-2").node_name
 
@@ -175,7 +177,7 @@ def refuse_evictions(*names: str) -> Callable[[Action], Result]:
         pytest.param(["low-1"], 0, id="so is the second one"),
     ],
 )
-def test_what_is_left_of_a_gang_that_had_to_go(refused: list[str], left: int) -> None:
+def test_the_rest_of_an_evicted_group(refused: list[str], left: int) -> None:
     world = a_world(nodes=2)
     world.submit(*gang("low", 2))
     world.run()
@@ -183,12 +185,12 @@ def test_what_is_left_of_a_gang_that_had_to_go(refused: list[str], left: int) ->
     world.submit(*gang("vip", 2, at=3, priority=9))
     world.run()
     world.delete(world.pod("vip-0"), world.pod("vip-1"))
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(60)
     assert running(world).get("low", 0) == left
 
 
-def test_a_group_of_which_nobody_says_how_many_it_takes_does_not_go_whole() -> None:
+def test_a_group_without_a_minimum_is_not_evicted_as_a_whole() -> None:
     world = a_world(nodes=3)
     world.submit(a_pod_group("g", 1), *(member(f"g-{at}", {GROUP: "g"}) for at in range(4)))
     world.run()
@@ -203,7 +205,7 @@ def test_a_group_of_which_nobody_says_how_many_it_takes_does_not_go_whole() -> N
 
 
 @pytest.mark.parametrize("on_partial", ["Complete", "Evict"])
-def test_a_new_configuration_while_a_gang_is_bound_changes_nothing_for_it(on_partial: str) -> None:
+def test_a_new_configuration_does_not_change_a_group_that_is_being_bound(on_partial: str) -> None:
     world = a_world(nodes=3, args={"onPartialBind": on_partial})
     late: list[Bind] = []
 
@@ -219,15 +221,15 @@ def test_a_new_configuration_while_a_gang_is_bound_changes_nothing_for_it(on_par
     world.adopt(profiles({"onPartialBind": on_partial}))
     world.run()
     assert not evicted(world)
-    world.answers = world.fine
+    world.answers = world.succeed
     for action in late:
-        world.perform_late(action)
+        world.complete(action)
     world.advance(10)
     assert running(world) == {"g": 3}
 
 
-def test_a_gang_all_of_which_goes_and_is_made_anew_is_another_one() -> None:
-    """Its pods terminate for a while yet; that it once had enough is not true of the new ones."""
+def test_a_group_that_is_deleted_and_created_again_is_another_group() -> None:
+    """The old pods are still terminating; the new group was never whole."""
     world = a_world(nodes=3, args={"matchPolicy": "once-satisfied"})
     world.submit(*gang("g", 2))
     world.run()
