@@ -38,8 +38,6 @@ from tests.placement.hub import Hub
 SOURCE = f"{Path(stowplan.__file__).parent}/"
 NODES = [a_node(name) for name in ("a", "b", "c")]
 MOST_STEPS = 10
-# The engine sends its actions by the outbox, which is in a lower package. It is on the way all the same.
-ENGINE = ("stowplan.engine", "stowplan.framework.outbox")
 
 
 class Call(NamedTuple):
@@ -89,7 +87,7 @@ def switches(modules: Iterable[str]) -> int:
 
 
 def pod() -> Walk:
-    walk, scheduler = Walk(*ENGINE), Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
+    walk, scheduler = Walk("stowplan.engine"), Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
     for node in NODES:
         scheduler.handle(Put(node), 0.0)
     _bind(scheduler, "first")
@@ -109,7 +107,7 @@ def _bind(scheduler: Scheduler, name: str) -> str:
 
 
 def placement() -> Walk:
-    walk, hub = Walk(*ENGINE, "stowplan.placement"), Hub(*some_clusters(3))
+    walk, hub = Walk("stowplan.engine", "stowplan.placement"), Hub(*some_clusters(3))
     _place(hub, "first")
     walk.follow(hub.engine)
     walk.ended = _place(hub, "second")
@@ -123,7 +121,7 @@ def _place(hub: Hub, name: str) -> str:
 
 
 def explain() -> Walk:
-    walk, pods = Walk(*ENGINE), [a_pod(name, cpu="100m") for name in ("first", "second")]
+    walk, pods = Walk("stowplan.engine"), [a_pod(name, cpu="100m") for name in ("first", "second")]
     ask = _explainer(pods)
     ask(pods[0])
     walk.ended = f"{pods[1].key} goes to {walk.watch(ask, pods[1])}"
