@@ -48,7 +48,7 @@ from stowplan.objects.pods import Pod
 
 PASSING = "(passing)"  # the note that answers for `passing`
 
-# For this pod, candidates with all who would have to go besides their victims.
+# Adds further victims to the candidates for a pod: members of groups that would have too few members left.
 Join: TypeAlias = Callable[[Pod, list[Candidate]], list[Candidate]]
 
 
@@ -65,19 +65,24 @@ def schedule_one(
     join: Join | None = None,
     within: Rows | None = None,
 ) -> Decision:
-    """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins.
+    """Decide where the pod should go in the cluster as it is now.
 
-    `gate` is off for pods that already passed it, on their way into a queue; `make_room` for those for whom alone
-    nobody is evicted. With a `search` the pod's nominated node is taken if it will do, and `percentageOfNodesToScore`
-    is honoured; without one every node is looked at. If extenders must be asked first, their questions are in
-    `Decision.asks` and the rest is provisional. `join` says who would have to go besides victims. Room that is reserved
-    for the pod is free for it: a few places first, and if it finds no node with those, all of them.
+    generator      draws one of several best nodes; without it the first of them is chosen
+    gate           False for pods that passed the pre-enqueue plugins already, on their way into a queue
+    make_room      False for pods that do not preempt on their own: members of groups
+    search         evaluates the nominated node first, and honours `percentageOfNodesToScore`; without it all nodes are
+                   evaluated
+    consultation   the replies of HTTP extenders. If extenders must be asked first, the questions are in `Decision.asks`
+                   and the rest of the decision is provisional
+    join           adds further victims to candidates for preemption
+    within         the only rows to consider, for the pod itself and for victims
 
-    `within`: only these rows are considered, for the pod itself and for victims. The decision is that of a cluster with
-    these nodes alone, as far as plugins judge by node: `0/N nodes are available` counts them, and a percentage of nodes
-    is a percentage of them. Counts over the whole cluster (topology spread, affinity to other pods, how common an image
-    is) include the pods and nodes outside. In the trail the nodes outside are UNSEEN. Cached answers are refreshed for
-    all rows, as in any other decision.
+    Room that is held for the pod is free for it: a few held slots first and, if no node is feasible then, all of them.
+
+    `within` gives the decision of a cluster with these nodes alone, as far as plugins judge by node: the N in
+    `0/N nodes are available` counts them, and a percentage of nodes is a percentage of them. Counts over the whole
+    cluster (topology spread, affinity to other pods, how common an image is) include the pods and nodes outside. In the
+    trail the nodes outside are UNSEEN. Cached answers are refreshed for all rows, as in any other decision.
     """
 
     def decide(*, make_room: bool) -> Decision:
@@ -96,7 +101,7 @@ def schedule_one(
 
 
 def passing(pod: Pod, cluster: Cluster) -> Bools:
-    """Which nodes would another pod pass, by the filters of the profile whose decision this cluster belongs to?"""
+    """Return which nodes another pod would pass, by the filters of the profile that this cluster view was made for."""
     by_profile = cluster.notes.get(PASSING)
     found: Bools = np.ones(len(cluster.nodes), np.bool_) if by_profile is None else by_profile(pod)
     return found
@@ -113,7 +118,7 @@ def _passing(state: ClusterState, profile: Profile, pod: Pod) -> Bools:
 
 
 class Evaluation:
-    """One pod, evaluated by a profile. Post-filters use it to ask the same questions of a changed cluster."""
+    """One pod, evaluated by a profile. Post-filters use it to evaluate the pod again in a changed cluster."""
 
     def __init__(
         self,
@@ -172,7 +177,7 @@ class Evaluation:
     # -- the steps
 
     def gate(self) -> Verdict | None:
-        """The first rejection by a pre-enqueue plugin, if there is one."""
+        """Return the first rejection by a pre-enqueue plugin, if there is one."""
         for enabled in self.profile.pre_enqueue:
             refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, self.pod, self.cluster)
             if refused is not None:
@@ -186,7 +191,7 @@ class Evaluation:
             self.pre_filters = PreFilterResult(refused=NO_NODES)
 
     def filter_nominated(self) -> bool:
-        """Look at the pod's nominated node alone. If that node is feasible, no other node is looked at."""
+        """Evaluate the pod's nominated node alone. True if it is feasible: then no other node is evaluated."""
         if self.search is None:
             return False
         name = self.pod.nominated_node or self.state.nomination(self.pod.uid)
@@ -239,7 +244,7 @@ class Evaluation:
         ranking.score(self.trail, self.pod, self.nodes, self.profile, self.filters.cached, self.consultation)
 
     def post_filter(self, decision: Decision) -> PostFilterResult | None:
-        """The first candidate that a post-filter finds, or all their reasons why there is none."""
+        """Return the first candidate that a post-filter finds, or all reasons why there is none."""
         reasons: tuple[str, ...] = ()
         breaks_promise = False
         for enabled in self.profile.post_filters:
