@@ -184,7 +184,7 @@ def told(decision: Decision) -> dict[str, Any]:
         "message": decision.message,
         "gated": decision.gated,
         "refused": decision.refused,
-        "narrowed": decision.narrowed,
+        "narrowed": decision.limited_to,
         "rejections": dict(decision.trail.rejections()),
         "scores": {name: (each, total) for name, each, total in decision.trail.scored()},
         "best": set(decision.trail.best()),

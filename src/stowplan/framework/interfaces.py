@@ -77,7 +77,7 @@ class Group(msgspec.Struct, frozen=True):
     match       which members count: "waiting-and-running", "only-waiting", or "once-satisfied": once the group had
                 enough members, further members are scheduled one by one
     evicts      if the group stays partially bound, all its members are evicted; else the missing members go first
-    told_after  seconds after which a partially bound group gets an event that lists its members
+    report_after  seconds after which a partially bound group gets an event that lists its members
     preempts    pods of lower priority may be evicted, if the whole group fits then
     resources   amounts that must be free in the cluster, those of its own members included, before an attempt
     created     when the group's own object was created, if it has one
@@ -90,7 +90,7 @@ class Group(msgspec.Struct, frozen=True):
     timeout: float = TIMEOUT
     match: str = "waiting-and-running"
     evicts: bool = False
-    told_after: float = 60.0
+    report_after: float = 60.0
     preempts: bool = True
     resources: dict[str, int] = {}
     created: datetime | None = None
@@ -120,15 +120,16 @@ class QueueSortPlugin(Protocol):
 class QueueEntry(msgspec.Struct, frozen=True):
     """A pod, or one member of a group, in the scheduling queue.
 
-    `created` is when the group's own object was created, or its oldest member, or the pod. `in_part`: the group is
-    partially bound. `aged`: the group has waited for longer than the sort plugin's `ages_after`.
+    created           when the group's own object was created, or its oldest member, or the pod
+    partially_bound   some members of the group are bound, but too few
+    aged              the group has waited for longer than the sort plugin's `ages_after`
     """
 
     pod: Pod
     queued_at: float
     group: str = ""
     created: datetime | None = None
-    in_part: bool = False
+    partially_bound: bool = False
     aged: bool = False
 
 
@@ -186,10 +187,10 @@ class Evaluator(Protocol):
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         """Return the filters' verdict on each of these rows as they are now, in a trial for example; None: feasible."""
 
-    def joined(self, candidates: list[Candidate]) -> list[Candidate]:
+    def with_more_victims(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates with further victims: members of groups that would have too few members left."""
 
-    def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
+    def accepted_by_extenders(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates, and their victims, that HTTP extenders accept."""
 
     def local(self) -> str:

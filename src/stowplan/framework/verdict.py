@@ -212,13 +212,13 @@ class Candidate:
 class PostFilterResult:
     """What a post-filter found: a candidate for preemption, or why there is none.
 
-    `settles`: no further post-filter is called. `breaks_promise`: the pod's nomination is cleared.
+    `settles`: no further post-filter is called. `clears_nomination`: the pod's nomination is cleared.
     """
 
     reasons: tuple[str, ...] = ()
     candidate: Candidate | None = None
     settles: bool = False
-    breaks_promise: bool = False
+    clears_nomination: bool = False
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)
@@ -233,8 +233,8 @@ class Decision:
     trail: Trail
     gated: Verdict | None = None
     refused: Verdict | None = None
-    narrowed: frozenset[str] | None = None
-    narrowed_by: tuple[str, ...] = ()
+    limited_to: frozenset[str] | None = None
+    limited_by: tuple[str, ...] = ()
     skipped: frozenset[str] | set[str] = frozenset()
     post_filter: PostFilterResult | None = None
     error: str = ""

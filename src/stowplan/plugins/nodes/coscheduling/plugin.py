@@ -90,7 +90,7 @@ class Coscheduling:
             minimum,
             match=self._match,
             evicts=self._evicts,
-            told_after=self._told_after,
+            report_after=self._told_after,
             preempts=self._preempts,
             **more,
         )
@@ -126,8 +126,8 @@ class Coscheduling:
         since = waiting.created.timestamp() if waiting.created is not None else waiting.queued_at
         if priority >= SYSTEM_CRITICAL:
             place = (0, -priority)
-        elif waiting.in_part or waiting.aged:
-            place = (1 if waiting.in_part else 2, 0)
+        elif waiting.partially_bound or waiting.aged:
+            place = (1 if waiting.partially_bound else 2, 0)
         else:
             place = (3, -priority)
         return (*place, since, waiting.group, waiting.pod.key)

@@ -54,9 +54,9 @@ class DefaultPreemption:
         found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(decision.trail.total))
         if not found:
             hopeless = f"preemption: {refusals.message(decision.trail.total)}"
-            return PostFilterResult((hopeless,), breaks_promise=True)
+            return PostFilterResult((hopeless,), clears_nomination=True)
         try:
-            left = evaluator.consulted(found)
+            left = evaluator.accepted_by_extenders(found)
         except PluginError as error:
             return PostFilterResult((f"preemption: {error.problem}",))
         if not left:
@@ -110,7 +110,7 @@ class DefaultPreemption:
         found: list[Candidate] = []
         while len(rows):
             together = max(wanted - len(found), SMALLEST_LOT) if run.apart else 1
-            found += evaluator.joined(run.try_rows(rows[:together]))
+            found += evaluator.with_more_victims(run.try_rows(rows[:together]))
             rows = rows[together:]
             if len(found) >= wanted and any(each.violations == 0 for each in found):
                 break
