@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -29,6 +30,7 @@ from benchmarks import (
 from benchmarks.figures import AnyFigure, Figure, Missing
 from benchmarks.race import ROUNDS
 from stowplan.apps import profile_loader
+from stowplan.framework.profile import Profile
 
 QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
@@ -114,9 +116,13 @@ def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[],
         policies.NAME: lambda: list(policies.run(profile, plan.rounds)),
         gangs.NAME: lambda: list(gangs.run(plan.rounds)),
         placement.NAME: lambda: list(placement.run(plan.quick)),
-        **{name: lambda name=name: [stepping.run(name, profile, plan.rounds)] for name in stepping.NAMES},
+        **{name: partial(_stepping, name, profile, plan.rounds) for name in stepping.NAMES},
     }
     yield from ((name, step) for name, step in comparisons.items() if name in plan.names)
+
+
+def _stepping(name: str, profile: Profile, rounds: int) -> list[AnyFigure]:
+    return [stepping.run(name, profile, rounds)]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Hypothesis profiles, chosen by STOWPLAN_HYPOTHESIS.
 
-ci      (unless told otherwise) repeats itself exactly and is quick
-full    looks much further, at other examples each time
-hasty   as ci, but shows the first failure as it was found: finding a simpler one may take minutes
+ci      (the default) quick, and the same examples each time
+full    many more examples, others each time
+hasty   as ci, but reports the first failure as it was found: searching for a simpler one may take minutes
 """
 
 from __future__ import annotations

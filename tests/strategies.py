@@ -1,7 +1,7 @@
 """Random nodes, pods and clusters for Hypothesis.
 
-Manifests are drawn once, from few names and values so that they meet often, into pools that are sorted from simple to
-intricate. Hypothesis picks from the pools: that is quick, and what it shrinks to is simple.
+Manifests are drawn once, from few names and values so that they often match, into pools that are sorted from simple to
+complex. Hypothesis picks from the pools: that is quick, and failures shrink to simple manifests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, Service
-from tests.builders import HOSTNAME, LEAVING_SINCE, PREFERRED, REQUIRED
+from stowplan.testing.builders import DELETED_AT, HOSTNAME, PREFERRED, REQUIRED
 
 NODE_NAMES = tuple(f"n{number}" for number in range(6))
 UIDS = tuple(f"p{number}" for number in range(8))
@@ -74,7 +74,7 @@ class Dice:
         return {key: self.one(values) for key, values in choices.items() if self.happens(chance)}
 
     def maybe(self, chance: float, **fields: Callable[[], Any]) -> dict[str, Any]:
-        """Each of the fields, drawn, with this chance."""
+        """Draw each of the fields with this chance."""
         return {name: draw() for name, draw in fields.items() if self.happens(chance)}
 
     # -- nodes
@@ -141,7 +141,7 @@ class Dice:
             "tolerations": self.some(self.toleration),
             "priority": self.one((None, 0, 5, 10)),
         }
-        leaving = {"deletionTimestamp": LEAVING_SINCE} if self.happens(0.15) else {}
+        leaving = {"deletionTimestamp": DELETED_AT} if self.happens(0.15) else {}
         return {"metadata": metadata | leaving, "spec": spec, "status": {"phase": self.one(("", "Running", "Pending"))}}
 
     def container(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Dice:
         return {**self.container(), "restartPolicy": self.one((None, "Always"))}
 
     def resize(self) -> dict[str, Any]:
-        """A status that says that the pod's containers have, or had, other resources."""
+        """Draw a status in which the pod's containers have, or had, other resources."""
         seen, allocated = self.values(REQUESTS, 0.4), self.values(REQUESTS, 0.4)
         pending = self.one((None, "Deferred", "Infeasible"))
         return {
@@ -176,7 +176,7 @@ class Dice:
         }
 
     def pod_term(self) -> dict[str, Any]:
-        selectors = (
+        selectors: tuple[dict[str, Any], ...] = (
             {},
             {"matchLabels": {"team": "red"}},
             {"matchExpressions": [{"key": "team", "operator": "Exists"}]},
@@ -237,7 +237,7 @@ def resized(dice: Dice) -> dict[str, Any]:
 
 
 def tied_to_nodes(dice: Dice) -> dict[str, Any]:
-    """A pod with a say in which nodes it wants."""
+    """Draw a pod with constraints on its node."""
     pod = dice.pod()
     pod["spec"]["affinity"] = {"nodeAffinity": dice.node_affinity()}
     return pod
@@ -263,7 +263,7 @@ def named(node: Node, name: str, hostname: bool) -> Node:
 
 
 def placed(pod: Pod, uid: str, node_name: str = "", nominated: str = "", phase: str | None = None) -> Pod:
-    """The pod under this name, on (or nominated to) a node."""
+    """Return the pod under this name, on (or nominated to) a node."""
     status = msgspec.structs.replace(
         pod.status, nominated_node_name=nominated, phase=pod.status.phase if phase is None else phase
     )
@@ -278,7 +278,7 @@ def placed(pod: Pod, uid: str, node_name: str = "", nominated: str = "", phase: 
 
 
 def from_pool(pool: Sequence[Kind]) -> st.SearchStrategy[Kind]:
-    """By number: Hypothesis would otherwise write out the whole pool when it prints a strategy."""
+    """Pick by number: Hypothesis would otherwise print the whole pool with a strategy."""
     return st.sampled_from(range(len(pool))).map(lambda at: pool[at])
 
 
@@ -288,7 +288,7 @@ def nodes(name: str | None = None) -> st.SearchStrategy[Node]:
 
 
 def pods(uid: str | None = None, *, on: Sequence[str] = ("",), among: Sequence[Pod] = PODS) -> st.SearchStrategy[Pod]:
-    """`on`: the nodes where it may be; without any it is still to be placed."""
+    """Draw a pod. `on`: nodes where it may be; without them it is pending."""
     uids = st.sampled_from(UIDS) if uid is None else st.just(uid)
     return st.builds(placed, from_pool(among), uids, st.sampled_from(tuple(on)))
 

@@ -1,4 +1,4 @@
-"""The house: imports point to a lower floor, pure rooms only compute, modules are named for what they do."""
+"""Rules of the tree: the direction of imports, pure packages, names of modules and classes, sizes of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stowplan.plugins import BUILT_IN
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "stowplan"
 FILES = sorted(SOURCE.rglob("*.py"))
-PURE = ("objects", "columns", "cel", "framework", "plugins", "engine", "placement")
+PURE = ("objects", "columns", "cel", "framework", "plugins", "engine", "placement", "simulation")
 OUTSIDE = {
     "aiohttp", "asyncio", "ctypes", "fcntl", "glob", "http", "io", "logging", "multiprocessing",
     "os", "pathlib", "pickle", "queue", "random", "requests", "secrets", "select", "selectors", "shutil", "signal",
@@ -77,7 +77,7 @@ def test_objects_know_no_numpy() -> None:
 
 
 def test_no_plugin_imports_another() -> None:
-    """A part of one may be in a file beside it."""
+    """A plugin may have parts in files beside it."""
     plugins = {plugin.__module__ for plugin in BUILT_IN.values()}
     for file in (SOURCE / "plugins" / "nodes").glob("*.py"):
         assert set(imported(file)) & plugins == set(), file.name

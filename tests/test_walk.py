@@ -1,4 +1,4 @@
-"""`python -m tests.walk` counts as its definition says, and follows each way to its end."""
+"""`python -m tests.walk` counts as defined, and follows each way to its end."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.objects.actions import Bind, Record
 from stowplan.objects.changes import Put, Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
 from tests.placement.fleets import a_placement, some_clusters
 from tests.placement.hub import Hub
 
@@ -48,7 +48,9 @@ class Call(NamedTuple):
 
 
 class Walk:
-    """All calls below src/stowplan while something is watched, what came of it, and the rooms in which we count."""
+    """The calls below src/stowplan while something is traced, its outcome, and the packages in which switches are
+    counted.
+    """
 
     def __init__(self, *rooms: str) -> None:
         self.rooms, self.calls, self.ended = rooms, list[Call](), ""
@@ -61,7 +63,7 @@ class Walk:
             sys.setprofile(None)
 
     def follow(self, engine: object) -> None:
-        """From now on all that comes into this engine is watched."""
+        """Trace everything that comes into this engine from now on."""
         for name in ("handle", "step"):
             setattr(engine, name, partial(self.watch, getattr(engine, name)))
 
@@ -97,7 +99,7 @@ def pod() -> Walk:
 
 
 def _bind(scheduler: Scheduler, name: str) -> str:
-    """What is said of the pod in the end."""
+    """Return the outcome: the pod's node."""
     scheduler.handle(Put(a_pod(name, cpu="100m")), 0.0)
     bind = next(each for _ in range(MOST_STEPS) for each in scheduler.step(0.0) if isinstance(each, Bind))
     said = [each.note for each in scheduler.handle(Result(bind.id), 0.0) if isinstance(each, Record)]
@@ -129,7 +131,7 @@ def explain() -> Walk:
 
 
 def _explainer(pods: list[Pod]) -> Callable[[Pod], str | None]:
-    """As `stowplan explain` asks where a pod of a dump would go; when it asks otherwise, change this alone."""
+    """Explain a pod as `stowplan explain` does for a pod of a dump."""
     case = Snapshot([*NODES, *pods], {"default-scheduler": a_profile()})
     return lambda pod: case.answer(pod).node
 
@@ -138,7 +140,7 @@ WALKS = {"pod": pod, "placement": placement, "explain": explain}
 
 
 def collapsed(calls: Iterable[Call]) -> Iterator[str]:
-    """Consecutive calls in one module are one line."""
+    """Merge consecutive calls in one module into one line."""
     for module, together in groupby(calls, key=lambda call: call.module):
         names = [call.function for call in together]
         shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from stowplan.columns.pods.match_counts import Settled
-from stowplan.columns.state import CARRIED, ClusterState
-from stowplan.columns.tally import Tally
+from stowplan.columns.state import ClusterState
 from stowplan.columns.trial import Trial
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Decision
 from stowplan.objects import requests
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import LabelRequirement
-from stowplan.objects.workloads import Namespace, Service
+from stowplan.testing.comparison import Question
 
 IN_X = LabelRequirement("app", "In", ("x",))
 HAS_TIER = LabelRequirement("tier", "Exists")
@@ -32,9 +28,6 @@ QUERIES: tuple[tuple[PodQuery, ...], ...] = (
     (PodQuery(frozenset({"two"}), (LabelRequirement("app", "NotIn", ("x",)),)),),
     (PodQuery(None, (LabelRequirement("app", "In", ("x", "y")),)), PodQuery(frozenset({"one"}), (HAS_TIER,))),
 )
-Question = tuple[int, Settled]  # which of the queries, and whether settled
-SETTLED: tuple[Settled, ...] = (False, True, "always")
-QUESTIONS: tuple[Question, ...] = tuple((number, settled) for settled in SETTLED for number in range(len(QUERIES)))
 
 
 @dataclass
@@ -84,67 +77,7 @@ class Model:
         return state
 
 
-# -- what a state says
-
-
-def asked(state: ClusterState) -> list[Question]:
-    """Every question that the state keeps in step, whoever asked it."""
-    return list(state.counting._counters)
-
-
-def contents(state: ClusterState, questions: Collection[Question], keys: Collection[str], probe: Pod) -> dict[str, Any]:
-    """Everything that decisions read, by node name; of counts and labels, these."""
-    table = state.table
-    names = {row: name for name, row in table.row_of.items()}
-    live = {name for row, name in names.items() if table.live[row]}
-
-    def by_name(columns: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-        return {
-            resource: {name: int(column[row]) for row, name in names.items() if column[row]}
-            for resource, column in columns.items()
-            if any(column[row] for row in names)
-        }
-
-    def counted(tally: Tally) -> dict[str, int]:
-        return {names[row]: count for row, count in tally.items().items()}
-
-    return {
-        "names": set(names.values()),
-        "nodes": {name: table.nodes[table.row_of[name]] for name in live},
-        "rows not given back": table.size - len(table._free) - len(names),
-        "allocatable": by_name(table.allocatable),
-        "requested": by_name(table.requested),
-        "presumed": by_name(table.presumed),
-        "unschedulable": {name for row, name in names.items() if table.unschedulable[row]},
-        "taints": {name: table.taints.values[table.taint_code[row]] for row, name in names.items()},
-        "features": {name: table.features.values[table.feature_code[row]] for row, name in names.items()},
-        "words": (set(table.taints.codes), set(table.features.codes)),
-        "images": {image: (held.size, {names[row] for row in held.rows}) for image, held in table.images.items()},
-        "labels": {key: _labels(state, key, names) for key in keys},
-        "counts": {
-            (queries, settled): counted(state.count(*queries, settled=settled)) for queries, settled in questions
-        },
-        "label sets": state.counting.label_sets,
-        "questions that nobody answers": _strays(state),
-        "uses": {use: counted(tally) for use, tally in state.uses.items()},
-        "carried": {kind: {term: counted(tally) for term, tally in state.carried(kind, probe)} for kind in CARRIED},
-        "pods": {
-            name: {uid: placed.pod for uid, placed in state.pods_on[row].items()}
-            for row, name in names.items()
-            if state.pods_on[row]
-        },
-        "pods by uid": {uid: (placed.pod, names[placed.row]) for uid, placed in state.pods.items()},
-        "nominated": {name: dict(pods) for name, pods in state.nominated.items()},
-        "held": dict(state.held),
-        "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
-        "services": sorted(service.key for service in state.store.services_of(probe)),
-    }
-
-
-def _strays(state: ClusterState) -> int:
-    """Counters that were dropped, and that a label set still holds."""
-    known = set(state.counting._counters.values())
-    return sum(counter not in known for labels in state.counting._sets.values() for counter in labels.counters)
+# -- counted pod by pod
 
 
 def counted_by_hand(model: Model, question: Question) -> dict[str, int]:
@@ -168,28 +101,6 @@ def requested_by_hand(model: Model) -> dict[str, dict[str, int]]:
         for resource, amount in amounts.items():
             sums.setdefault(resource, Counter())[name] += amount
     return {resource: dict(+numbers) for resource, numbers in sums.items() if +numbers}
-
-
-def _labels(state: ClusterState, key: str, names: Mapping[int, str]) -> dict[str, Any]:
-    column = state.table.label(key)
-    values = {name: column.values.values[column.codes[row]] for row, name in names.items()}
-    return {"values": values, "words": set(column.values.codes)}
-
-
-def told(decision: Decision) -> dict[str, Any]:
-    """A decision by node name, without what depends on the order of rows (which of several best nodes wins)."""
-    room = decision.post_filter
-    return {
-        "error": decision.error,
-        "message": decision.message,
-        "gated": decision.gated,
-        "refused": decision.refused,
-        "narrowed": decision.limited_to,
-        "rejections": dict(decision.trail.rejections()),
-        "scores": {name: (each, total) for name, each, total in decision.trail.scored()},
-        "best": set(decision.trail.best()),
-        "room": None if room is None else (room.candidate is not None, room.reasons),
-    }
 
 
 # -- what-if programs: nested lists of operations
@@ -243,10 +154,3 @@ def try_out(program: list[tuple[Any, ...]], state: ClusterState, model: Model, p
             trial.keep()
     if not kept:
         model.take(before)
-
-
-def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
-    """Short enough to be read in a failing test."""
-    for part in left:
-        if left[part] != right[part]:
-            yield f"{part}: {left[part]} instead of {right[part]}"

@@ -21,18 +21,15 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod, a_profile
+from stowplan.testing.comparison import contents, decision_contents, differences
 from tests import strategies
-from tests.builders import HOSTNAME, REQUIRED, a_node, a_pod, a_profile
 from tests.columns.model import (
     QUERIES,
     Model,
-    asked,
-    contents,
     counted_by_hand,
-    differences,
     play,
     requested_by_hand,
-    told,
     try_out,
 )
 from tests.strategies import NODE_NAMES, PODS, RESIZED_PODS, UIDS
@@ -169,7 +166,8 @@ class Histories(RuleBasedStateMachine):
     def decide(self, pod: Pod) -> None:
         fresh = schedule_one(pod, self.model.rebuilt(), PROFILE)
         assert not fresh.error
-        assert list(differences(told(schedule_one(pod, self.state, PROFILE)), told(fresh))) == []
+        mine = schedule_one(pod, self.state, PROFILE)
+        assert list(differences(decision_contents(mine), decision_contents(fresh))) == []
 
     # -- what if
 
@@ -198,7 +196,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def columns_equal_rebuilt_columns(self) -> None:
-        questions = asked(self.state)
+        questions = self.state.counting.questions
         mine = contents(self.state, questions, self.keys, PROBE)
         assert list(differences(mine, contents(self.model.rebuilt(), questions, self.keys, PROBE))) == []
         assert mine["counts"] == {question: counted_by_hand(self.model, question) for question in questions}

@@ -14,7 +14,7 @@ from stowplan.columns.tally import MOST_COLUMNS, Tally
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Put
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 
 few = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 3)), max_size=30)
 many = st.integers(64, 200).map(lambda size: [(row, 1 + row % 3) for row in range(size)])
@@ -38,7 +38,7 @@ def test_a_tally_equals_a_counter(changes: list[tuple[int, int]], taken_back: in
     assert tally.items() == left == dict(zip(rows.tolist(), counts.tolist(), strict=True))
     assert [tally.count(row) for row in range(200)] == [left.get(row, 0) for row in range(200)]
     assert tally.on(np.arange(capacity), capacity).tolist() == [left.get(row, 0) for row in range(capacity)]
-    codes = np.arange(capacity, dtype=np.int32) % 5
+    codes = np.arange(capacity, dtype=np.int64) % 5
     even = (np.arange(capacity) % 2 == 0).astype(np.int64)
     assert tally.by_code(codes, 5).tolist() == [sum(left.get(r, 0) for r in range(c, capacity, 5)) for c in range(5)]
     assert tally.by_code(codes, 6, even).tolist() == [

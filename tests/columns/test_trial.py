@@ -11,8 +11,8 @@ from stowplan.columns.state import ClusterState
 from stowplan.columns.trial import Trial
 from stowplan.objects.changes import Put
 from stowplan.objects.workloads import Namespace
-from tests.builders import a_namespace, a_pod, a_state
-from tests.columns.model import contents
+from stowplan.testing.builders import a_namespace, a_pod, a_state
+from stowplan.testing.comparison import contents
 
 THERE = a_pod("there", node="a", cpu=1, labels={"app": "x"}, ports=[80])
 NEW = a_pod("new", cpu=2, labels={"app": "y"}, ports=[81])

@@ -40,7 +40,7 @@ def write_key(file: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def write_kubeconfig(file: Path, server: str, ca: Path, token: str) -> Path:
+def write_kubeconfig(file: Path, server: str, ca: Path | None, token: str) -> Path:
     """JSON, which is YAML, too."""
     document = {
         "apiVersion": "v1",

@@ -42,10 +42,11 @@ class ControlPlane(Cluster):
         self._more_flags = list(apiserver_flags)
         self._running: list[Program] = []
         folder = Path(tempfile.mkdtemp(prefix="stowplan-plane-"))
+        self.certificate = folder / "kube-apiserver" / "apiserver.crt"
         self._port, self._etcd_port = flags.free_port(), flags.free_port()
         super().__init__(
             f"https://{flags.LOOPBACK}:{self._port}",
-            folder / "kube-apiserver" / "apiserver.crt",
+            self.certificate,
             credentials.write_tokens(folder / "tokens.csv"),
             self._programs["kubectl"],
             folder,
@@ -99,7 +100,7 @@ class ControlPlane(Cluster):
 
     def _start_apiserver(self) -> Program:
         arguments = [
-            *flags.serving(self._port, self.ca.parent),
+            *flags.serving(self._port, self.certificate.parent),
             f"--etcd-servers={self._etcd_url}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             f"--service-account-key-file={self._key}",
@@ -111,7 +112,7 @@ class ControlPlane(Cluster):
             *self._more_flags,
         ]
         program = self._run("kube-apiserver", arguments)
-        program.wait_until(lambda: self.ca.exists() and self.api().answers("/readyz"))
+        program.wait_until(lambda: self.certificate.exists() and self.api().answers("/readyz"))
         return program
 
     def _start_kwok(self) -> Program:
@@ -124,7 +125,7 @@ class ControlPlane(Cluster):
     def _start_controller_manager(self) -> None:
         name = "kube-controller-manager"
         arguments = [*flags.acting_as(self.kubeconfig("controller-manager")), *flags.CONTROLLER_MANAGER]
-        arguments += [f"--service-account-private-key-file={self._key}", f"--root-ca-file={self.ca}"]
+        arguments += [f"--service-account-private-key-file={self._key}", f"--root-ca-file={self.certificate}"]
         arguments += [*flags.serving(flags.free_port(), self.folder / name), *self._gates]
         arguments += [] if self.has_kubelets else flags.WITHOUT_KUBELETS
         # It calls itself healthy before its controllers work; this is the first that a pod needs of them.

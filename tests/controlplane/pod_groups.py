@@ -16,7 +16,7 @@ from tests.controlplane.stowplan_process import Stowplan, a_container, a_live_po
 
 GROUP = "pod-group.scheduling.kubenexus.io"
 QUIET = 3.0  # seconds in which nothing happens any more
-LOW, MIDDLE, HIGH = ({"priorityClassName": f"gang-{name}"} for name in ("low", "middle", "high"))
+LOW, MIDDLE, HIGH = (dict[str, Any](priorityClassName=f"gang-{name}") for name in ("low", "middle", "high"))
 
 
 class Starter:

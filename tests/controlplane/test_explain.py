@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ def explain(*arguments: str) -> tuple[int, Any]:
     return done.returncode, json.loads(done.stdout)
 
 
+def refusal(cluster: Cluster, namespace: str, name: str) -> str:
+    return str(condition(cluster, namespace, name).get("message", ""))
+
+
 def submit(cluster: Cluster, namespace: str) -> None:
     apart = [{"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}]
     apply(
@@ -59,7 +64,7 @@ def test_the_cluster_its_dump_and_the_pods_own_event_agree(
         submit(cluster, namespace)
         until("those that fit are bound", lambda: {*bound(cluster, namespace)} == {"first", PLACED}, 60)
         for name in WHY:
-            until(f"{name} is refused", lambda name=name: condition(cluster, namespace, name).get("message"), 60)
+            until(f"{name} is refused", partial(refusal, cluster, namespace, name), 60)
         until("each has its event", lambda: all(noted(cluster, namespace, name) for name in WHY), 60)
         dump = tmp_path / "dump.yaml"
         dump.write_text(cluster.kubectl("get", DUMPED, "--all-namespaces", "-o", "yaml"), encoding="utf-8")

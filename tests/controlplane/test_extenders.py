@@ -138,7 +138,7 @@ def nodes(cluster: Cluster) -> Iterator[list[str]]:
 def test_filter_prioritize_and_bind(
     cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, capable: bool
 ) -> None:
-    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
+    verbs: dict[str, Any] = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
     with extended(cluster, tmp_path, capable=capable, **verbs) as (server, program):
         apply(cluster, namespace, *(a_live_pod(f"p{number}") for number in range(5)))
         wait_until_bound(cluster, namespace, 5, explain=program.explain)
@@ -182,7 +182,7 @@ def test_an_extender_that_does_not_answer(
     cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, dead: bool, ignorable: bool
 ) -> None:
     """It holds its answer for a minute, or nobody listens there; nobody waits for it longer than httpTimeout."""
-    verbs = {"filterVerb": "filter", "httpTimeout": "1s", "ignorable": ignorable}
+    verbs: dict[str, Any] = {"filterVerb": "filter", "httpTimeout": "1s", "ignorable": ignorable}
     with extended(cluster, tmp_path, dead=dead, **verbs) as (server, program):
         server.answers.clear()
         apply(cluster, namespace, a_live_pod("web"))
@@ -220,7 +220,7 @@ def test_it_sees_application_role_and_group_however_they_are_spelt(
     cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path
 ) -> None:
     """It filters, prioritizes and binds a gang whose members spell their labels differently."""
-    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
+    verbs: dict[str, Any] = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 5, "bindVerb": "bind"}
     driver = {"spark-app-selector": "pi", "spark-role": "driver", f"{SIGS}/name": "pi", f"{SIGS}/min-available": "2"}
     executor = {
         "scheduling.kubenexus.io/app-id": "pi",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,11 @@ def test_of_two_gangs_of_ten_one_runs_whole_again_and_again(plane: Cluster, name
     check_that_one_of_two_runs_whole(plane, namespace, tmp_path, times=50)
 
 
+def only_runs(cluster: Cluster, namespace: str, name: str, count: int) -> bool:
+    """True if this gang runs with this many pods, and nothing else runs."""
+    return dict(running(cluster, namespace)) == {name: count}
+
+
 def check_that_one_of_two_runs_whole(cluster: Cluster, namespace: str, tmp_path: Path, times: int) -> None:
     with cluster.nodes(10, prefix="gang", capacity={"cpu": "1"}), coscheduling(cluster, tmp_path) as scheduler:
         program = scheduler.ready()
@@ -140,7 +146,7 @@ def check_that_one_of_two_runs_whole(cluster: Cluster, namespace: str, tmp_path:
             (second,) = set(names) - {first}
             until(
                 "then the other one",
-                lambda name=second: dict(running(cluster, namespace)) == {name: 10},
+                partial(only_runs, cluster, namespace, second, 10),
                 60,
                 program.explain,
             )

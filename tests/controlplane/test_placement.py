@@ -188,7 +188,10 @@ def test_more_than_a_hundred_clusters(hub: Hub) -> None:
     hub.clusters(*(f"m{number:03}" for number in range(101)))
     hub.bind()
     hub.place()
-    sizes = lambda: sorted(map(len, hub.slices().values()))  # noqa: E731
+
+    def sizes() -> list[int]:
+        return sorted(map(len, hub.slices().values()))
+
     until("two slices", lambda: sizes() == [1, 100], 120, lambda: f"{sizes()}\n{hub.explain()}")
     hub.gets(*(f"m{number:03}" for number in range(101)))
     until("one group", lambda: hub.groups() == [("", 101)])
@@ -394,7 +397,10 @@ def test_why_on_a_page_and_by_a_command(three: Hub, served: tuple[Cluster, Place
     three.taint("c2", a_taint("key", "NoSelect"))
     three.place(numberOfClusters=1, prioritizerPolicy=exact(*built_in(ResourceAllocatableCPU=1)))
     three.gets("c1")
-    page = lambda: json.loads(program.page(f"/debug/placements/{three.namespace}/p"))  # noqa: E731
+
+    def page() -> Any:
+        return json.loads(program.page(f"/debug/placements/{three.namespace}/p"))
+
     # Not before the program has seen its own decision, which those who read the hub may see earlier.
     passed_over = [{"clusterName": "c3", "needs": 201}]
     until("the page is up to date", lambda: page().get("passedOver") == passed_over, 60, lambda: str(page()))
@@ -424,8 +430,11 @@ def test_scores_that_ran_out_are_said(three: Hub) -> None:
     three.place(numberOfClusters=1, prioritizerPolicy=exact(add_on()))
     three.gets("c1")
     three.says("PlacementSatisfied", "True", "AllDecisionsScheduled")
-    # The score may be seen after the first decision.
-    said = lambda: three.condition("PlacementSatisfied").get("message", "")  # noqa: E731
+
+    def said() -> str:
+        """Return the condition's message; the score may be seen after the first decision."""
+        return str(three.condition("PlacementSatisfied").get("message", ""))
+
     until("it is said", lambda: "AddOnPlacementScores c2/demo expired" in said(), 60, said)
     condition = three.says("PlacementSatisfied", "True", "AllDecisionsScheduled")
     assert "spec.prioritizerPolicy.configurations" in condition["message"] and "renew them" in condition["message"]

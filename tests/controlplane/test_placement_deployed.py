@@ -131,7 +131,10 @@ def test_its_pages_ask_who_comes(granted: ControlPlane, namespace: str, tmp_path
         assert asked(admin, "POST", unsaved, ["no placement"]) == 400
         assert asked(admin, "POST", unsaved, wish | {"metadata": {"name": "wish"}}) == 400
         assert asked(admin, "POST", unsaved, wish | {"spec": {"clusterSets": ["x" * 2**20]}}) == 400
-        page = lambda: json.loads(Api(url, token=reader).get(saved).body)  # noqa: E731
+
+        def page() -> Any:
+            return json.loads(Api(url, token=reader).get(saved).body)
+
         passed_over = [{"clusterName": "d2", "needs": 101}]
         until("it has seen its decision", lambda: page().get("passedOver") == passed_over, 60, lambda: str(page()))
         assert [each["clusterName"] for each in page()["selected"]] == ["d1"]

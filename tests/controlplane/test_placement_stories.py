@@ -147,7 +147,8 @@ def test_metrics_collected_on_the_hub(four: Hub, tmp_path: Path) -> None:
 
 
 def test_scores_of_a_third_party(four: Hub, tmp_path: Path) -> None:
-    server = ThirdParty(**{name: {"cpuratio": value} for name, value in zip(FLEET, (80, -20, 60, 10), strict=False)})
+    ratios = zip(FLEET, (80.0, -20.0, 60.0, 10.0), strict=False)
+    server = ThirdParty(**{name: {"cpuratio": value} for name, value in ratios})
     with answering(server), agent(four, tmp_path, "http", "--url", f"{server.url}/score"):
         seed(four, "example-placement-most.yaml")  # weight 1
         gets(four, "cluster1", "cluster3", "cluster4")
@@ -229,9 +230,11 @@ def test_a_workload_leaves_a_primary_that_is_dead(hub: Hub, tmp_path: Path) -> N
         runs_in(clusters, "primary", follower.tail)
         leases.alive.discard("primary")
         gets(hub, "backup")
-        tainted = lambda: (hub.taints("primary"), hub.taints("backup"))  # noqa: E731
-        as_it_is = (["unreachable:NoSelect"], [])
-        until("one is tainted", lambda: tainted() == as_it_is, 60, lambda: str(tainted()))
+
+        def tainted() -> tuple[list[str], list[str]]:
+            return hub.taints("primary"), hub.taints("backup")
+
+        until("one is tainted", lambda: tainted() == (["unreachable:NoSelect"], []), 60, lambda: str(tainted()))
         runs_in(clusters, "backup", follower.tail)
         leases.alive.add("primary")
         gets(hub, "primary")

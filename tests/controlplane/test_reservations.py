@@ -180,9 +180,14 @@ def test_dynamic_allocation(cluster: Cluster, namespace: str, room: None, starte
         assert count(cluster, namespace, "app") == 4
         cluster.api().must("DELETE", f"/api/v1/namespaces/{namespace}/pods/app-exec-1?gracePeriodSeconds=0")
         until("it has a node", lambda: "app-exec-3" in bound(cluster, namespace), 60, program.explain)
-        line = lambda: cluster.kubectl("get", "rr", "app", "--namespace", namespace, "--no-headers")  # noqa: E731
-        told = lambda: taken(cluster, namespace, "app") == 2 and line().split()[:4] == ["app", "2", "2", "True"]  # noqa: E731
-        until("the object is told", told, 60, line)
+
+        def line() -> str:
+            return cluster.kubectl("get", "rr", "app", "--namespace", namespace, "--no-headers")
+
+        def up_to_date() -> bool:
+            return taken(cluster, namespace, "app") == 2 and line().split()[:4] == ["app", "2", "2", "True"]
+
+        until("the object is up to date", up_to_date, 60, line)
         end(cluster, namespace, "app")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -75,10 +75,13 @@ def test_gold_silver_and_bronze_in_three_namespaces_end_at_one_of_each_per_worke
         until("nine pods are bound", lambda: landed(cluster).total() == 9, 120, program.explain)
         expected = {(flavour, node): 1 for flavour in FLAVOURS for node in workers}
         assert landed(cluster) == expected, "and nobody is on the node that is no worker"
-        figures = lambda: (  # noqa: E731
-            program.metric("stowplan_flavour_pods", label="flavour"),
-            program.metric("stowplan_flavour_skew"),
-        )
+
+        def figures() -> tuple[Any, Any]:
+            return (
+                program.metric("stowplan_flavour_pods", label="flavour"),
+                program.metric("stowplan_flavour_skew"),
+            )
+
         until("the figures say so", lambda: figures() == (9, 0), 60, lambda: program.page("/metrics"))
 
 
@@ -86,7 +89,10 @@ def test_the_seeds_other_configuration_goes_by_the_label_tier(operated: Operated
     """It is applied over the first one, and in force without a restart."""
     cluster, program = operated.cluster, operated.program
     spec = {"schedulerName": "secondary-scheduler", "containers": [{"name": "app", "image": "nginx:latest"}]}
-    in_force = lambda: program.log.read_text(encoding="utf-8").count("The configuration is in force")  # noqa: E731
+
+    def in_force() -> int:
+        return program.log.read_text(encoding="utf-8").count("The configuration is in force")
+
     before = in_force()
     cluster.kubectl("apply", "--filename", str(SEEDS / "config-custom-label.yaml"))
     mount(cluster, operated.file)

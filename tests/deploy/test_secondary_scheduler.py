@@ -50,7 +50,8 @@ def test_a_configuration_is_understood_and_names_its_lease(text: str, label: str
     election = configuration.leader_election
     assert configuration.notes == ()
     assert list(profiles) == [NAME]
-    assert profiles[NAME].plugin("FlavourClusterWide")._label == label
+    plugin = profiles[NAME].plugin("FlavourClusterWide")
+    assert plugin is not None and plugin._label == label
     assert f"{election.resource_namespace}/{election.resource_name}" == lease
 
 

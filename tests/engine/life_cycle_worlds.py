@@ -1,4 +1,4 @@
-"""Worlds with one pod, `web`, in each of the states of the drawing, and what happens to it there."""
+"""Worlds with one pod, `web`, in each state of the drawing in `engine/scheduler.py`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Notes, Patience, profiles
-from tests.world import World
 
 UID = "uid-of-default-web"
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 PATCH = Patch(kind="PersistentVolumeClaim", key="default/data", body={})
 EXTENDER = Extender(url_prefix="http://extender", filter_verb="filter", node_cache_capable=True)
-GATED = {"schedulingGates": [{"name": "quota"}]}
+GATED: dict[str, Any] = {"schedulingGates": [{"name": "quota"}]}
 
 
 def stage(world: World) -> QueueStage:

@@ -1,4 +1,4 @@
-"""Small policies for the engine's tests: groups by label, pods that wait, and one that writes down what it is asked."""
+"""Small plugins for tests of the engine: groups by label, permits that wait, and plugins that record their calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.interfaces import Group
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
 
 
 class Gangs:
-    """Pods with the labels `gang` and `min` belong together."""
+    """Pods with the same label `gang` are a group; the label `min` is its minimum."""
 
     def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
         if "gang" not in pod.labels:
@@ -25,14 +25,14 @@ class Gangs:
 
 
 class Patience:
-    """Pods with the label `patience` wait so many seconds for a permit that nobody gives."""
+    """Pods with the label `patience` wait so many seconds for a permit, which never comes."""
 
     def permit(self, pod: Pod, node_name: str, cluster: Cluster) -> float | None:
         return float(pod.labels["patience"]) if "patience" in pod.labels else None
 
 
 class Ledger:
-    """Who reserved and did not give back; a pod may do so once, and give back as often as it likes."""
+    """Records reservations: a pod may reserve once, and unreserve any number of times."""
 
     def __init__(self) -> None:
         self.held: set[str] = set()
@@ -46,7 +46,7 @@ class Ledger:
 
 
 class Notes:
-    """Writes down what it is asked, and answers what a test wants."""
+    """Records its calls, and gives the answers of a test."""
 
     def __init__(self, name: str, log: list[str], **answers: Any) -> None:
         self.name, self.log, self.answers = name, log, answers
@@ -75,12 +75,12 @@ class Notes:
 
 
 def profiles(**at: Iterable[Any]) -> dict[str, Profile]:
-    """The default profile with further plugins at some points, before those that are there."""
+    """Return the default profile with more plugins at some points, before the default ones."""
     default = a_profile()
     added = {
         point: tuple(EnabledPlugin(_name(plugin), plugin, 1) for plugin in plugins) for point, plugins in at.items()
     }
-    points: Mapping[str, tuple[EnabledPlugin, ...]] = {**default.points}
+    points: Mapping[str, tuple[EnabledPlugin[Any], ...]] = {**default.points}
     merged = {**points, **{point: bounds + points.get(point, ()) for point, bounds in added.items()}}
     return {"default-scheduler": Profile("default-scheduler", merged)}
 

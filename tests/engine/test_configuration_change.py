@@ -1,4 +1,4 @@
-"""Another configuration while the engine is at work: nobody is lost, and what was begun is finished."""
+"""A new configuration while the engine runs: no pod is lost, and binding cycles are finished."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Ask, Bind, Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World
 from tests.engine import life_cycle_worlds
-from tests.world import World
 
 OTHERS = [
     life_cycle_worlds.gated,
@@ -32,12 +32,12 @@ def renamed(name: str) -> dict[str, Profile]:
 @pytest.mark.parametrize(
     "begin", [*OTHERS, life_cycle_worlds.pre_binding, life_cycle_worlds.binding], ids=lambda each: each.__name__
 )
-def test_nobody_is_lost(begin: Callable[[], World]) -> None:
+def test_no_pod_is_lost(begin: Callable[[], World]) -> None:
     world = begin()
     world.adopt({"default-scheduler": a_profile()})
     world.check()
     for late in [each for each in world.actions if isinstance(each, Bind | Patch)]:
-        world.perform_late(late)
+        world.complete(late)
     world.answers = life_cycle_worlds.fine
     world.advance(700)
     world.check()
@@ -46,7 +46,7 @@ def test_nobody_is_lost(begin: Callable[[], World]) -> None:
 
 
 @pytest.mark.parametrize("begin", OTHERS, ids=lambda each: each.__name__)
-def test_pods_of_a_profile_that_is_gone_are_let_go_and_taken_in_again(begin: Callable[[], World]) -> None:
+def test_pods_of_a_removed_profile_are_dropped_and_queued_again_when_it_returns(begin: Callable[[], World]) -> None:
     world = begin()
     world.adopt(renamed("another"))
     world.answers = life_cycle_worlds.fine
@@ -72,7 +72,7 @@ def test_extenders_come_and_go() -> None:
     assert "other" in world.bindings and len(life_cycle_worlds.of(world, Ask)) == asked
 
 
-def test_other_backoffs_hold_from_now_on() -> None:
+def test_new_backoffs_apply_from_now_on() -> None:
     world = World(nodes=["a"])
     world.answers = life_cycle_worlds.refused(Bind, 500)
     world.adopt({"default-scheduler": a_profile()}, initial_backoff=5.0, max_backoff=7.0)

@@ -1,4 +1,4 @@
-"""Trails come back as they went in, and the ring keeps within its bytes."""
+"""The decision log returns what was stored, within its limit of bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from stowplan.engine.decision_log import DecisionLog
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import Decision
-from tests.builders import a_node, a_pod, a_profile, a_state, rejections, scores
+from stowplan.testing.builders import a_node, a_pod, a_profile, a_state, rejections, scores
 
 MIXED = [a_node("a", cpu=4), a_node("b", cpu=1), a_node("c", cpu=8, taints=["t=v:NoSchedule"]), a_node("d", cpu=8)]
 

@@ -1,8 +1,9 @@
-"""The life of a pod beyond single edges (`test_edges.py`): messages, backoff, preemption, restarts."""
+"""The life cycle of a pod beyond single edges (`test_life_cycle_edges.py`): messages, backoff, preemption, restarts."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.verdict import SKIP, Skip
 from stowplan.objects.actions import Action, Bind, Evict, SetCondition
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Notes, profiles
-from tests.world import World
 
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 
@@ -23,11 +24,11 @@ def stage(world: World, name: str) -> QueueStage:
     return world.scheduler.queue.units[world.pod(name).uid].stage
 
 
-def no_answer(kind: type) -> Any:
+def no_answer(kind: type[Action]) -> Callable[[Action], Result | None]:
     return lambda action: None if isinstance(action, kind) else Result(action.id)
 
 
-def refused(kind: type, status: int) -> Any:
+def refused(kind: type[Action], status: int) -> Callable[[Action], Result | None]:
     return lambda action: Result(action.id, status, "no") if isinstance(action, kind) else Result(action.id)
 
 
@@ -40,11 +41,11 @@ def test_the_condition_is_written_only_when_it_changes() -> None:
     world.submit(a_pod("web", cpu=2))
     world.advance(3 * 300 + 60)
     assert len(of(world, SetCondition)) == 1
-    assert len(world.said("web", "FailedScheduling")) > 1
+    assert len(world.event_notes("web", "FailedScheduling")) > 1
 
 
 @pytest.mark.parametrize("status", [pytest.param(404, id="not found"), pytest.param(410, id="gone")])
-def test_binding_of_a_pod_that_is_gone_to_out(status: int) -> None:
+def test_a_pod_that_is_deleted_while_it_is_bound_is_dropped(status: int) -> None:
     world = World(nodes=["a"])
     pod = a_pod("web")
     world.answers = refused(Bind, status)
@@ -78,7 +79,7 @@ def test_recreated_under_the_same_name_while_binding() -> None:
     assert world.bindings == {"web": "a"} and world.pod("web").uid == "second"
 
 
-def test_a_more_important_pod_evicts_and_takes_the_room() -> None:
+def test_a_pod_preempts_a_lower_priority_and_takes_its_room() -> None:
     world = World(nodes=[a_node("a", cpu=1)])
     world.submit(a_pod("small", cpu=1, priority=1))
     world.run()
@@ -86,7 +87,7 @@ def test_a_more_important_pod_evicts_and_takes_the_room() -> None:
     world.advance(2)
     assert world.bindings == {"big": "a"}
     assert [each.pod.name for each in of(world, Evict)] == ["small"]
-    assert any(note.startswith("Preempted by pod ") for note in world.said("small", "Preempted"))
+    assert any(note.startswith("Preempted by pod ") for note in world.event_notes("small", "Preempted"))
 
 
 def test_a_restart_forgets_nothing_that_matters() -> None:
@@ -112,7 +113,7 @@ def test_every_point_in_order() -> None:
 
 
 class Skipping:
-    """Has nothing to do for any pod, and says so."""
+    """Skips every pod."""
 
     def __init__(self, log: list[str], *, final: bool) -> None:
         self._log, self.skip_is_final = log, final
@@ -133,7 +134,7 @@ class Skipping:
 
 
 @pytest.mark.parametrize(("final", "asked"), [(True, []), (False, ["reserve", "pre_bind", "pre_bound"])])
-def test_who_skips_for_good_is_asked_no_more(final: bool, asked: list[str]) -> None:
+def test_a_plugin_that_always_skips_is_not_called_again(final: bool, asked: list[str]) -> None:
     log: list[str] = []
     skipping = [Skipping(log, final=final)]
     world = World(nodes=["a"], profiles=profiles(preFilter=skipping, reserve=skipping, preBind=skipping))
@@ -143,7 +144,7 @@ def test_who_skips_for_good_is_asked_no_more(final: bool, asked: list[str]) -> N
     assert log == asked
 
 
-def test_plugins_can_find_out_what_became_of_a_pod() -> None:
+def test_plugins_can_look_up_deleted_pods() -> None:
     world = World(nodes=["a"])
     world.submit(a_pod("web"), a_pod("big", cpu=99))
     world.run()
@@ -156,7 +157,7 @@ def test_plugins_can_find_out_what_became_of_a_pod() -> None:
     assert [cluster.left(f"uid-of-default-{name}") for name in ("web", "big", "other")] == ["a", "", None]
 
 
-def test_only_the_last_pods_that_went_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_latest_deleted_pods_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stowplan.columns.state.REMEMBERED", 2)
     world = World(nodes=["a"])
     for name in ("one", "two", "three"):

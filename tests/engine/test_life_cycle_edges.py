@@ -17,7 +17,8 @@ from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.life_cycle_worlds import (
     EVERYWHERE,
     EXTENDER,
@@ -40,7 +41,6 @@ from tests.engine.life_cycle_worlds import (
     step,
 )
 from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
-from tests.world import World
 
 # -- queued
 
@@ -68,7 +68,7 @@ def test_gated_to_active_when_its_gate_opens() -> None:
 
 
 class Curfew:
-    """Open until a test closes it; a new node makes the gate be asked again."""
+    """A gate that is open until a test closes it; a new node makes the queue ask again."""
 
     open = True
 
@@ -95,7 +95,7 @@ def test_unschedulable_to_gated_when_its_gate_closes() -> None:
     assert "web" in world.bindings
 
 
-def test_unschedulable_to_backoff_when_woken_before_its_backoff_is_over() -> None:
+def test_unschedulable_to_backoff_when_requeued_before_its_backoff_is_over() -> None:
     world = World(nodes=[a_node("a", cpu=1)])
     world.submit(a_pod("web", cpu=2))
     world.run()
@@ -105,7 +105,7 @@ def test_unschedulable_to_backoff_when_woken_before_its_backoff_is_over() -> Non
     assert stage(world) is QueueStage.BACKOFF
 
 
-def test_unschedulable_to_active_when_woken_after_its_backoff() -> None:
+def test_unschedulable_to_active_when_requeued_after_its_backoff() -> None:
     world = World(nodes=[a_node("a", cpu=1)])
     world.submit(a_pod("web", cpu=2))
     world.advance(2)
@@ -117,9 +117,9 @@ def test_unschedulable_to_active_after_five_minutes_anyway() -> None:
     world = World(nodes=[a_node("a", cpu=1)])
     world.submit(a_pod("web", cpu=2))
     world.advance(299)
-    assert len(world.said("web")) == 1
+    assert len(world.event_notes("web")) == 1
     world.advance(2)
-    assert len(world.said("web")) == 2
+    assert len(world.event_notes("web")) == 2
 
 
 def test_backoff_to_active_when_it_is_over() -> None:
@@ -147,7 +147,7 @@ def test_deciding_to_unschedulable_when_there_is_no_node() -> None:
     world.submit(a_pod("web", cpu=2))
     world.run()
     assert stage(world) is QueueStage.UNSCHEDULABLE and reason(world) == "Unschedulable"
-    assert world.said("web", "FailedScheduling")[0].startswith(FULL)
+    assert world.event_notes("web", "FailedScheduling")[0].startswith(FULL)
 
 
 class Broken:
@@ -160,7 +160,7 @@ def test_deciding_to_error_backoff_when_a_plugin_raises() -> None:
     world.submit(a_pod("web"))
     world.run()
     assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
-    assert 'plugin "Broken" failed at filter' in world.said("web", "FailedScheduling")[0]
+    assert 'plugin "Broken" failed at filter' in world.event_notes("web", "FailedScheduling")[0]
 
 
 def test_deciding_to_asking_when_an_extender_must_be_asked() -> None:
@@ -187,7 +187,7 @@ def test_asking_to_error_backoff_when_it_is_never_answered() -> None:
     world.submit(a_pod("web"))
     world.advance(5)
     assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
-    assert "no answer in time" in world.said("web", "FailedScheduling")[0]
+    assert "no answer in time" in world.event_notes("web", "FailedScheduling")[0]
 
 
 def test_deciding_to_reserved_to_bound() -> None:
@@ -195,7 +195,7 @@ def test_deciding_to_reserved_to_bound() -> None:
     world.submit(a_pod("web"))
     world.run()
     assert world.bindings == {"web": "a"}
-    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert world.event_notes("web") == ["Successfully assigned default/web to a"]
     assert not world.scheduler.queue.units and not world.scheduler.assumed_pods
 
 
@@ -209,7 +209,7 @@ def test_reserved_to_unschedulable_when_refused(point: str) -> None:
     world.submit(a_pod("web"))
     world.run()
     assert stage(world) is QueueStage.UNSCHEDULABLE and reason(world) == "Unschedulable"
-    assert world.said("web") == ["0/1 nodes are available: 1 no."]
+    assert world.event_notes("web") == ["0/1 nodes are available: 1 no."]
     assert log[-2:] == ["two unreserve", "one unreserve"] and not world.scheduler.state.pods
 
 
@@ -220,7 +220,7 @@ def test_reserved_to_error_backoff_when_a_plugin_raises(point: str) -> None:
     world.submit(a_pod("web"))
     world.run()
     assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
-    assert f'plugin "two" failed at {point}' in world.said("web")[0]
+    assert f'plugin "two" failed at {point}' in world.event_notes("web")[0]
     assert log[-2:] == ["two unreserve", "one unreserve"] and not world.scheduler.state.pods
 
 
@@ -244,7 +244,7 @@ def test_waiting_to_unschedulable_when_rejected() -> None:
     world = a_waiting_world()
     world.reject(UID, "Patience", "the others did not come")
     assert stage(world) is QueueStage.UNSCHEDULABLE and not world.scheduler.state.pods
-    assert world.said("web") == ["0/1 nodes are available: 1 the others did not come."]
+    assert world.event_notes("web") == ["0/1 nodes are available: 1 the others did not come."]
     assert world.pod("web").nominated_node == ""
 
 
@@ -255,7 +255,7 @@ def test_waiting_to_unschedulable_when_its_time_is_up() -> None:
     world.advance(1)
     assert stage(world) is QueueStage.UNSCHEDULABLE
     late = "rejected due to timeout after waiting 1m30s at plugin Patience"
-    assert world.said("web") == [f"0/1 nodes are available: 1 {late}."]
+    assert world.event_notes("web") == [f"0/1 nodes are available: 1 {late}."]
 
 
 def test_waiting_to_error_backoff_when_preempted() -> None:
@@ -264,7 +264,7 @@ def test_waiting_to_error_backoff_when_preempted() -> None:
     world.advance(0.5)
     assert world.bindings == {"big": "a"}
     assert stage(world) is QueueStage.BACKOFF and world.pod("web").terminating is False
-    assert world.said("web", "Preempted") == [
+    assert world.event_notes("web", "Preempted") == [
         "Preempted by pod uid-of-default-big on node a (in kube-scheduler memory)."
     ]
 
@@ -287,7 +287,7 @@ def test_pre_binding_to_error_backoff_when_a_plugin_raises() -> None:
     world.submit(a_pod("web"))
     world.run()
     assert stage(world) is QueueStage.BACKOFF and log[-1] == "one unreserve"
-    assert 'plugin "one" failed at pre_bind' in world.said("web")[0]
+    assert 'plugin "one" failed at pre_bind' in world.event_notes("web")[0]
 
 
 def test_pre_binding_to_error_backoff_when_an_action_fails() -> None:
@@ -309,9 +309,9 @@ def test_pre_binding_to_binding_when_all_actions_are_done() -> None:
     world.submit(a_pod("web"))
     world.run()
     first, second = of(world, Patch)
-    world.answer(Result(first.id))
+    world.deliver_result(Result(first.id))
     assert step(world) is BindStep.PRE_BINDING
-    world.answer(Result(second.id))
+    world.deliver_result(Result(second.id))
     assert step(world) is BindStep.BINDING and len(of(world, Bind)) == 1
 
 
@@ -350,17 +350,17 @@ def test_binding_to_bound_though_never_answered_when_the_server_shows_it() -> No
     world.run()
     world.submit(assumed(world.pod("web"), "a"))
     world.advance(10)
-    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert world.event_notes("web") == ["Successfully assigned default/web to a"]
     assert not world.scheduler.assumed_pods and not of(world, SetCondition)
 
 
 def test_bound_to_out_when_the_watch_says_so_too() -> None:
     world = World(nodes=["a"])
-    world.lag()
-    world.submit_at_once(a_pod("web"))
+    world.pause_watch()
+    world.deliver_object(a_pod("web"))
     world.run()
-    assert step(world) is BindStep.BOUND and world.said("web")
-    world.catch_up()
+    assert step(world) is BindStep.BOUND and world.event_notes("web")
+    world.resume_watch()
     assert not world.scheduler.assumed_pods and len(world.scheduler.state.pods) == 1
 
 
@@ -386,7 +386,7 @@ def test_a_group_with_too_few_members_to_gated(before: str) -> None:
     assert unit.stage.value == {"deciding": "in flight"}.get(before, before)
     world.delete(gang[0])
     for ask in of(world, Ask):
-        world.answer(Result(ask.id, body={"NodeNames": ["a"]}))
+        world.deliver_result(Result(ask.id, body={"NodeNames": ["a"]}))
     world.run()
     assert unit.stage is QueueStage.GATED and not world.bindings
 
@@ -398,14 +398,14 @@ def test_unschedulable_to_error_backoff_when_an_eviction_fails() -> None:
     world.submit(a_pod("web", cpu=1, priority=9))
     world.run()
     assert stage(world) is QueueStage.BACKOFF and world.scheduler.next_deadline() == pytest.approx(1.0)
-    assert not world.said("small", "Preempted")
+    assert not world.event_notes("small", "Preempted")
     world.answers = fine
     world.advance(3)
     assert world.bindings == {"web": "a"}
 
 
 @pytest.mark.parametrize("before", [BindStep.WAITING, BindStep.PRE_BINDING])
-def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(before: BindStep) -> None:
+def test_waiting_or_pre_binding_fails_with_another_member_of_its_group(before: BindStep) -> None:
     waits = {"patience": "60"}
     world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
     first, second = a_gang(2)
@@ -420,7 +420,7 @@ def test_waiting_or_pre_binding_with_another_one_of_its_group_that_cannot_go_on(
     assert set(unit.pods) == {first.uid, second.uid} and unit.stage is QueueStage.UNSCHEDULABLE
 
 
-def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
+def test_waiting_or_pre_binding_fails_when_its_group_takes_too_long() -> None:
     world = World(nodes=["a"], profiles=profiles(postBind=[Gangs()], permit=[Patience()]))
     first, second = a_gang(2)
     world.submit(first, a_pod("g1", labels={**second.labels, "patience": "60"}))
@@ -432,7 +432,7 @@ def test_waiting_or_pre_binding_with_its_group_that_takes_too_long() -> None:
     assert set(unit.pods) == {first.uid, second.uid} and not world.bindings
 
 
-def test_bound_to_evicted_when_its_group_is_bound_in_part_and_wants_to_be_whole_or_nothing() -> None:
+def test_bound_to_evicted_when_its_group_stays_partially_bound() -> None:
     class WholeOrNothing(Gangs):
         def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
             group = super().group_of(pod, cluster)
@@ -460,7 +460,7 @@ def test_everywhere_to_out(begin: Callable[[], World], happens: Callable[[World]
     assert UID not in world.scheduler.queue.units or world.scheduler.attempts.rounds.asking
     assert UID not in world.scheduler.assumed_pods and set(world.scheduler.state.pods) == bound
     for late in before:
-        world.answer(Result(late.id, 200, body={"NodeNames": ["a"]}))  # an answer that comes too late is nothing
+        world.deliver_result(Result(late.id, 200, body={"NodeNames": ["a"]}))  # a late answer is ignored
     world.answers = fine
     world.advance(400)
     assert not world.scheduler.queue.units and set(world.scheduler.state.pods) == bound

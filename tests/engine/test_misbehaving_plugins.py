@@ -1,4 +1,4 @@
-"""Plugins that raise or answer nonsense, at every point and in every shape: the pod is told who, the engine goes on."""
+"""Plugins that raise or give wrong answers at any point: the pod's event names the plugin, the engine continues."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Candidate, PostFilterResult, Reject
 from stowplan.objects.actions import Bind
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 UID = "uid-of-default-web"
 
 
 class Odd:
-    """Answers at one method what a test wants; an exception is raised, one in a list from within a generator."""
+    """A plugin with one method that gives the answer of a test. An exception is raised; one in a list is raised by a
+    generator.
+    """
 
     name = "Odd"
 
@@ -35,8 +37,8 @@ class Odd:
 
     @staticmethod
     def _generate(error: Exception) -> Iterable[Any]:
+        yield from ()
         raise error
-        yield
 
     def unreserve(self, *_: Any) -> None:
         return
@@ -70,7 +72,7 @@ NONSENSE: list[Any] = [
 
 
 @pytest.mark.parametrize(("method", "answer"), NONSENSE)
-def test_nonsense_before_the_binding_is_an_error_of_the_pod(method: str, answer: Any) -> None:
+def test_a_wrong_answer_before_the_binding_is_an_error_of_the_pod(method: str, answer: Any) -> None:
     odd = Odd(method, answer)
     world = World(nodes=["a"], profiles=profiles(**{POINTS[method]: [odd]}))
     world.submit(a_pod("web", cpu=1))
@@ -87,12 +89,12 @@ def test_nonsense_before_the_binding_is_an_error_of_the_pod(method: str, answer:
 
 @pytest.mark.parametrize("method", ["post_bind", "siblings"])
 @pytest.mark.parametrize("answer", [OOPS, [OOPS], 7, [1, 2], [object()]], ids=str)
-def test_nonsense_that_cannot_stop_a_pod(method: str, answer: Any) -> None:
+def test_a_wrong_answer_that_cannot_stop_a_pod(method: str, answer: Any) -> None:
     world = World(nodes=["a"], profiles=profiles(**{POINTS[method]: [Odd(method, answer)]}))
     world.submit(a_pod("web", cpu=1))
     world.run()
     assert world.bindings == {"web": "a"}
-    assert world.said("web") == ["Successfully assigned default/web to a"]
+    assert world.event_notes("web") == ["Successfully assigned default/web to a"]
 
 
 @pytest.mark.parametrize("seconds", [0, -5, 0.0])
@@ -101,10 +103,10 @@ def test_a_permit_of_no_time_is_a_refusal(seconds: float) -> None:
     world.submit(a_pod("web", cpu=1), a_pod("other", cpu=1))
     world.run()
     assert not world.bindings and not world.scheduler.assumed_pods
-    assert "rejected due to timeout after waiting 0s at plugin Odd" in world.said("web")[0]
+    assert "rejected due to timeout after waiting 0s at plugin Odd" in world.event_notes("web")[0]
 
 
-def test_an_unreserve_that_raises_does_not_keep_the_room() -> None:
+def test_an_unreserve_that_raises_does_not_block_the_rollback() -> None:
     class Sticky:
         def reserve(self, *_: Any) -> None:
             return
@@ -119,7 +121,7 @@ def test_an_unreserve_that_raises_does_not_keep_the_room() -> None:
             log.append("given back")
 
     world = World(nodes=["a"], profiles=profiles(reserve=[Tidy(), Sticky()]))
-    world.answers = lambda action: None if isinstance(action, Bind) else world.fine(action)
+    world.answers = lambda action: None if isinstance(action, Bind) else world.succeed(action)
     world.submit(pod := a_pod("web", cpu=1))
     world.run()
     world.delete(pod)
@@ -128,7 +130,7 @@ def test_an_unreserve_that_raises_does_not_keep_the_room() -> None:
 
 
 class Rejecting:
-    """Refuses every node until told otherwise."""
+    """Rejects every node, until a test changes that."""
 
     name = "Rejecting"
     refuses = True
@@ -141,7 +143,7 @@ class Rejecting:
 @pytest.mark.parametrize(
     "wakes", [OOPS, [OOPS], 7, ["Node"], [Wake("Node", ("Add",), hint="no_such_method")]], ids=str
 )  # fmt: skip
-def test_wakes_that_cannot_be_read_wake_always(wakes: Any) -> None:
+def test_wakes_that_cannot_be_read_requeue_always(wakes: Any) -> None:
     rejecting = Rejecting()
     rejecting.wakes_on = Odd("wakes_on", wakes).wakes_on  # type: ignore[attr-defined]
     world = World(nodes=["a"], profiles=profiles(filter=[rejecting]))
@@ -154,7 +156,7 @@ def test_wakes_that_cannot_be_read_wake_always(wakes: Any) -> None:
 
 
 @pytest.mark.parametrize("keys", [[OOPS], ["x", 1, (2,), None]], ids=str)
-def test_a_sort_that_cannot_be_used_puts_pods_last(keys: list[Any]) -> None:
+def test_pods_with_an_unusable_sort_key_come_last(keys: list[Any]) -> None:
     class Sort:
         name = "Sort"
 
@@ -171,7 +173,7 @@ def test_a_sort_that_cannot_be_used_puts_pods_last(keys: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("victims", ["all", (1, 2), None])
-def test_a_post_filter_with_nonsense_for_victims(victims: Any) -> None:
+def test_a_post_filter_with_unusable_victims(victims: Any) -> None:
     odd = Odd("post_filter", PostFilterResult(candidate=Candidate("a", victims, 0)))
     world = World(nodes=[a_node("a", cpu=1)], profiles=profiles(postFilter=[odd]))
     world.submit(a_pod("web", cpu=2))

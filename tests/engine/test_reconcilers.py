@@ -1,4 +1,4 @@
-"""Plugins that keep something in the API in step: what they are told, how often they are asked, what if it fails."""
+"""Plugins that reconcile objects: what they get, how often they are called, and what happens after failures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.workloads import ReplicaSet
-from tests.builders import a_node, a_pod, a_replica_set
+from stowplan.testing.builders import a_node, a_pod, a_replica_set
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 
 class Census:
-    """Writes the number of bound pods into an annotation of a replica set."""
+    """Writes the number of bound pods to an annotation of a ReplicaSet."""
 
     reconciles = ("Pod", "ReplicaSet")
 
@@ -83,7 +83,7 @@ def test_a_plugin_may_ask_to_be_asked_again(world: World, census: Census) -> Non
     assert len(census.told) == before + 1
 
 
-def test_first_everything_then_what_changed(world: World, census: Census) -> None:
+def test_the_first_call_has_everything_and_the_next_ones_what_changed(world: World, census: Census) -> None:
     assert census.told[0] is None and counted(world) == "0"
     world.submit(a_pod("p"))
     world.run()
@@ -94,14 +94,14 @@ def test_first_everything_then_what_changed(world: World, census: Census) -> Non
     assert seen == {"Pod p", "ReplicaSet web"}
 
 
-def test_it_is_not_asked_while_nothing_happens(world: World, census: Census) -> None:
+def test_a_reconciler_is_not_called_while_nothing_changes(world: World, census: Census) -> None:
     world.advance(5)  # its own patch is news, once
     asked = len(census.told)
     world.advance(600)
     assert len(census.told) == asked
 
 
-def test_not_before_its_patches_are_answered(world: World, census: Census) -> None:
+def test_a_reconciler_is_not_called_before_its_patches_are_answered(world: World, census: Census) -> None:
     world.advance(5)
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(a_pod("p"))
@@ -116,7 +116,9 @@ def test_not_before_its_patches_are_answered(world: World, census: Census) -> No
 
 
 @pytest.mark.parametrize(("status", "again"), [(409, True), (500, True), (404, False)])
-def test_after_a_refusal_everything_is_looked_at(world: World, census: Census, status: int, again: bool) -> None:
+def test_after_a_refused_write_a_reconciler_gets_everything(
+    world: World, census: Census, status: int, again: bool
+) -> None:
     world.advance(5)
     world.answers = lambda action: Result(action.id, status if isinstance(action, Patch) else 200)
     world.submit(a_pod("p"))
@@ -128,7 +130,7 @@ def test_after_a_refusal_everything_is_looked_at(world: World, census: Census, s
     assert (counted(world) == "1") is again
 
 
-def test_one_that_raises_is_asked_again_later_and_pods_go_on(world: World, census: Census) -> None:
+def test_a_reconciler_that_raises_is_called_again_later_and_pods_are_scheduled(world: World, census: Census) -> None:
     world.advance(5)
     census.fails = True
     world.submit(a_pod("p"))
@@ -148,7 +150,7 @@ def test_each_error_is_reported() -> None:
     world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
     world.advance(AFTER_ERROR * 2)
     assert said == [PluginMisbehaved("Census", "reconcile", "KeyError: 'oops'")] * 3
-    census.reconcile = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment,return-value]
+    census.reconcile = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment]
     world.advance(AFTER_ERROR)
     assert said[-1] == PluginMisbehaved(
         "Census", "reconcile", "answered 'nothing'; only Patch or Create or Delete is right"
@@ -156,21 +158,21 @@ def test_each_error_is_reported() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 403, 404, 0])
-def test_so_many_writes_are_under_way_at_a_time_and_the_others_follow(status: int) -> None:
+def test_the_number_of_pending_writes_is_limited(status: int) -> None:
     world = World(profiles=profiles(postBind=[Many()]), checks=False)
     world.answers = lambda _: None
     world.submit(a_node("a"))
     world.run()
     assert len(world.actions) == MOST_WRITES and all(map(world.scheduler.is_upkeep, world.actions))
     for sent in range(MOST_WRITES + 1, 101):
-        world.answer(Result(world.actions[sent - MOST_WRITES - 1].id, status))
+        world.deliver_result(Result(world.actions[sent - MOST_WRITES - 1].id, status))
         assert len(world.actions) == sent
     first = [action.key for action in world.actions if isinstance(action, Patch)][:100]
     assert first == [f"default/{number}" for number in range(100)]
     assert not world.scheduler.is_upkeep(world.actions[0]) and world.scheduler.is_upkeep(world.actions[-1])
 
 
-def test_a_plugin_of_two_profiles_does_its_work_once(census: Census) -> None:
+def test_a_plugin_of_two_profiles_reconciles_once(census: Census) -> None:
     one = profiles(postBind=[census])["default-scheduler"]
     world = World(nodes=["a"], profiles={"default-scheduler": one, "other": one})
     world.submit(a_replica_set("web"))
@@ -182,13 +184,13 @@ def test_a_json_patch_may_test_what_it_is_based_on(world: World) -> None:
     def patch(old: str, new: str) -> Result:
         path = "/metadata/annotations/census"
         body = [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
-        return world._patch(Patch(kind="ReplicaSet", key="default/web", body=body))
+        return world.perform(Patch(kind="ReplicaSet", key="default/web", body=body))
 
     assert patch("7", "8").status == 409 and counted(world) == "0"
     assert patch("0", "8").fine and counted(world) == "8"
 
 
-def test_what_is_refused_for_good_is_tried_ever_more_seldom(world: World, census: Census) -> None:
+def test_a_write_that_is_always_refused_backs_off(world: World, census: Census) -> None:
     world.advance(5)
     world.answers = lambda action: Result(action.id, 403 if isinstance(action, Patch) else 200)
     world.submit(a_pod("p"))

@@ -1,16 +1,25 @@
-"""A run that was recorded and is replayed does the same, action for action."""
+"""The replay of a journal gives the same actions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from stowplan.objects.actions import Bind
 from stowplan.objects.changes import Result
-from tests.builders import a_node, a_pod, a_profile
-from tests.world import World, replayed
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.journal import replayed
+from stowplan.testing.world import World
 
 ZONES = ("a", "b", "c")
+SPREAD = {
+    "maxSkew": 2,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "x"}},
+}
 
 
 @pytest.mark.parametrize(
@@ -27,9 +36,7 @@ def test_a_replay_gives_identical_actions(pods: int) -> None:
     world.answers = lambda action: Result(action.id, 500 if isinstance(action, Bind) and dice.random() < 0.02 else 200)
     world.submit(*(a_node(f"n{n}", cpu=8, labels={"zone": ZONES[n % 3]}) for n in range(40)))
     for number in range(pods):
-        spread = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-        spread["labelSelector"] = {"matchLabels": {"app": "x"}}
-        wishes = {"topologySpreadConstraints": [spread]} if number % 5 == 0 else {}
+        wishes: dict[str, Any] = {"topologySpreadConstraints": [SPREAD]} if number % 5 == 0 else {}
         world.submit(a_pod(f"p{number}", cpu="500m", priority=number % 3, labels={"app": "x"}, **wishes))
         world.advance(0.05)
         if number == pods // 2:

@@ -1,4 +1,6 @@
-"""Anything may happen, in any order: what must hold holds after every step, and in the end nobody starves."""
+"""Random changes and failures in any order: the invariants hold after every step, and in the end every pod that fits
+runs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -18,15 +19,17 @@ from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Gangs, Ledger, Patience, profiles
-from tests.world import World
+from tests.hypothesis_settings import at_most
 
 NODES = ("a", "b", "c")
 NAMES = tuple(f"p{number}" for number in range(6))
 GANGS = {"g": 2, "h": 3}
 MEMBERS = tuple(f"{gang}{number}" for gang, least in GANGS.items() for number in range(least + 1))
 EVERYBODY = (*NAMES, *MEMBERS)
+OF_A_POD = (Bind, Read, Evict, SetCondition, Nominate)
 
 
 class Storm(RuleBasedStateMachine):
@@ -38,7 +41,7 @@ class Storm(RuleBasedStateMachine):
         self.ledger = Ledger()
         named = profiles(postBind=[Gangs()], permit=[Patience()], reserve=[self.ledger])
         self.world = World(nodes=nodes, profiles=named, answer_within=5, graceful=True, extenders=self.extenders)
-        self.world.placed = self.groups_are_never_half_committed
+        self.world.on_assumed = self.groups_are_never_half_committed
         self.born = 0
         self.groups_placed: set[str] = set()
 
@@ -71,7 +74,7 @@ class Storm(RuleBasedStateMachine):
         if self._some(name) is not None:
             return
         self.born += 1
-        extra = {"schedulingGates": [{"name": gate}]} if gate else {}
+        extra: dict[str, Any] = {"schedulingGates": [{"name": gate}]} if gate else {}
         labels = {"gang": gang, "min": str(GANGS[gang])} if gang else {}
         labels |= {"patience": patience} if patience else {}
         priority = 1 if gang and name != NAMES[0] else priority  # else it is no member: they must agree
@@ -124,11 +127,12 @@ class Storm(RuleBasedStateMachine):
         name=st.sampled_from(["", "", *MEMBERS]),
     )
     def server(self, status: int | None, kinds: tuple[type[Action], ...], name: str) -> None:
-        """Answers some actions so from now on, all of them or those about one pod."""
+        """From now on give this answer to actions of these kinds, about all pods or one."""
 
-        def answer(action: Any) -> Result | None:
+        def answer(action: Action) -> Result | None:
             spared = isinstance(action, Read) and status in (404, 410)  # a server does not deny what it has
-            if status == 200 or spared or not isinstance(action, kinds) or (name and action.pod.name != name):
+            other = isinstance(action, OF_A_POD) and name not in ("", action.pod.name)
+            if status == 200 or spared or other or not isinstance(action, kinds):
                 return Result(action.id)
             return None if status is None else Result(action.id, status, "no")
 
@@ -136,13 +140,13 @@ class Storm(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 3))
     def news_are_late(self, steps: int) -> None:
-        """Answers come before the watch tells of what they did."""
-        self.world.lag()
+        """Pause the watch: answers come before the changes are seen."""
+        self.world.pause_watch()
         self.world.checks = False
         for _ in range(steps):
             self.world.run(limit=10_000)
         self.world.checks = True
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(allowed=st.booleans())
     def somebody_decides_about_waiting_pods(self, allowed: bool) -> None:
@@ -173,7 +177,7 @@ class Storm(RuleBasedStateMachine):
         assert self.ledger.held - on_the_way <= there, "reserved, and nobody is on the way"
 
     def groups_are_never_half_committed(self, uids: set[str]) -> None:
-        """A step that gave nodes to members of a group gave them to enough, with those that had one before."""
+        """A step that gives nodes to members of a group gives them to enough, with those that had one before."""
         state = self.world.scheduler.state
         gangs = {state.pods[uid].pod.labels.get("gang", "") for uid in uids} - {""}
         self.groups_placed |= gangs
@@ -184,7 +188,9 @@ class Storm(RuleBasedStateMachine):
     settles_in = 40.0  # seconds: longer than any backoff, much shorter than the flush
 
     def teardown(self) -> None:
-        """With a server that answers, every unit that has a place gets one soon: woken, not flushed."""
+        """With an API server that answers, every unit that fits is placed soon: requeued by events, not by the flush
+        after five minutes.
+        """
         self.world.answers = lambda action: Result(action.id)
         self.world.advance(self.settles_in)
         self.those_on_their_way_out_are_gone()
@@ -209,13 +215,13 @@ class Storm(RuleBasedStateMachine):
 
 
 class StormWithExtender(Storm):
-    """The same with an HTTP extender that refuses a node to some, scores the rest, binds, and sometimes fails."""
+    """The same with an HTTP extender that rejects a node for some pods, scores the rest, binds, and may fail."""
 
     extenders = (
         Extender(url_prefix="http://one", filter_verb="f", prioritize_verb="p", weight=1, node_cache_capable=True),
         Extender(url_prefix="http://two", preempt_verb="e", bind_verb="b", ignorable=True, node_cache_capable=True),
     )
-    settles_in = 400.0  # what an extender refused may be woken by anything, but if nothing happens only by the flush
+    settles_in = 400.0  # any event requeues a pod that an extender refused; without events, the flush
 
     def __init__(self) -> None:
         super().__init__()
@@ -254,7 +260,7 @@ class StormWithExtender(Storm):
 @pytest.mark.parametrize("kind", [Storm, StormWithExtender])
 @pytest.mark.parametrize("name", GANGS)
 def test_a_storm_can_place_a_group(kind: type[Storm], name: str) -> None:
-    """Else its invariant about groups would hold for want of groups."""
+    """Without groups the invariant about groups would prove nothing."""
     storm = kind()
     storm.node("c", 4, taint=False)
     storm.whole_gang(name, "100m", 0, "")
@@ -266,6 +272,4 @@ def test_a_storm_can_place_a_group(kind: type[Storm], name: str) -> None:
 TestStorm = Storm.TestCase
 TestStormWithExtender = StormWithExtender.TestCase
 # A storm is fifty steps, with everything looked at after each of them: two hundred take minutes.
-TestStorm.settings = TestStormWithExtender.settings = settings(
-    settings.default, max_examples=min(settings.default.max_examples, 200)
-)
+TestStorm.settings = TestStormWithExtender.settings = at_most(200)

@@ -11,7 +11,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.changes import Put
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 
 CONFIG = Path(__file__).parents[2] / "examples" / "01-first-plugin" / "config.yaml"
 

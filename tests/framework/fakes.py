@@ -9,7 +9,7 @@ import numpy as np
 
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import Decision, Reject
-from tests.builders import a_pod, a_profile_of, a_state
+from stowplan.testing.builders import a_pod, a_profile_of, a_state
 
 
 def a_plugin(name: str = "Fake", **methods: Any) -> Any:

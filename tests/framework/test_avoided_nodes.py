@@ -9,7 +9,7 @@ from stowplan.framework.evaluation import passing, schedule_one
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict import Avoid
 from stowplan.objects.pods import Pod
-from tests.builders import a_pod, a_profile_of, a_state, rejections
+from stowplan.testing.builders import a_pod, a_profile_of, a_state, rejections
 from tests.framework.fakes import a_plugin, decide, refusing
 
 U = "Unschedulable"

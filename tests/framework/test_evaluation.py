@@ -10,7 +10,7 @@ import pytest
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.changes import Gone, Put
-from tests.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
+from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
 from tests.framework.fakes import a_plugin, decide, refusing
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
@@ -76,7 +76,12 @@ def test_post_filters_add_their_words() -> None:
 def test_the_first_plugin_that_rejects_a_node_is_recorded_and_later_ones_do_not_see_it() -> None:
     seen: list[list[str]] = []
     first = a_plugin("First", filter=refusing("a", reason="first"))
-    second = a_plugin("Second", filter=lambda pod, nodes: seen.append(nodes.names) or refusing("a", "b")(pod, nodes))
+
+    def also_refusing(pod: Any, nodes: Any) -> Any:
+        seen.append(nodes.names)
+        return refusing("a", "b")(pod, nodes)
+
+    second = a_plugin("Second", filter=also_refusing)
     assert rejections(decide(first, second)) == {"a": ("First", U, ("first",)), "b": ("Second", U, ("no",)), "c": None}
     assert seen == [["b", "c"]]
 
@@ -118,8 +123,13 @@ def test_a_pre_filter_that_skips_silences_its_own_filter_only() -> None:
 )
 def test_a_refused_pod(resolvable: bool, asked: list[str], by: str) -> None:
     order: list[str] = []
-    first = a_plugin("First", pre_filter=lambda *_: order.append("first") or Refuse(("one",), resolvable))
-    second = a_plugin("Second", pre_filter=lambda *_: order.append("second") or Refuse(("two",), True))
+
+    def refuse(name: str, answer: Refuse) -> Refuse:
+        order.append(name)
+        return answer
+
+    first = a_plugin("First", pre_filter=lambda *_: refuse("first", Refuse(("one",), resolvable)))
+    second = a_plugin("Second", pre_filter=lambda *_: refuse("second", Refuse(("two",), True)))
     decision = decide(first, second, a_plugin("Third", filter=lambda *_: pytest.fail("no node is looked at")))
     assert order == asked
     assert decision.refused is not None and decision.refused.plugin == by
@@ -138,7 +148,7 @@ def test_narrowing(names: list[set[str]], narrowed: set[str], rejected: set[str]
     plugins = [a_plugin(f"P{at}", pre_filter=Only(frozenset(each))) for at, each in enumerate(names)]
     decision = decide(*plugins)
     reason = f"node(s) didn't satisfy plugin(s) [{' '.join(f'P{at}' for at in range(len(names)))}]"
-    assert decision.limited_to == narrowed
+    assert decision.limited_to == frozenset(narrowed)
     assert rejections(decision) == {name: ("", UU, (reason,)) if name in rejected else None for name in "abc"}
 
 

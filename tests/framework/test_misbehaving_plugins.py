@@ -11,8 +11,8 @@ import pytest
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
-from tests.builders import a_pod, a_profile, a_profile_of, a_state, rejections
-from tests.columns.model import contents, told
+from stowplan.testing.builders import a_pod, a_profile, a_profile_of, a_state, rejections
+from stowplan.testing.comparison import contents, decision_contents
 from tests.framework.fakes import a_plugin, decide, refusing
 
 U = "Unschedulable"
@@ -22,6 +22,11 @@ REJECTED = np.array([True, True, True])
 
 def refusing_all(reason: Any = "no", resolvable: Any = True) -> Any:
     return lambda _, nodes: [Reject(np.ones(len(nodes), np.bool_), reason, resolvable)]
+
+
+def wrong(answer: Any) -> Any:
+    """Return the answer, hidden from the type checker."""
+    return answer
 
 
 def raises(*_: Any) -> Any:
@@ -76,21 +81,21 @@ MISDEEDS += [
     pytest.param({"filter": refusing_all(["no"])}, "a reason must be a text", id="a reason that is a list"),
     pytest.param({"filters_by_row": raises, "filter": ()}, "KeyError: 'zone'", id="filters_by_row raises"),
     pytest.param({"filter": refusing_all(5)}, "a reason must be a text", id="a reason that is a number"),
-    pytest.param({"pre_filter": lambda *_: Refuse("no")}, "tuple of texts", id="reasons that are one text"),
-    pytest.param({"pre_filter": lambda *_: Only("a")}, "frozenset of node names", id="names that are one text"),
+    pytest.param({"pre_filter": lambda *_: Refuse(wrong("no"))}, "tuple of texts", id="reasons that are one text"),
+    pytest.param({"pre_filter": lambda *_: Only(wrong("a"))}, "frozenset of node names", id="names that are one text"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("methods", "problem"), MISDEEDS)
 def test_a_plugin_that_misbehaves_ends_this_decision_and_nothing_else(methods: dict[str, Any], problem: str) -> None:
     state = a_state(nodes=["a", "b", "c"], pods=[a_pod("there", node="a", cpu=1), a_pod("promised", nominated="b")])
-    before, expected = _contents(state), told(schedule_one(a_pod("next"), state, DEFAULT))
+    before, expected = _contents(state), decision_contents(schedule_one(a_pod("next"), state, DEFAULT))
     decision = schedule_one(a_pod(), state, a_profile_of(a_plugin("Culprit", **methods)))
     assert decision.error.startswith('plugin "Culprit" failed at ')
     assert problem in decision.error
     assert (decision.node, decision.message) == (None, decision.error)
     assert _contents(state) == before
-    assert told(schedule_one(a_pod("next"), state, DEFAULT)) == expected
+    assert decision_contents(schedule_one(a_pod("next"), state, DEFAULT)) == expected
 
 
 def _contents(state: ClusterState) -> dict[str, Any]:

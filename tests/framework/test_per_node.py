@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from stowplan.columns.nodes.views import OneNode
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.extension_points import points_of
 from stowplan.framework.per_node import per_node
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_profile_of, a_state
-from tests.plugin_questions import filtered, scored
+from stowplan.testing.builders import a_node, a_pod, a_profile_of, a_state
+from stowplan.testing.plugin_questions import filtered, scored
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 
@@ -28,7 +28,13 @@ class OnSsd:
 
 def saying(answer: Any) -> Any:
     """A policy whose `fits` answers this for node a, and nothing for the others."""
-    return per_node(type("Saying", (), {"fits": lambda _, __, node: answer if node.name == "a" else None}))()
+
+    @per_node
+    class Saying:
+        def fits(self, pod: Pod, node: OneNode) -> Any:
+            return answer if node.name == "a" else None
+
+    return Saying()
 
 
 def test_fits_becomes_filter_and_rate_becomes_score() -> None:
@@ -58,8 +64,13 @@ def test_what_fits_may_answer(answer: Any, verdict: Any) -> None:
 
 def test_nodes_may_give_the_same_reasons_in_different_order() -> None:
     reasons = {"a": ["x", "y"], "b": ["y", "x"], "c": ["y"]}
-    policy = per_node(type("Mixed", (), {"fits": lambda _, __, node: reasons[node.name]}))()
-    verdicts = filtered(policy, a_pod(), a_state(nodes=["a", "b", "c"]))
+
+    @per_node
+    class Mixed:
+        def fits(self, pod: Pod, node: OneNode) -> list[str]:
+            return reasons[node.name]
+
+    verdicts = filtered(Mixed(), a_pod(), a_state(nodes=["a", "b", "c"]))
     assert verdicts == {name: (U, tuple(each)) for name, each in reasons.items()}
 
 
@@ -86,8 +97,12 @@ def test_a_wrong_answer_of_fits_is_named(fits: Any, problem: str) -> None:
     ],
 )
 def test_a_wrong_answer_of_rate_is_named(rate: Any, problem: str) -> None:
-    policy = per_node(type("Rating", (), {"rate": lambda *_: rate}))()
-    decision = schedule_one(a_pod(), a_state(nodes=["a"]), a_profile_of(policy))
+    @per_node
+    class Rating:
+        def rate(self, pod: Pod, node: OneNode) -> Any:
+            return rate
+
+    decision = schedule_one(a_pod(), a_state(nodes=["a"]), a_profile_of(Rating()))
     assert problem in decision.error
 
 

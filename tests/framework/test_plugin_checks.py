@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.columns.nodes.views import OneNode
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin
@@ -16,7 +16,7 @@ from stowplan.framework.random_clusters import draw
 from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
-from tests.builders import a_namespace, a_pod
+from stowplan.testing.builders import a_namespace, a_pod
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_file_is_found_from_the_configurations_folder_on(folder: Path) -> None:
     registry = Registry({}, folder=folder)
-    assert registry.implements("mine.py:Even") == {"score"}
+    assert registry.implements("mine.py:Even") == frozenset({"score"})
     made = registry.make("mine.py:Even", {"step": 3, "labelKey": "rack"})
     assert (made.step, made.label_key) == (3, "rack")
     assert registry.find("mine.py:Even") is type(made)
@@ -56,7 +56,7 @@ def test_a_file_is_found_from_the_configurations_folder_on(folder: Path) -> None
 
 def test_a_module_that_can_be_imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(folder)
-    assert Registry({}).implements("mine:Even") == {"score"}
+    assert Registry({}).implements("mine:Even") == frozenset({"score"})
 
 
 def test_an_installed_plugin_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

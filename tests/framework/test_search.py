@@ -11,7 +11,7 @@ import pytest
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import NodeSearch, by_turns, wanted
-from tests.builders import a_cluster, a_node, a_pod, a_profile, a_state
+from stowplan.testing.builders import a_cluster, a_node, a_pod, a_profile, a_state
 
 
 @pytest.mark.parametrize(

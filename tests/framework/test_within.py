@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.columns.arrays import Rows
+from stowplan.columns.nodes.views import Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.evaluation import schedule_one
@@ -20,9 +21,9 @@ from stowplan.framework.verdict import UNSEEN, Avoid, Refuse, Reject
 from stowplan.objects.changes import Gone
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
+from stowplan.testing.builders import REQUIRED, a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
+from stowplan.testing.comparison import decision_contents
 from tests import strategies
-from tests.builders import REQUIRED, a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
-from tests.columns.model import told
 from tests.framework.fakes import a_plugin, refusing
 
 DEFAULT = a_profile()
@@ -110,10 +111,16 @@ def test_a_row_whose_node_is_gone_is_left_out() -> None:
 
 def test_plugins_are_asked_about_nodes_within() -> None:
     seen: list[tuple[str, list[str]]] = []
-    plugin = a_plugin(
-        filter=lambda _, nodes: seen.append(("filter", nodes.names)) or [],
-        score=lambda _, nodes: seen.append(("score", nodes.names)) or 0,
-    )
+
+    def filter_nodes(_: Pod, nodes: Nodes) -> list[Reject]:
+        seen.append(("filter", list(nodes.names)))
+        return []
+
+    def score(_: Pod, nodes: Nodes) -> int:
+        seen.append(("score", list(nodes.names)))
+        return 0
+
+    plugin = a_plugin(filter=filter_nodes, score=score)
     state = a_state(nodes=["a", "b", "c"])
     assert schedule_one(a_pod(), state, a_profile_of(plugin), within=rows(state, "b", "c")).node == "b"
     assert seen == [("filter", ["b", "c"]), ("score", ["b", "c"])]
@@ -204,10 +211,12 @@ def test_a_decision_within_rows_is_that_of_a_cluster_of_these_nodes(
     whole = a_state(**cluster)
     expected = schedule_one(pod, alone, BY_NODE)
     decision = schedule_one(pod, whole, BY_NODE, within=rows(whole, *names))
-    assert told(decision) == told(expected)
+    assert decision_contents(decision) == decision_contents(expected)
     assert decision.full_message == expected.full_message
     again = schedule_one(pod, whole, BY_NODE)
-    assert told(again) == told(schedule_one(pod, a_state(**cluster), BY_NODE)), "nothing is left of it"
+    assert decision_contents(again) == decision_contents(schedule_one(pod, a_state(**cluster), BY_NODE)), (
+        "nothing is left of it"
+    )
 
 
 @given(strategies.clusters(), strategies.pods("next"))
@@ -215,4 +224,4 @@ def test_all_rows_are_no_limit(cluster: dict[str, Any], pod: Pod) -> None:
     """This holds for every plugin, those that count over the whole cluster included."""
     state = a_state(**cluster)
     decision = schedule_one(pod, state, DEFAULT, within=state.table.live_rows())
-    assert told(decision) == told(schedule_one(pod, state, DEFAULT))
+    assert decision_contents(decision) == decision_contents(schedule_one(pod, state, DEFAULT))

@@ -22,12 +22,12 @@ class Authority:
         extensions = self._folder / f"{name}.ext"
         kind = "IP" if address.replace(".", "").isdigit() else "DNS"
         extensions.write_text(f"subjectAltName={kind}:{address or name}\n")
-        signer = ["-CA", self.ca, "-CAkey", self._key, "-CAcreateserial", "-days", "2", "-extfile", extensions]
-        _openssl("x509", "-req", "-in", request, *signer, "-out", file)
+        authority: list[str | Path] = ["-CA", self.ca, "-CAkey", self._key, "-CAcreateserial"]
+        _openssl("x509", "-req", "-in", request, *authority, "-days", "2", "-extfile", extensions, "-out", file)
         return file, key
 
     def server(self, address: str, *, asks_for_certificates: bool = False) -> ssl.SSLContext:
-        """TLS for a server; it may want to see a certificate of ours from whoever calls."""
+        """TLS for a server; it may require a client certificate of this authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.issue(f"server-{address}", address=address))
         if asks_for_certificates:

@@ -25,9 +25,12 @@ class Gate:
         await self._server.wait_closed()
 
     def shut(self) -> None:
-        """Break what is open, and let nobody in; from any thread."""
+        """Break open connections and refuse new ones; from any thread."""
         self._open = False
         self._loop.call_soon_threadsafe(self._break)
+
+    def _is_shut(self) -> bool:
+        return not self._open
 
     def _break(self) -> None:
         for writer in self._writers:
@@ -46,7 +49,7 @@ class Gate:
             writer.transport.abort()
             return
         self._writers |= {writer, far_writer}
-        if not self._open:  # shut meanwhile
+        if self._is_shut():  # meanwhile
             self._break()
         await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
         self._writers -= {writer, far_writer}

@@ -1,4 +1,4 @@
-"""A pretend kind in an API server of a few lines: lists in pages as of one moment, watches from any remembered version.
+"""A fake kind in an API server of a few lines: lists in pages as of one moment, watches from any remembered version.
 
 Faults are switches: `forget()` compacts the past, `cut()` breaks all watches, `hiccups` are answered first.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -62,7 +63,7 @@ class Store:
             self._changed.notify_all()
 
     def forget(self) -> None:
-        """Nobody can ask for what was before now."""
+        """Drop the history: older versions get 410."""
         self.oldest = self.version
 
     # -- the server
@@ -86,6 +87,9 @@ class Store:
         metadata = {"resourceVersion": version, "continue": more}
         return answered({"kind": "List", "metadata": metadata, "items": all_items[int(start) : end]})
 
+    def _has_news(self, at: int, epoch: int) -> bool:
+        return len(self.log) > at or epoch != self._epoch
+
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         told, epoch = int(request.query["resourceVersion"]), self._epoch
         if told < self.oldest:
@@ -98,7 +102,7 @@ class Store:
                 await response.write(json.dumps({"type": kind, "object": document}).encode() + b"\n")
             at = len(self.log)
             async with self._changed:
-                await self._changed.wait_for(lambda at=at: len(self.log) > at or epoch != self._epoch)
+                await self._changed.wait_for(partial(self._has_news, at, epoch))
         assert request.transport is not None
         await response.write(b'{"type": "MODIFIED", "obj')
         request.transport.abort()

@@ -9,7 +9,7 @@ import pytest
 from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.priority import prioritised
 from stowplan.objects.workloads import PriorityClass
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 
 HIGH = PriorityClass(ObjectMeta(name="high"), value=1000, preemption_policy="Never")
 USUAL = PriorityClass(ObjectMeta(name="usual"), value=5, global_default=True)

@@ -36,7 +36,7 @@ SEED = Path(__file__).parents[1] / "seeds" / "workload_policy"
         ),
     ],
 )  # fmt: skip
-def test_spellings(spelled: dict[str, str], type_: str, method: str) -> None:
+def test_spellings(spelled: dict[str, Any], type_: str, method: str) -> None:
     rule = a_policy(**spelled).rule
     assert (rule.type, rule.method, rule.problems) == (type_, method, ())
     assert (rule.required, rule.fills) == (type_ == "Required", method == "Fill")

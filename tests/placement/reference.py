@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from stowplan.objects.placements import Placement, PlacementDecision
 from stowplan.objects.selectors import LabelSelector
 
 # Expressions whose meaning is known here without CEL.
-EXPRESSIONS = {
+EXPRESSIONS: dict[str, Callable[[World, ManagedCluster], bool]] = {
     'managedCluster.metadata.labels["env"] == "prod"': lambda _, c: c.labels.get("env") == "prod",
     'managedCluster.status.clusterClaims.exists(c, c.name == "tier" && c.value == "gold")': lambda _, c: (
         c.claims.get("tier") == "gold"

@@ -4,8 +4,9 @@ nor when the controller dies in between and another takes over.
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 from stowplan.framework.placement import decision_groups as grouping
 from stowplan.objects import kinds
+from stowplan.objects.actions import Action
 from stowplan.objects.changes import Put
+from stowplan.objects.placements import MOST_IN_A_SLICE
 from stowplan.placement import slices
 from stowplan.placement.scheduler import PlacementScheduler
 from stowplan.plugins import clusters
@@ -93,11 +96,17 @@ def assert_in_order(hub: Hub) -> None:
     decisions = hub.decisions()
     listed = [name for names in decisions.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert max(map(len, decisions.values())) <= slices.MOST_IN_A_SLICE
-    assert all(len(held) <= slices.MOST_IN_A_SLICE for seen in hub.seen for held in seen.values())
+    assert max(map(len, decisions.values())) <= MOST_IN_A_SLICE
+    assert all(len(held) <= MOST_IN_A_SLICE for seen in hub.seen for held in seen.values())
     status = hub.placement().status
     assert sorted(name for group in status.decision_groups for name in group.decisions) == sorted(decisions)
     assert status.number_of_selected_clusters == len(listed)
+
+
+def dying_after(writes: int) -> Callable[[Action], int]:
+    """Return a `Hub.refuse` that accepts this many writes and no more."""
+    count = itertools.count()
+    return lambda _: 0 if next(count) < writes else 500
 
 
 def test_350_clusters_a_death_at_every_write() -> None:
@@ -108,8 +117,7 @@ def test_350_clusters_a_death_at_every_write() -> None:
         assert [len(names) for names in hub.decisions().values()] == [100, 100, 100, 50]
         before = set(hub.chosen())
         hub.forget()
-        count = iter(range(10_000))
-        hub.refuse = lambda _, count=count, last=died_after: 0 if next(count) < last else 500
+        hub.refuse = dying_after(died_after)
         hub.put(a_placement(generation=2, decisionStrategy=strategy(60, ["g2", "g0"])))
         hub.settle()
         restarted(hub)

@@ -7,7 +7,7 @@ import pytest
 from stowplan.framework.config.plugin_sets import DEFAULT_PLUGINS
 from stowplan.framework.extension_points import points_of
 from stowplan.plugins import BUILT_IN
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
 from tests.framework.config.configurations import POINTS_OF
 
 DEFAULTS = [name for name, _ in DEFAULT_PLUGINS]

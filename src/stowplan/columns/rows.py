@@ -35,6 +35,11 @@ class NamedRows(ABC):
             self._grow()
         return self.size - 1
 
+    @property
+    def reusable(self) -> int:
+        """How many rows were freed and not given out again."""
+        return len(self._free)
+
     def free(self, row: int) -> None:
         """Give a row back; nothing may be on it any more."""
         del self.row_of[self.names[row]]

@@ -89,13 +89,13 @@ def schedule_one(
         evaluation = Evaluation(pod, state, profile, search, consultation, more_victims, within)
         return evaluation.decision(generator, gate=gate, preempt=preempt)
 
-    names, more = state.stand_ins.offers(pod)
+    names, more = state.offers(pod)
     if more:
         with state.aside(names):
             decision = decide(preempt=False)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
-        names, _ = state.stand_ins.offers(pod, None)
+        names, _ = state.offers(pod, None)
     with state.aside(names):
         return decide(preempt=preempt)
 
@@ -130,7 +130,6 @@ class Evaluation:
         more_victims: MoreVictims | None = None,
         within: Rows | None = None,
     ) -> None:
-        pod.__dict__["shape"] = state.shape(pod)
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
         self.more_victims = more_victims
         self.cluster = Cluster(state, {PASSING: partial(_passing, state, profile)})

@@ -19,6 +19,9 @@ Class attributes that a plugin may have, all optional:
     reads             the kinds that the plugin reads, in addition to pods and nodes; the app watches these kinds
     reconciles        kinds whose changes make the engine call `reconcile`; see `ReconcilePlugin`
     reconcile_at      (of an instance) when to call `reconcile` again though nothing changed, by `cluster.now`, or None
+    holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
+                      (`columns/held/source.py`)
+    own_kinds         kinds whose cluster events only the plugin itself knows; see `ClusterEventsPlugin`
     args_file         a file with further arguments: (the argument that names the file, the default file). Arguments in
                       the configuration take precedence; a default file that does not exist is ignored
     args_alike        other names of arguments, in snake_case: {a name: the argument it stands for}. If the
@@ -40,6 +43,7 @@ import msgspec
 from stowplan.columns.arrays import Bytes, Ints, Rows
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.verdict import (
     Avoid,
     Candidate,
@@ -366,3 +370,14 @@ class Wake(msgspec.Struct, frozen=True):
 class RequeuePlugin(Protocol):
     def wakes_on(self) -> Iterable[Wake]:
         """Return the events that requeue a pod which this plugin rejected. Without this method every event does."""
+
+
+@runtime_checkable
+class ClusterEventsPlugin(Protocol):
+    """A plugin that adds cluster events of its own.
+
+    Its `own_kinds` have no other events than these. Changes of other kinds have these and the usual ones.
+    """
+
+    def cluster_events(self, old: Object | None, new: Object | None) -> Iterable[ClusterEvent]:
+        """Return the cluster events of a change. `old` is None for a new object, `new` for a deleted one."""

@@ -25,7 +25,7 @@ from stowplan.framework.extension_points import points_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.plugin_calls import call_filter, call_score
-from stowplan.framework.profile import EnabledPlugin
+from stowplan.framework.profile import EnabledPlugin, attach_plugin
 from stowplan.framework.random_clusters import RandomCluster, draw, same_shape
 from stowplan.framework.verdict import FEASIBLE, SKIP, Only, Refuse
 from stowplan.framework.verdict_codes import VerdictCodes
@@ -88,7 +88,7 @@ class Check:
         self._name, self._pod = type(plugin).__name__, situation.pod
 
     def problems(self) -> Iterator[Problem]:
-        state = self._situation.state()
+        state = self._state(self._situation)
         before = picture(state)
         try:
             yield from self._answers(Cluster(state))
@@ -139,13 +139,18 @@ class Check:
         self, method: str, expected: Answers, answer_for: Callable[[Nodes], Answers], alone: bool
     ) -> Iterator[Problem]:
         """Yield a problem if the answer changes with the node's row, or (`alone`) in a cluster of that node only."""
-        reversed_nodes = Cluster(self._situation.reversed().state()).nodes
+        reversed_nodes = Cluster(self._state(self._situation.reversed())).nodes
         yield from _differ(
             f"{method} depends on the order of rows", answer_for(_only(reversed_nodes, expected)), expected
         )
         for name in expected if alone else ():
-            single = Cluster(self._situation.alone(name).state()).nodes
+            single = Cluster(self._state(self._situation.alone(name))).nodes
             yield from _differ(f"{method} {ALONE}", answer_for(single), expected)
+
+    def _state(self, situation: RandomCluster) -> ClusterState:
+        state = situation.state()
+        attach_plugin(self._plugin, state)
+        return state
 
     # -- calling the plugin
 

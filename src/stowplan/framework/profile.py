@@ -14,11 +14,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 
+from stowplan.columns.state import ClusterState
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.extension_points import METHODS
 from stowplan.framework.interfaces import (
     AvoidPlugin,
     BindPlugin,
+    ClusterEventsPlugin,
     ExtenderLabelsPlugin,
     FilterPlugin,
     GaugesPlugin,
@@ -173,6 +175,11 @@ class Profile:
         return tuple({enabled.name: enabled for plugins in self.points.values() for enabled in plugins}.values())
 
     @cached_property
+    def event_plugins(self) -> tuple[EnabledPlugin[ClusterEventsPlugin], ...]:
+        """The plugins that add cluster events."""
+        return self._having("cluster_events")
+
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The kinds that the plugins read."""
         return frozenset(("Pod", "Node")).union(*(getattr(enabled.plugin, "reads", ()) for enabled in self.all))
@@ -203,6 +210,11 @@ class Profile:
         """The plugins with nothing left to do for a pod once their pre-filter answers SKIP."""
         return frozenset(enabled.name for enabled in self.all if getattr(enabled.plugin, "skip_is_final", False))
 
+    def attach(self, state: ClusterState) -> None:
+        """Make a state hold room as the plugins say. Every state that the profile decides on needs this once."""
+        for enabled in self.all:
+            attach_plugin(enabled.plugin, state)
+
     def plugin(self, name: str) -> Any | None:
         """The instance of a plugin that is enabled at any point of this profile."""
         return next((enabled.plugin for enabled in self.all if enabled.name == name), None)
@@ -216,6 +228,12 @@ class Profile:
 
 def _having(plugins: Iterable[EnabledPlugin[Any]], method: str) -> tuple[EnabledPlugin[Any], ...]:
     return tuple(enabled for enabled in plugins if hasattr(enabled.plugin, method))
+
+
+def attach_plugin(plugin: Any, state: ClusterState) -> None:
+    source = getattr(plugin, "holds_room", None)
+    if source is not None:
+        state.hold_as(source)
 
 
 def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> Profile:

@@ -90,9 +90,10 @@ def _has(expect: dict[str, Any], key: str, value: Any) -> bool:
 
 def alter(expect: dict[str, Any], path: str, value: Any) -> None:
     *parts, last = path.split("__")
+    found: Any = expect
     for part in parts:
-        expect = expect[int(part) if part.isdigit() else part]
-    expect[last] = value
+        found = found[int(part) if part.isdigit() else part]
+    found[last] = value
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from stowplan.columns.nodes.answer_cache import AnswerCache, CachedAnswers
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.verdict import Reject
 from stowplan.objects.changes import Gone, Put
-from tests.builders import a_node, a_pod, a_profile_of, a_state, rejections, scores
+from stowplan.testing.builders import a_node, a_pod, a_profile_of, a_state, rejections, scores
 
 
 class Watcher:

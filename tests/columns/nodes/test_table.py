@@ -8,7 +8,7 @@ from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.objects.changes import Gone, Put
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 
 
 def test_a_row_is_stable_while_the_node_is_there_and_reused_afterwards() -> None:
@@ -116,9 +116,9 @@ def test_every_change_of_a_row_gives_it_a_newer_version() -> None:
 
 def test_gapless_tells_whether_every_row_is_shown() -> None:
     state = a_state(nodes=["a", "b"])
-    assert state.table.gapless
+    before = state.table.gapless
     state.apply(Put(a_pod(node="elsewhere")))
-    assert not state.table.gapless
+    assert (before, state.table.gapless) == (True, False)
     assert np.array_equal(state.table.live_rows(), [0, 1])
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from stowplan.columns.pods import match_counts
+from stowplan.columns.pods.selector_index import SelectorIndex
 from stowplan.columns.state import ClusterState
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.selectors import LabelRequirement, Selector, from_labels
-from tests.builders import a_pod, a_state
+from stowplan.testing.builders import a_pod, a_state
 
 X, Z = from_labels({"app": "x"}), from_labels({"app": "z"})
 DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "z", "uid": "z", "controller": True}
@@ -19,7 +20,7 @@ PODS = [
     a_pod("x1", node="a", labels={"app": "x"}),
     a_pod("x2", node="a", labels={"app": "x", "tier": "front"}),
     a_pod("y", node="b", labels={"app": "y"}),
-    a_pod("leaving", node="b", labels={"app": "x"}, leaving=True),
+    a_pod("leaving", node="b", labels={"app": "x"}, terminating=True),
     a_pod("elsewhere", node="b", labels={"app": "x"}, namespace="other"),
     a_pod("bare", node="b"),
     a_pod("daemon", node="b", labels={"app": "z"}, owner=DAEMON_SET),
@@ -84,7 +85,7 @@ def test_a_pod_that_changes_is_counted_anew() -> None:
     for changed, expected in (
         (a_pod("p", node="a", labels={"app": "y"}), {}),
         (a_pod("p", node="b", labels={"app": "x"}), {"b": 1}),
-        (a_pod("p", node="b", labels={"app": "x"}, leaving=True), {}),
+        (a_pod("p", node="b", labels={"app": "x"}, terminating=True), {}),
         (a_pod("p", node="b", labels={"app": "x"}), {"b": 1}),
         (a_pod("p", node="b", labels={"app": "x"}, phase="Failed"), {}),
     ):
@@ -110,13 +111,14 @@ def test_questions_that_nobody_asked_lately_are_dropped(monkeypatch: pytest.Monk
     state = a_state(nodes=["a"], pods=[a_pod("p", node="a", labels={"app": "x"})])
     for value in "xyxz":
         counts(state, here(*from_labels({"app": value})))
-    assert [queries[0].selector[0].values for queries, _ in state.counting._counters] == [("x",), ("z",)]
+    kept = [queries[0].selector for queries, _ in state.counting._counters]
+    assert kept == [from_labels({"app": "x"}), from_labels({"app": "z"})]
     assert counts(state, here(*from_labels({"app": "y"}))) == {}
     assert counts(state, here(*X)) == {"a": 1}
 
 
 def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
-    leaving = a_pod("p", node="a", labels={"app": "x"}, leaving=True)
+    leaving = a_pod("p", node="a", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"], pods=[leaving])
     with state.trial() as trial:
         trial.remove_pod(leaving.uid, as_extension=True)
@@ -127,7 +129,7 @@ def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
 
 def test_the_same_when_another_question_is_dropped_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match_counts, "KEPT_COUNTERS", 1)
-    leaving = a_pod("p", labels={"app": "x"}, leaving=True)
+    leaving = a_pod("p", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"])
     counts(state, here(*from_labels({"app": "other"})))
     with state.trial() as trial:
@@ -138,7 +140,7 @@ def test_the_same_when_another_question_is_dropped_for_it(monkeypatch: pytest.Mo
 
 def test_extensions_count_what_pre_filters_leave_out() -> None:
     """kube-scheduler's AddPod and RemovePod do not ask whether a pod is on its way out."""
-    leaving = a_pod("p", labels={"app": "x"}, leaving=True)
+    leaving = a_pod("p", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"])
     assert counts(state, here(*X), settled=True) == {}
     with state.trial() as trial:
@@ -164,7 +166,7 @@ def test_extensions_count_what_pre_filters_leave_out() -> None:
     ],
 )
 def test_selectors_are_found_by_what_they_need(selector: Selector | None, labels: dict[str, str], found: bool) -> None:
-    index: Any = match_counts.SelectorIndex()
+    index: Any = SelectorIndex()
     index.add(selector, "item")
     assert list(index.candidates(labels)) == ["item"] * found
     index.remove(selector, "item")
@@ -173,7 +175,9 @@ def test_selectors_are_found_by_what_they_need(selector: Selector | None, labels
 
 def test_always_settled_is_so_in_what_ifs_too() -> None:
     """kube-scheduler's dry runs count a leaving pod that is taken away; whoever counts "always" does not."""
-    state = a_state(nodes=["a"], pods=[*PODS[:1], leaving := a_pod("l", node="a", labels={"app": "x"}, leaving=True)])
+    state = a_state(
+        nodes=["a"], pods=[*PODS[:1], leaving := a_pod("l", node="a", labels={"app": "x"}, terminating=True)]
+    )
     assert counts(state, here(*X), settled="always") == counts(state, here(*X), settled=True) == {"a": 1}
     with state.trial() as trial:
         trial.remove_pod(leaving.uid, as_extension=True)

@@ -12,7 +12,7 @@ from stowplan.columns.pods.pending import PendingPods
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import from_labels
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
 
 X = PodQuery(frozenset({"default"}), from_labels({"app": "x"}))
 
@@ -23,7 +23,7 @@ X = PodQuery(frozenset({"default"}), from_labels({"app": "x"}))
         pytest.param({}, 1, id="one that waits"),
         pytest.param({"node": "a"}, 0, id="it has a node"),
         pytest.param({"phase": "Failed"}, 0, id="it is done"),
-        pytest.param({"leaving": True}, 0, id="it is about to go"),
+        pytest.param({"terminating": True}, 0, id="it is about to go"),
         pytest.param({"namespace": "other"}, 0, id="of another namespace"),
         pytest.param({"labels": {"app": "y"}}, 0, id="with other labels"),
         pytest.param({"schedulingGates": [{"name": "g"}]}, 1, id="one that is held back waits, too"),

@@ -1,4 +1,4 @@
-"""Claims, volumes and a pretend volume controller, for tests of pods that wait for their volumes."""
+"""Claims, volumes and a fake volume controller, for tests of pods that wait for their volumes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.storage import BIND_COMPLETED, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
-from tests.builders import a_node, a_pod
-from tests.patching import with_patch
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.patching import with_patch
+from stowplan.testing.world import World
 
 CLASSES = {"local": "kubernetes.io/no-provisioner", "made": "csi.example.com"}
 
 
-def named(kind: str, name: str, /, meta: Mapping[str, Any] = {}, **fields: Any) -> Any:
+def named(kind: str, name: str, /, meta: Mapping[str, Any] = {}, **fields: Any) -> Object:
     return convert(KINDS[kind], {"metadata": {"name": name, "uid": f"uid-of-{name}", **meta}, **fields})
 
 
@@ -50,12 +50,13 @@ def a_user(name: str, *claims: str, **fields: Any) -> Pod:
 
 
 def a_world(*nodes: Node | str, profiles: Mapping[str, Profile] | None = None, **options: Any) -> World:
-    """With the classes `local` (volumes must exist) and `made` (they are made), both waiting for a pod."""
+    """Return a world with the storage classes `local` (volumes must exist) and `made` (they are provisioned), both with
+    WaitForFirstConsumer.
+    """
     hosts = [a_host(each) if isinstance(each, str) else each for each in nodes or ("a", "b")]
     world = World(nodes=hosts, profiles=profiles, **options)
     for name, provisioner in CLASSES.items():
-        mode = {"volumeBindingMode": "WaitForFirstConsumer"}
-        world.submit(named("StorageClass", name, provisioner=provisioner, **mode))
+        world.submit(named("StorageClass", name, provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer"))
     return world
 
 
@@ -63,13 +64,13 @@ def a_world(*nodes: Node | str, profiles: Mapping[str, Profile] | None = None, *
 
 
 def change(world: World, kind: str, key: str, body: Mapping[str, Any]) -> None:
-    """Somebody else writes to an object."""
+    """Patch an object, as another client does."""
     found = world.objects[kind, key]
     world.submit(with_patch(found, body))
 
 
 def bind(world: World, claim: str, volume: str) -> None:
-    """The volume controller binds a claim."""
+    """Bind a claim, as the volume controller does."""
     status = {"phase": "Bound"}
     change(world, "PersistentVolume", volume, {"status": status})
     annotations = {"annotations": {BIND_COMPLETED: "yes"}}
@@ -78,14 +79,14 @@ def bind(world: World, claim: str, volume: str) -> None:
 
 
 def provision(world: World, claim: str, on: str) -> None:
-    """A volume is made where the claim was sent, and the claim bound to it."""
+    """Provision a volume on the claim's selected node, and bind the claim to it."""
     meant = {"namespace": "default", "name": claim, "uid": f"uid-of-{claim}"}
     world.submit(a_volume(f"made-for-{claim}", on, storageClassName="made", claimRef=meant))
     bind(world, claim, f"made-for-{claim}")
 
 
 def control(world: World) -> None:
-    """Whatever was asked for by patches is done, and the scheduler goes on."""
+    """Do what the scheduler's patches ask the volume controller for, and run the scheduler."""
     for claim in [each for each in world.objects.values() if isinstance(each, PersistentVolumeClaim)]:
         node = claim.annotations.get(SELECTED_NODE)
         if not claim.bound and node:
@@ -98,6 +99,12 @@ def control(world: World) -> None:
 
 def patches(world: World) -> list[Patch]:
     return [each for each in world.actions if isinstance(each, Patch)]
+
+
+def body(patch: Patch) -> dict[str, Any]:
+    """Return the body of a merge patch."""
+    assert isinstance(patch.body, dict)
+    return patch.body
 
 
 def claim(world: World, name: str = "data") -> PersistentVolumeClaim:

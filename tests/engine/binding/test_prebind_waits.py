@@ -1,4 +1,4 @@
-"""Pre-bind plugins that make a pod wait for what their actions began (`prebind_waits.py`), one edge each."""
+"""Pre-bind plugins that delay a binding until their actions took effect (`prebind_waits.py`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.verdict import NotYet, Refuse
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
-from tests.builders import a_namespace, a_pod, a_service
+from stowplan.testing.builders import a_namespace, a_pod, a_service
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 UID = "uid-of-default-web"
 PATCH = Patch(kind="ConfigMap", key="default/x", body={})
@@ -21,7 +21,7 @@ NOT_YET = NotYet(frozenset({("Service", "default/web")}))
 
 
 class Slow:
-    """Begins something, and says of it what a test wants."""
+    """A plugin with pre-bind actions and answers that a test chooses."""
 
     awaits = ("Namespace",)
 
@@ -48,20 +48,24 @@ def a_world(*plugins: Slow) -> World:
     return world
 
 
-def test_what_is_there_at_once_is_not_waited_for() -> None:
+def times_asked(plugin: Slow) -> int:
+    return plugin.asked
+
+
+def test_a_pre_binding_that_is_finished_at_once_does_not_wait() -> None:
     assert a_world(Slow(True)).bindings == {"web": "a"}
 
 
-def test_it_is_asked_once_its_actions_are_answered() -> None:
+def test_a_plugin_is_asked_after_its_actions_are_answered() -> None:
     plugin = Slow(True, begins=[PATCH])
     world = World(nodes=["a"], profiles=profiles(preBind=[plugin]))
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(a_pod("web"))
     world.run()
-    assert not plugin.asked
-    world.answer(Result(next(each.id for each in world.actions if isinstance(each, Patch))))
+    assert times_asked(plugin) == 0
+    world.deliver_result(Result(next(each.id for each in world.actions if isinstance(each, Patch))))
     world.run()
-    assert plugin.asked == 1 and world.bindings == {"web": "a"}
+    assert times_asked(plugin) == 1 and world.bindings == {"web": "a"}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,7 @@ def test_it_is_asked_once_its_actions_are_answered() -> None:
         pytest.param(NOT_YET, a_service("web"), a_service("other"), id="no other object of that kind"),
     ],
 )
-def test_it_is_asked_again_when_what_it_waits_for_changes(answer: Any, helps: Any, other: Any) -> None:
+def test_a_plugin_is_asked_again_when_an_object_that_it_waits_for_changes(answer: Any, helps: Any, other: Any) -> None:
     plugin = Slow(answer, True)
     world = a_world(plugin)
     assert world.scheduler.assumed_pods[UID].step is BindStep.PRE_BINDING and world.pod("web").nominated_node == "a"
@@ -92,25 +96,25 @@ def test_it_is_asked_again_when_what_it_waits_for_changes(answer: Any, helps: An
         pytest.param(None, "answered None; a bool, NotYet or Refuse was due", id="it forgets to answer"),
     ],
 )
-def test_given_up(answer: Any, told: str) -> None:
+def test_a_wait_that_fails(answer: Any, told: str) -> None:
     world = a_world(Slow(False, answer))
     world.submit(a_namespace("new"))
     world.run()
-    assert told in world.said("web", "FailedScheduling")[0]
+    assert told in world.event_notes("web", "FailedScheduling")[0]
     assert world.scheduler.queue.units[UID].stage is QueueStage.BACKOFF and not world.scheduler.state.pods
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(None, 600), (7.0, 7), (0, 0)])
-def test_too_late(timeout: float | None, seconds: float) -> None:
+def test_a_wait_that_times_out(timeout: float | None, seconds: float) -> None:
     world = a_world(Slow(False, timeout=timeout))
     if seconds:
         world.advance(seconds - 0.5)
-        assert not world.said("web")
+        assert not world.event_notes("web")
         world.advance(0.5)
-    assert world.said("web")[0] == 'running PreBind plugin "Slow": context deadline exceeded'
+    assert world.event_notes("web")[0] == 'running PreBind plugin "Slow": context deadline exceeded'
 
 
-def test_each_plugin_has_its_own_time_and_all_must_be_content() -> None:
+def test_each_plugin_has_its_own_timeout_and_all_must_agree() -> None:
     world = a_world(Slow(False, True, name="one", timeout=5), Slow(False, False, True, name="two", timeout=60))
     world.submit(a_namespace("new"))
     world.advance(10)
@@ -123,7 +127,7 @@ def test_each_plugin_has_its_own_time_and_all_must_be_content() -> None:
 
 
 @pytest.mark.parametrize(("quick", "said"), [(False, "a"), (True, "")])
-def test_where_the_pod_is_to_go_is_said_unless_its_pre_binding_is_quick(quick: bool, said: str) -> None:
+def test_a_node_is_nominated_unless_the_pre_binding_is_quick(quick: bool, said: str) -> None:
     plugin = Slow(True, begins=[PATCH])
     plugin.quick_pre_bind = quick  # type: ignore[attr-defined]
     world = World(nodes=["a"], profiles=profiles(preBind=[plugin]))

@@ -1,4 +1,4 @@
-"""Pods with claims that are bound only once a node is chosen: from reserve to bound, and every way it can fail."""
+"""Pods with claims that are bound after a node is chosen: from reserve to bound, and every failure on the way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from stowplan.engine.unit import QueueStage
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.storage import SELECTED_NODE
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
+from stowplan.testing.world import World
 from tests.engine.binding.storage import (
     a_claim,
     a_host,
@@ -20,6 +21,7 @@ from tests.engine.binding.storage import (
     a_volume,
     a_world,
     bind,
+    body,
     change,
     claim,
     control,
@@ -28,7 +30,6 @@ from tests.engine.binding.storage import (
     volume,
 )
 from tests.engine.small_plugins import Gangs, Patience, profiles
-from tests.world import World
 
 FAILED = 'running PreBind plugin "VolumeBinding": binding volumes: '
 LATE = f"{FAILED}context deadline exceeded"
@@ -49,7 +50,7 @@ def reason(world: World, name: str = "web") -> str:
 
 
 def static() -> World:
-    """A pod whose claim was given the one volume there is, which only node a reaches; nobody has bound it yet."""
+    """Return a world with a pod whose claim was given the only volume, on node a. The claim is not bound yet."""
     world = a_world()
     world.submit(a_claim(), a_volume("disk", "a"), a_user("web", "data"))
     world.run()
@@ -57,7 +58,7 @@ def static() -> World:
 
 
 def dynamic() -> World:
-    """A pod whose claim was sent to the one node there is; the volume is not made yet."""
+    """Return a world with a pod whose claim has a selected node. The volume is not provisioned yet."""
     world = a_world("a")
     world.submit(a_claim("data", "made"), a_user("web", "data"))
     world.run()
@@ -70,12 +71,12 @@ BOTH = pytest.mark.parametrize("begin", [static, dynamic], ids=lambda each: each
 # -- the good ways
 
 
-def test_a_volume_that_exists_is_given_to_the_claim_and_awaited() -> None:
+def test_an_existing_volume_is_given_to_the_claim_and_awaited() -> None:
     world = static()
     (patch,) = patches(world)
     assert (patch.kind, patch.key) == ("PersistentVolume", "disk")
-    assert patch.body["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
-    named = patch.body["spec"]["claimRef"]
+    assert body(patch)["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    named = body(patch)["spec"]["claimRef"]
     assert (named["kind"], named["apiVersion"], named["namespace"], named["name"], named["uid"]) == (
         "PersistentVolumeClaim", "v1", "default", "data", "uid-of-data",
     )  # fmt: skip
@@ -92,8 +93,8 @@ def test_a_volume_is_made_on_the_chosen_node() -> None:
     world = dynamic()
     (patch,) = patches(world)
     assert (patch.kind, patch.key) == ("PersistentVolumeClaim", "default/data")
-    assert patch.body["metadata"]["annotations"] == {SELECTED_NODE: "a"}
-    assert patch.body["metadata"]["resourceVersion"] and claim(world).annotations[SELECTED_NODE] == "a"
+    assert body(patch)["metadata"]["annotations"] == {SELECTED_NODE: "a"}
+    assert body(patch)["metadata"]["resourceVersion"] and claim(world).annotations[SELECTED_NODE] == "a"
     world.advance(30)
     assert step(world) is BindStep.PRE_BINDING
     provision(world, "data", "a")
@@ -101,7 +102,7 @@ def test_a_volume_is_made_on_the_chosen_node() -> None:
     assert world.bindings == {"web": "a"} and len(patches(world)) == 1
 
 
-def test_a_claim_bound_before_its_volume_is_heard_of_is_waited_for() -> None:
+def test_a_claim_that_is_bound_to_an_unknown_volume_is_awaited() -> None:
     world = dynamic()
     body: dict[str, Any] = {"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}}
     change(world, "PersistentVolumeClaim", "default/data", {**body, "spec": {"volumeName": "new"}})
@@ -134,7 +135,7 @@ def test_of_two_pods_with_one_volume_between_them_one_gets_it() -> None:
     (placed,) = world.scheduler.assumed_pods.values()
     assert len(patches(world)) == 1
     other = "second" if placed.pod.name == "first" else "first"
-    assert "didn't find available persistent volumes" in world.said(other, "FailedScheduling")[-1]
+    assert "didn't find available persistent volumes" in world.event_notes(other, "FailedScheduling")[-1]
     world.answers = lambda action: Result(action.id)
     world.delete(placed.pod)  # its patch was never carried out: the volume is free again, and the other one hears of it
     world.advance(2)
@@ -151,13 +152,13 @@ def test_pods_that_share_a_claim_agree_on_the_node_and_write_it_once() -> None:
     world.run()
     nodes = {each.node_name for each in world.scheduler.assumed_pods.values()}
     assert len(world.scheduler.assumed_pods) == 4 and len(nodes) == 1 and len(patches(world)) == 1
-    world.perform_late(patches(world)[0])
+    world.complete(patches(world)[0])
     world.answers = lambda action: Result(action.id)
     control(world)
     assert len(world.bindings) == 4 and set(world.bindings.values()) == nodes
 
 
-def test_those_who_relied_on_another_pods_write_are_tried_again_when_it_fails() -> None:
+def test_pods_that_relied_on_a_failed_write_are_requeued() -> None:
     world = a_world()
     world.submit(a_claim("data", "made"))
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
@@ -165,7 +166,7 @@ def test_those_who_relied_on_another_pods_write_are_tried_again_when_it_fails() 
     world.run()
     (lost,) = patches(world)
     world.answers = lambda action: Result(action.id)
-    world.answer(Result(lost.id, 500, "etcd is away"))
+    world.deliver_result(Result(lost.id, 500, "etcd is away"))
     world.run()
     assert not world.scheduler.assumed_pods and {stage(world, each) for each in ("first", "second")} == {
         QueueStage.BACKOFF
@@ -230,14 +231,14 @@ def test_members_that_share_a_claim() -> None:
     assert len(world.bindings) == 3 and len(set(world.bindings.values())) == 1
 
 
-def test_a_member_whose_volume_fails_takes_the_group_back() -> None:
+def test_a_failed_volume_of_one_member_rolls_back_the_group() -> None:
     world = gangs("a")
     world.submit(*(a_claim(f"c{at}", "made") for at in range(2)), *members(2))
     world.run()
     change(world, "PersistentVolumeClaim", "default/c0", {"metadata": {"annotations": {SELECTED_NODE: None, "x": "y"}}})
     world.run()
     assert not world.scheduler.assumed_pods and not world.scheduler.state.assumed.holders()
-    assert 'provisioning failed for PVC "c0"' in world.said("m1", "FailedScheduling")[-1]
+    assert 'provisioning failed for PVC "c0"' in world.event_notes("m1", "FailedScheduling")[-1]
     world.advance(2)
     control(world)
     assert len(world.bindings) == 2
@@ -261,7 +262,7 @@ def test_a_patch_that_fails(begin: Callable[[], World], status: int | None) -> N
     world.submit(a_claim("data", kind), *([a_volume("disk")] if begin is static else []), a_user("web", "data"))
     world.advance(0 if status else 30)
     assert stage(world) is QueueStage.BACKOFF and reason(world) == "SchedulerError"
-    assert 'running PreBind plugin "VolumeBinding": ' in world.said("web", "FailedScheduling")[0]
+    assert 'running PreBind plugin "VolumeBinding": ' in world.event_notes("web", "FailedScheduling")[0]
     assert not world.scheduler.state.assumed.holders() and not world.scheduler.state.pods
     world.answers = lambda action: Result(action.id)
     world.advance(2)
@@ -270,13 +271,13 @@ def test_a_patch_that_fails(begin: Callable[[], World], status: int | None) -> N
 
 
 @BOTH
-def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], World]) -> None:
+def test_after_a_timeout_the_next_attempt_continues(begin: Callable[[], World]) -> None:
     world = begin()
     node = world.scheduler.assumed_pods[world.pod("web").uid].node_name
     world.advance(599)
     assert step(world) is BindStep.PRE_BINDING
     world.advance(1)
-    assert world.said("web", "FailedScheduling") == [LATE] and reason(world) == "SchedulerError"
+    assert world.event_notes("web", "FailedScheduling") == [LATE] and reason(world) == "SchedulerError"
     assert not world.scheduler.state.assumed.holders()
     world.advance(2)
     assert step(world) is BindStep.PRE_BINDING and len(patches(world)) == 1, (
@@ -286,14 +287,14 @@ def test_time_is_up_and_the_next_try_goes_on_from_there(begin: Callable[[], Worl
     assert world.bindings == {"web": node}
 
 
-def test_the_time_is_as_configured() -> None:
+def test_the_timeout_is_configurable() -> None:
     args = {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}}
     world = a_world("a", profiles={"default-scheduler": a_profile({"profiles": [{"pluginConfig": [args]}]})})
     world.submit(a_claim("data", "made"), a_user("web", "data"))
     world.advance(4)
     assert step(world) is BindStep.PRE_BINDING
     world.advance(1)
-    assert world.said("web", "FailedScheduling") == [LATE]
+    assert world.event_notes("web", "FailedScheduling") == [LATE]
 
 
 def provisioner_gives_up(world: World) -> None:
@@ -372,13 +373,13 @@ def made_elsewhere(world: World) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_was_begun_fails(begin: Callable[[], World], happens: Callable[[World], None], told: str) -> None:
+def test_a_pre_binding_that_fails_after_its_writes(
+    begin: Callable[[], World], happens: Callable[[World], None], told: str
+) -> None:
     world = begin()
     happens(world)
     world.run()
-    assert (
-        world.said("web", "FailedScheduling")[0] == f'running PreBind plugin "VolumeBinding": binding volumes: {told}'
-    )
+    assert world.event_notes("web", "FailedScheduling")[0] == f"{FAILED}{told}"
     assert reason(world) == "SchedulerError" and stage(world) is QueueStage.BACKOFF
     assert not world.scheduler.assumed_pods and not world.scheduler.state.assumed.holders()
     world.check()
@@ -401,7 +402,7 @@ def test_the_pod_is_deleted_while_it_waits(begin: Callable[[], World]) -> None:
 
 
 @BOTH
-def test_a_restart_in_the_middle_goes_on_with_the_same_node(begin: Callable[[], World]) -> None:
+def test_a_restart_during_pre_binding_continues_with_the_same_node(begin: Callable[[], World]) -> None:
     world = begin()
     node = world.scheduler.assumed_pods[world.pod("web").uid].node_name
     world.submit(a_host("roomy", cpu=64, memory="64Gi"), a_volume("spare"))
@@ -414,7 +415,7 @@ def test_a_restart_in_the_middle_goes_on_with_the_same_node(begin: Callable[[], 
 
 
 @BOTH
-def test_another_configuration_while_it_waits(begin: Callable[[], World]) -> None:
+def test_a_new_configuration_during_pre_binding(begin: Callable[[], World]) -> None:
     world = begin()
     world.adopt({"default-scheduler": a_profile()})
     control(world)
@@ -422,24 +423,24 @@ def test_another_configuration_while_it_waits(begin: Callable[[], World]) -> Non
 
 
 def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() -> None:
-    """Watches and answers come on different ways: the claim as we wrote it may come first, or long after."""
+    """The watch may show the claim as we wrote it before the answer to the write, or long after."""
     world = a_world("a")
     world.answers = lambda action: None if isinstance(action, Patch) else Result(action.id)
     world.submit(a_claim("data", "made"), a_user("web", "data"))
     world.run()
     world.answers = lambda action: Result(action.id)
     (patch,) = patches(world)
-    world.answer(Result(patch.id))
+    world.deliver_result(Result(patch.id))
     world.run()
     assert step(world) is BindStep.PRE_BINDING, "answered, but not heard of yet"
     assert world.scheduler.state.assumed.pending(claim(world))
-    change(world, "PersistentVolumeClaim", "default/data", patch.body)
+    change(world, "PersistentVolumeClaim", "default/data", body(patch))
     provision(world, "data", "a")
     world.run()
     assert world.bindings == {"web": "a"}
 
 
-def test_only_those_who_wait_for_it_are_asked_again() -> None:
+def test_only_pods_that_wait_for_the_object_are_asked_again() -> None:
     world = a_world("a")
     world.submit(*(a_claim(f"c{at}", "made") for at in range(5)), *(a_user(f"p{at}", f"c{at}") for at in range(5)))
     world.run()

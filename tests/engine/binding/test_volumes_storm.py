@@ -9,9 +9,9 @@ import pytest
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.storage import SELECTED_NODE, PersistentVolumeClaim
+from stowplan.testing.world import World
 from tests.engine.binding.storage import a_claim, a_user, a_volume, a_world, change, control
 from tests.engine.small_plugins import Gangs, profiles
-from tests.world import World
 
 
 def submit(world: World, draw: random.Random, number: int) -> None:

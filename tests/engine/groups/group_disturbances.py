@@ -1,5 +1,6 @@
-"""All that others do to gangs: users, controllers, kubelets, nodes, and a server that fails. `test_gang_storm` lets
-them act in any order; what of it may cost a gang members or room is told to the chronicle, before it happens.
+"""A model of everything that disturbs groups: users, controllers, kubelets, nodes, and an API server that fails.
+`test_groups_storm` runs the rules in any order. A rule that may cost a group members or room reports that to
+`group_history` first.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
-from tests.engine.groups.group_history import Chronicle
-from tests.engine.groups.group_spellings import (
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
+from tests.engine.groups.group_definitions import (
     MINIMA,
     WITH_OBJECTS,
     Wanted,
@@ -26,9 +27,9 @@ from tests.engine.groups.group_spellings import (
     minimum_of,
     name_of,
 )
+from tests.engine.groups.group_history import GroupHistory
 from tests.plugins.nodes.coscheduling.pod_groups import created, profiles
 from tests.plugins.nodes.resource_reservation.reservations import a_reservation
-from tests.world import World
 
 NODES = ("n0", "n1", "n2", "n3", "n4")
 MATCHES = ("waiting-and-running", "only-waiting", "once-satisfied")
@@ -37,19 +38,19 @@ failures = st.sampled_from((500, 404, 409, 503, None, DONE))
 names, nodes, anyone = st.sampled_from(list(MINIMA)), st.sampled_from(NODES), st.integers(0, 19)
 
 
-class Weather(RuleBasedStateMachine):
+class GroupDisturbances(RuleBasedStateMachine):
     args: ClassVar[dict[str, Any]] = {}
 
     @initialize(match=st.sampled_from(MATCHES))
     def begin(self, match: str) -> None:
-        self.story = Chronicle(match)
+        self.history = GroupHistory(match)
         arguments = {"matchPolicy": match, "starvationSeconds": 60, **self.args}
         machines = [a_node(name, cpu=2) for name in NODES[:4]]
         self.world = World(
             nodes=machines, profiles=profiles(arguments, "ResourceReservation"), answer_within=5, graceful=True,
-            kubelets=True, report=self.story.reported,
+            kubelets=True, report=self.history.reported,
         )  # fmt: skip
-        self.story.watch(self.world)
+        self.history.watch(self.world)
         self.world.answers = self._answer
         self.wanted: dict[str, Wanted] = {}
         self.born = 0
@@ -64,7 +65,7 @@ class Weather(RuleBasedStateMachine):
     def gang_comes(
         self, name: str, more: int, priority: int, cpu: int, stable: bool, through: int, how: int | str | None
     ) -> None:
-        """The binding of one of its pods may fail, after so many that get through."""
+        """Create a group. The binding of one of its pods may fail, after so many that succeed."""
         if name in self.wanted or any(name_of(pod) == name for pod in self.world.pods()):
             return
         if name in WITH_OBJECTS:
@@ -79,7 +80,7 @@ class Weather(RuleBasedStateMachine):
     @rule(which=anyone)
     def gang_goes(self, which: int) -> None:
         name = self._gang(which)
-        self.story.acted("all of it deleted", [name])
+        self.history.acted("all of it deleted", [name])
         self.wanted.pop(name, None)
         self.world.delete(*(pod for pod in self.world.pods() if name_of(pod) == name))
 
@@ -93,7 +94,7 @@ class Weather(RuleBasedStateMachine):
             self._make_pods(name)
 
     def _make_pods(self, name: str) -> None:
-        """One for each place that is empty; a pod that has ended well is not made again."""
+        """Create a pod for each missing member. A pod that succeeded is not created again."""
         wanted, mine = self.wanted[name], [pod for pod in self.world.pods() if name_of(pod) == name]
         taken = {pod.labels["place"] for pod in mine if not pod.terminating and pod.status.phase != "Failed"}
         used = {pod.name for pod in mine}
@@ -127,16 +128,16 @@ class Weather(RuleBasedStateMachine):
 
     def _lost(self, pod: Pod, how: str) -> None:
         if name_of(pod) and not pod.terminating and not pod.finished:
-            self.story.acted(f"{pod.name} {how}", [name_of(pod)])
+            self.history.acted(f"{pod.name} {how}", [name_of(pod)])
 
-    @precondition(lambda self: set(WITH_OBJECTS) & set(self.wanted))
+    @precondition(lambda self: bool(set(WITH_OBJECTS) & set(self.wanted)))
     @rule(which=anyone, minimum=st.integers(0, 4))
     def pod_group_changes_or_goes(self, which: int, minimum: int) -> None:
         there = sorted(set(WITH_OBJECTS) & set(self.wanted))
         name = there[which % len(there)]
         before = minimum_of(name, self.world.objects)
         if before is None or not minimum or minimum > before:
-            self.story.acted(f"needs {minimum}" if minimum else "its PodGroup deleted", [name])
+            self.history.acted(f"needs {minimum}" if minimum else "its PodGroup deleted", [name])
         made = group_object(name, minimum, self.wanted[name].cpu)
         self.world.submit(made) if minimum else self.world.delete(made)
 
@@ -147,7 +148,7 @@ class Weather(RuleBasedStateMachine):
 
     @rule(node=nodes, there=st.booleans())
     def room_is_kept(self, node: str, there: bool) -> None:
-        self.story.acted("room kept for others")
+        self.history.acted("room kept for others")
         kept: Object = a_reservation("kept", one=(node, {"cpu": "1"}))
         self.world.submit(kept) if there else self.world.delete(kept)
 
@@ -157,12 +158,12 @@ class Weather(RuleBasedStateMachine):
     def node_comes_or_changes(self, name: str, cpu: int) -> None:
         before, made = self.world.objects.get(("Node", name)), a_node(name, cpu=cpu)
         if isinstance(before, Node) and int(str(before.status.allocatable["cpu"])) > cpu:
-            self.story.acted(f"{name} shrunk")
+            self.history.acted(f"{name} shrunk")
         self.world.submit(made)
 
     @rule(name=nodes, with_pods=st.booleans())
     def node_goes(self, name: str, with_pods: bool) -> None:
-        self.story.acted(f"{name} gone")
+        self.history.acted(f"{name} gone")
         self.world.delete(a_node(name))
         if with_pods:
             self._clean_up()
@@ -172,7 +173,7 @@ class Weather(RuleBasedStateMachine):
         self.world.delete(*(pod for pod in self.world.pods() if pod.terminating))
 
     def _clean_up(self) -> None:
-        """Pods on nodes that are no more."""
+        """Delete the pods of deleted nodes."""
         there = {each.name for each in self.world.objects.values() if isinstance(each, Node)}
         for pod in self.world.pods():
             if pod.node_name and pod.node_name not in there:
@@ -188,12 +189,12 @@ class Weather(RuleBasedStateMachine):
         times=st.integers(1, 4),
     )
     def server_fails(self, kind: type[Action], how: int | str | None, spared: int, times: int) -> None:
-        """Some of the next requests, after a few that it still answers."""
+        """Fail some of the next requests, after a few that succeed."""
         if kind is not Read or how not in (404, DONE):  # it does not deny what it has
             self.failing = (kind, how, spared, times)
 
     def _answer(self, action: Action) -> Result | None:
-        self.story.asked(action)
+        self.history.asked(action)
         kind, how, spared, times = self.failing
         if not isinstance(action, kind) or not times:
             return Result(action.id)
@@ -201,22 +202,22 @@ class Weather(RuleBasedStateMachine):
         if spared:
             return Result(action.id)
         if how == DONE:
-            self.world.perform_unheard(action)
+            self.world.perform(action)
         return Result(action.id, how, "not now") if isinstance(how, int) else None
 
     @rule()
     def scheduler_dies(self) -> None:
         self.world.restart()
-        self.story.restarted()
+        self.history.restarted()
 
     @rule()
     def news_are_late(self) -> None:
-        """Answers come before the watch tells of what they did."""
-        self.world.lag()
+        """Pause the watch: answers come before the changes are seen."""
+        self.world.pause_watch()
         self.world.checks = False
         self.world.run()
         self.world.checks = True
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(seconds=st.sampled_from((0.5, 2, 12, 40)))
     def time_passes(self, seconds: float) -> None:

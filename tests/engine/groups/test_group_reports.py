@@ -1,4 +1,4 @@
-"""What an engine reports of groups: tried, waiting, complete, too late, bound in part."""
+"""The engine's reports about groups: attempted, waiting, complete, timed out, partially bound."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stowplan.engine.reports import GroupComplete, GroupInPart, GroupTimedOut, G
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Result
+from stowplan.testing.world import World
 from tests.engine.groups.test_groups import a_patient_member, members
 from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
 from tests.plugins.nodes.coscheduling.pod_groups import a_world, gang, member
-from tests.world import World
 
 NAME = "default/g"
 
@@ -29,7 +29,7 @@ def of_groups(found: list[Report]) -> list[Report]:
     return [each for each in found if isinstance(each, reports.OfGroup)]
 
 
-def test_a_group_that_is_found_room_for() -> None:
+def test_a_group_that_fits() -> None:
     world, found = reported(nodes=3)
     world.submit(*gang("g", 2, needed=3))
     world.advance(5)
@@ -52,7 +52,7 @@ def test_a_group_that_is_complete_when_a_scheduler_starts_is_not_reported() -> N
     assert of_groups(found) == []
 
 
-def test_a_name_that_comes_again_is_another_group() -> None:
+def test_a_deleted_group_and_a_new_one_of_its_name_are_two_groups() -> None:
     world, found = reported(nodes=3)
     for at in (0, 3):
         world.submit(*(pods := gang("g", 3, first=at)))
@@ -95,7 +95,7 @@ def test_a_group_that_is_not_ready_in_time() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Complete", "Evict"])
-def test_a_group_that_is_bound_in_part(policy: str) -> None:
+def test_a_group_that_is_partially_bound(policy: str) -> None:
     world, found = reported(nodes=3, args={"onPartialBind": policy, "partialBindDeadlineSeconds": 20})
 
     def refuse(action: Action) -> Result:
@@ -110,7 +110,7 @@ def test_a_group_that_is_bound_in_part(policy: str) -> None:
     assert "g-2" in said.message
 
 
-def test_a_pod_without_a_group_is_none_of_this() -> None:
+def test_a_pod_without_a_group_is_not_reported() -> None:
     world, found = reported(nodes=1)
     world.submit(member("a", {}), member("b", {}))
     world.run()

@@ -1,4 +1,4 @@
-"""Groups of pods: held back until complete, tried whole, committed whole or not at all."""
+"""Groups of pods: gated until complete, attempted as a whole, and bound as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.small_plugins import Gangs, Notes, Patience, profiles
-from tests.world import World
 
 
 def a_gang_world(nodes: int, cpu: int = 1) -> World:
@@ -49,8 +49,8 @@ def test_a_group_that_does_not_fit_leaves_nothing_behind() -> None:
     assert len(world.bindings) == 3
 
 
-def test_a_group_has_its_pause_though_nothing_else_is_to_be_done() -> None:
-    """A pod would be tried at once; a group after 1, 2, 4 … seconds, however often something happens that may help."""
+def test_a_group_backs_off_even_if_the_queue_is_empty() -> None:
+    """A pod would be attempted at once; a group after 1, 2, 4 … seconds, however many events may help it."""
     world = a_gang_world(nodes=1)
     world.submit(*members(9, needed=9))
     tried = []
@@ -62,7 +62,7 @@ def test_a_group_has_its_pause_though_nothing_else_is_to_be_done() -> None:
     assert tried == [1, 2, 2, 2, 2, 3, 3]
 
 
-def test_more_members_than_needed_may_stay_behind() -> None:
+def test_members_beyond_the_minimum_may_stay_pending() -> None:
     world = a_gang_world(nodes=2)
     world.submit(*members(3, needed=2))
     world.run()
@@ -86,13 +86,13 @@ def test_of_two_groups_with_room_for_one_exactly_one_runs_whole() -> None:
     assert len(world.bindings) == 3
 
 
-def test_a_member_that_cannot_be_bound_is_told_who_got_through() -> None:
+def test_the_condition_of_a_failed_member_names_the_bound_members() -> None:
     world = a_gang_world(nodes=3)
     world.answers = lambda action: Result(action.id, 500 * is_bind_of(action, "g1") or 200, "disk full")
     world.submit(*members(3, needed=3))
     world.run()
     assert set(world.bindings) == {"g0", "g2"}
-    (said,) = world.said("g1", "FailedScheduling")
+    (said,) = world.event_notes("g1", "FailedScheduling")
     assert said == ("binding rejected: disk full. Pod group default/g: 2 bound or about to be (g0, g2), 1 not (g1)")
     world.answers = lambda action: Result(action.id)
     world.advance(2)
@@ -103,7 +103,7 @@ def a_patient_member(name: str, seconds: int = 60) -> Pod:
     return a_pod(name, cpu=1, labels={"gang": "g", "min": "3", "patience": str(seconds)})
 
 
-def test_nobody_is_bound_before_all_may_be() -> None:
+def test_no_member_is_bound_before_all_are_ready() -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), a_patient_member("g2"))
     world.run()
@@ -113,7 +113,7 @@ def test_nobody_is_bound_before_all_may_be() -> None:
 
 
 @pytest.mark.parametrize("ends", ["it is refused", "its time is up", "it is deleted"])
-def test_all_are_released_when_one_of_them_cannot_go_on(ends: str) -> None:
+def test_all_members_are_rolled_back_when_one_fails(ends: str) -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), last := a_patient_member("g2"))
     world.run()
@@ -129,27 +129,27 @@ def test_all_are_released_when_one_of_them_cannot_go_on(ends: str) -> None:
     assert not world.bindings
 
 
-def test_a_group_that_is_not_ready_in_time_gives_everything_back() -> None:
-    """Ten seconds is what a group has, whatever its members' own patience."""
+def test_a_group_that_is_not_ready_in_time_is_rolled_back() -> None:
+    """A group has ten seconds, even if a permit of a member would wait longer."""
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), a_patient_member("g2", 300))
     world.run()
     assert len(world.scheduler.assumed_pods) == 3
     world.advance(10)
     told = "pod group default/g timed out: 1 of its pods were not ready to be bound after 10s"
-    assert any(told in each for each in world.said("g0"))
-    assert not world.bindings and not world.said("g0", "Scheduled")
+    assert any(told in each for each in world.event_notes("g0"))
+    assert not world.bindings and not world.event_notes("g0", "Scheduled")
 
 
-def test_each_attempt_of_a_group_has_its_time() -> None:
+def test_each_attempt_of_a_group_has_its_own_deadline() -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), a_patient_member("g2", 300))
     world.advance(60)
-    late = [each for each in world.said("g0") if "timed out" in each]
+    late = [each for each in world.event_notes("g0") if "timed out" in each]
     assert len(late) >= 3 and not world.bindings
 
 
-def test_the_others_go_on_when_somebody_else_binds_the_one_they_wait_for() -> None:
+def test_the_group_continues_when_another_scheduler_binds_the_missing_member() -> None:
     world = a_gang_world(nodes=3)
     world.submit(*members(2, needed=3), last := a_patient_member("g2"))
     world.run()
@@ -159,7 +159,7 @@ def test_the_others_go_on_when_somebody_else_binds_the_one_they_wait_for() -> No
     assert set(world.bindings) == {"g0", "g1", "g2"}
 
 
-def test_members_left_are_bound_when_one_goes_that_is_not_needed() -> None:
+def test_the_other_members_are_bound_when_an_extra_member_is_deleted() -> None:
     world = a_gang_world(nodes=4)
     world.submit(*members(3, needed=3), last := a_patient_member("g3"))
     world.run()
@@ -168,7 +168,7 @@ def test_members_left_are_bound_when_one_goes_that_is_not_needed() -> None:
     assert set(world.bindings) == {"g0", "g1", "g2"}
 
 
-def test_a_late_member_waits_for_those_that_wait() -> None:
+def test_a_late_member_waits_with_its_group() -> None:
     world = a_gang_world(nodes=4)
     world.submit(*members(2, needed=3), a_patient_member("g2", 30))
     world.run()
@@ -179,7 +179,7 @@ def test_a_late_member_waits_for_those_that_wait() -> None:
     assert len(world.bindings) == 4
 
 
-def test_a_bind_plugin_that_raises_for_one_member_lets_none_be_bound() -> None:
+def test_a_bind_plugin_that_raises_for_one_member_prevents_all_bindings() -> None:
     class Picky:
         def bind(self, pod: Pod, node_name: str) -> Bind | None:
             if pod.name == "g2":
@@ -193,7 +193,7 @@ def test_a_bind_plugin_that_raises_for_one_member_lets_none_be_bound() -> None:
     assert not world.bindings and not any(isinstance(action, Bind) for action in world.actions)
 
 
-def test_a_group_that_falls_below_its_minimum_goes_back_behind_its_gate() -> None:
+def test_a_group_that_falls_below_its_minimum_is_gated_again() -> None:
     world = a_gang_world(nodes=1)
     world.submit(*(gang := members(3, needed=3)))
     world.run()
@@ -202,7 +202,7 @@ def test_a_group_that_falls_below_its_minimum_goes_back_behind_its_gate() -> Non
     assert {stage for _, stage in world.scheduler.queue.stages()} == {QueueStage.GATED}
 
 
-def test_a_gated_group_is_let_in_when_somebody_else_binds_its_missing_member() -> None:
+def test_a_gated_group_is_queued_when_another_scheduler_binds_its_missing_member() -> None:
     world = a_gang_world(nodes=3)
     first, second, third = members(3, needed=3)
     world.submit(first, second)
@@ -212,7 +212,7 @@ def test_a_gated_group_is_let_in_when_somebody_else_binds_its_missing_member() -
     assert set(world.bindings) == {"g0", "g1", "g2"}
 
 
-def test_what_is_left_of_a_group_does_not_run_alone_when_the_others_are_gone() -> None:
+def test_the_rest_of_a_group_does_not_run_when_the_others_are_deleted() -> None:
     world = a_gang_world(nodes=2)
     world.submit(*(gang := members(3, needed=2)))
     world.run()
@@ -235,7 +235,7 @@ def test_a_pod_moves_from_one_group_to_another() -> None:
 @pytest.mark.parametrize(
     ("left", "needed"), [pytest.param(1, 2, id="one of two"), pytest.param(2, 3, id="two of three")]
 )
-def test_members_gone_while_extenders_are_asked(left: int, needed: int) -> None:
+def test_members_that_are_deleted_while_extenders_are_asked(left: int, needed: int) -> None:
     extender = Extender(url_prefix="http://one", filter_verb="f", node_cache_capable=True)
     named = [a_node(f"n{number}", cpu=1) for number in range(4)]
     world = World(nodes=named, profiles=profiles(postBind=[Gangs()]), extenders=(extender,))
@@ -244,13 +244,13 @@ def test_members_gone_while_extenders_are_asked(left: int, needed: int) -> None:
     world.run()
     world.delete(*gang[left:])
     for ask in [action for action in world.actions if isinstance(action, Ask)]:
-        world.answer(Result(ask.id, body={"NodeNames": list(ask.nodes)}))
+        world.deliver_result(Result(ask.id, body={"NodeNames": list(ask.nodes)}))
     world.run()
     assert not world.bindings
     assert {stage for _, stage in world.scheduler.queue.stages()} == {QueueStage.GATED}
 
 
-def test_a_whole_waiting_gang_is_preempted_without_a_deletion() -> None:
+def test_a_group_that_waits_for_permits_is_preempted_without_a_deletion() -> None:
     world = a_gang_world(nodes=1, cpu=2)
     world.submit(*(a_pod(f"g{n}", cpu=1, labels={"gang": "g", "min": "2", "patience": "60"}) for n in range(2)))
     world.run()
@@ -260,21 +260,21 @@ def test_a_whole_waiting_gang_is_preempted_without_a_deletion() -> None:
     assert not any(isinstance(action, Evict) for action in world.actions)
 
 
-def test_many_refused_bindings_tell_each_pod_once() -> None:
+def test_many_refused_bindings_record_one_event_per_pod() -> None:
     world = a_gang_world(nodes=1, cpu=100)
     world.answers = lambda action: Result(action.id, 503 if isinstance(action, Bind) else 200, "no")
     world.submit(*members(50, needed=50))
     world.run()
-    assert len(world.said("g0")) == 1 and sum(len(world.said(f"g{n}")) for n in range(50)) == 50
+    assert len(world.event_notes("g0")) == 1 and sum(len(world.event_notes(f"g{n}")) for n in range(50)) == 50
     (unit,) = world.scheduler.queue.units.values()
-    assert unit.queued.errors == 1 and all(len(note) < 400 for note in world.said("g7"))
+    assert unit.queued.errors == 1 and all(len(note) < 400 for note in world.event_notes("g7"))
 
 
 def is_bind_of(action: Action, name: str) -> bool:
     return isinstance(action, Bind) and action.pod.name == name
 
 
-def test_one_member_refused_by_a_permit_gives_back_what_all_took() -> None:
+def test_a_permit_that_refuses_one_member_rolls_back_all() -> None:
     log: list[str] = []
     picky = Notes("picky", log, permit=Refuse(("not today",)))
     named = [a_node(f"n{number}", cpu=1) for number in range(3)]
@@ -282,7 +282,7 @@ def test_one_member_refused_by_a_permit_gives_back_what_all_took() -> None:
     world.submit(*members(3, needed=3))
     world.run()
     assert not world.bindings and not world.scheduler.state.pods
-    assert {world.said(name)[-1] for name in ("g0", "g1", "g2")} == {"0/1 nodes are available: 1 not today."}
+    assert {world.event_notes(name)[-1] for name in ("g0", "g1", "g2")} == {"0/1 nodes are available: 1 not today."}
 
 
 def test_a_group_asks_extenders_about_all_its_members_at_once() -> None:
@@ -296,8 +296,8 @@ def test_a_group_asks_extenders_about_all_its_members_at_once() -> None:
     assert sum(isinstance(action, Ask) for action in world.actions) <= 6
 
 
-def test_an_extra_that_comes_back_to_others_leaves_nothing_in_flight() -> None:
-    """It waits for a permit when another one comes; they go on together, and what happens is remembered for nobody."""
+def test_an_extra_member_that_joins_others_leaves_nothing_in_flight() -> None:
+    """The extra member waits for a permit when another one joins. They are bound together, and no events are kept."""
     world = a_gang_world(nodes=5)
     world.submit(*members(3, needed=3))
     world.run()

@@ -1,4 +1,4 @@
-"""Gangs over time: how long they wait after a failure, in which order, and what is left when something breaks."""
+"""Groups over time: backoff, order, and what remains after failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pod_groups import SigsPodGroup
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.groups.test_groups import a_gang_world, is_bind_of, members
 from tests.engine.small_plugins import Gangs, profiles
 from tests.plugins.nodes.coscheduling.pod_groups import (
@@ -29,7 +30,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
     refuse_binding,
     running,
 )
-from tests.world import World
 
 
 def binds(world: World) -> int:
@@ -40,7 +40,9 @@ def binds(world: World) -> int:
 
 
 class Controller:
-    """Makes three pods of a gang, and new ones for those that go; `all_anew`: for the others, too."""
+    """A controller that creates three pods of a group, and new ones for deleted pods. `all_anew`: the other pods are
+    replaced, too.
+    """
 
     def __init__(self, world: World, *, all_anew: bool) -> None:
         self._world, self._all_anew, self._made = world, all_anew, 0
@@ -54,7 +56,7 @@ class Controller:
 
 
 @pytest.mark.parametrize("all_anew", [False, True], ids=["what was evicted is made anew", "all its pods are"])
-def test_a_gang_that_is_taken_back_again_and_again_backs_off_as_a_group(all_anew: bool) -> None:
+def test_a_group_that_is_evicted_repeatedly_backs_off_as_a_group(all_anew: bool) -> None:
     world = a_world(nodes=3, args={"onPartialBind": "Evict"})
     controller = Controller(world, all_anew=all_anew)
     refuse_binding(world, *(f"g-{3 * each + 2}" if all_anew else "g-2" for each in range(100)))
@@ -66,7 +68,7 @@ def test_a_gang_that_is_taken_back_again_and_again_backs_off_as_a_group(all_anew
         world.advance(1)
         controller.act()
     assert 3 * 5 <= binds(world) <= 3 * 11, "after 1, 2, 4, 8 and each 10 seconds"
-    world.answers = world.fine
+    world.answers = world.succeed
     world.advance(12)
     assert running(world) == {"g": 3}
 
@@ -74,7 +76,7 @@ def test_a_gang_that_is_taken_back_again_and_again_backs_off_as_a_group(all_anew
 # -- what is left when something breaks
 
 
-def test_a_member_that_is_being_bound_keeps_its_room_when_others_of_its_group_go() -> None:
+def test_a_member_that_is_being_bound_stays_assumed_when_other_members_are_deleted() -> None:
     world = a_gang_world(nodes=5)
     world.answers = lambda action: None if isinstance(action, Bind) else Result(action.id)
     world.submit(*members(3, needed=3))
@@ -87,7 +89,7 @@ def test_a_member_that_is_being_bound_keeps_its_room_when_others_of_its_group_go
     assert steps == {"g0": BindStep.BINDING, "g1": BindStep.BINDING} and len(world.scheduler.state.pods) == 2
 
 
-def test_an_error_after_a_gang_was_placed_leaves_nothing_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_after_a_group_was_assumed_leaves_nothing_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
     requeue = FailureHandler.requeue
 
     def breaks(self: FailureHandler, unit: Unit, failure: Failure, now: float) -> None:
@@ -101,13 +103,13 @@ def test_an_error_after_a_gang_was_placed_leaves_nothing_reserved(monkeypatch: p
     world.run()
     world.check()
     assert not world.bindings and not world.scheduler.state.pods
-    assert any("internal error: KeyError" in each for each in world.said("g-0"))
+    assert any("internal error: KeyError" in each for each in world.event_notes("g-0"))
     monkeypatch.undo()
     world.advance(15)
     assert running(world) == {"g": 2}
 
 
-def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> None:
+def test_a_group_whose_minimum_cannot_be_read_is_not_placed() -> None:
     class Moody(Gangs):
         ill = False
 
@@ -121,7 +123,7 @@ def test_a_gang_of_which_nobody_can_say_how_many_it_takes_is_not_placed() -> Non
     world.submit(*members(3, needed=3))
     moody.ill = True
     world.run()
-    assert not world.bindings and any("oops" in each for each in world.said("g0"))
+    assert not world.bindings and any("oops" in each for each in world.event_notes("g0"))
     moody.ill = False
     world.advance(15)
     assert len(world.bindings) == 3
@@ -135,9 +137,9 @@ def labelled(group: SigsPodGroup) -> SigsPodGroup:
     return msgspec.structs.replace(group, metadata=metadata)
 
 
-def test_the_others_are_let_in_when_an_odd_oldest_member_goes() -> None:
+def test_the_others_are_queued_when_a_deviating_oldest_member_is_deleted() -> None:
     world = a_world(nodes=3)
-    world.answers = lambda _: None  # nobody hears of the conditions that are written
+    world.answers = lambda _: None  # conditions are not answered
     (odd,) = gang("g", 1, 2, first=9, at=-5, priority=7)
     world.submit(odd, *gang("g", 3, 3))
     world.advance(5)
@@ -147,7 +149,7 @@ def test_the_others_are_let_in_when_an_odd_oldest_member_goes() -> None:
     assert binds(world) == 3
 
 
-def test_an_odd_member_does_not_say_how_important_its_gang_is() -> None:
+def test_a_deviating_member_does_not_set_the_priority_of_its_group() -> None:
     world = a_world(nodes=2)
     world.submit(*(created(a_pod(f"b{at}", cpu=1, node=f"n{at}", priority=5000), 0) for at in range(2)))
     world.submit(*gang("g", 1, 2, first=9, at=5, priority=4000), *gang("g", 2, preemptionPolicy="Never"))
@@ -158,7 +160,7 @@ def test_an_odd_member_does_not_say_how_important_its_gang_is() -> None:
     assert running(world) == {"vip0": 1, "vip1": 1}
 
 
-def test_what_a_running_gang_could_do_without_does_not_age() -> None:
+def test_extra_members_of_a_running_group_do_not_age() -> None:
     world = a_world(nodes=3, args={"starvationSeconds": 10})
     world.submit(a_pod("other", cpu=1, node="n0", priority=2000), *gang("g", 3, 2))
     world.advance(30)
@@ -170,7 +172,7 @@ def test_what_a_running_gang_could_do_without_does_not_age() -> None:
     assert running(world) == {"g": 2, "vip": 1}
 
 
-def test_a_gang_that_turns_out_to_be_bound_in_part_goes_first() -> None:
+def test_a_partially_bound_group_is_attempted_first() -> None:
     world = a_world(nodes=3)
     world.submit(*gang("g", 3), *(a_pod(f"vip{at}", cpu=1, priority=9, preemptionPolicy="Never") for at in range(2)))
     world.submit(*gang("g", 1, 3, first=9, node="n0"))
@@ -178,13 +180,13 @@ def test_a_gang_that_turns_out_to_be_bound_in_part_goes_first() -> None:
     assert running(world) == {"g": 3}
 
 
-def test_what_a_running_gang_could_do_without_does_not_keep_others_from_saving_room() -> None:
+def test_extra_members_of_a_running_group_do_not_prevent_nominations_of_others() -> None:
     world = a_world(nodes=4, args={"starvationSeconds": 10, "preemption": False})
     world.submit(*gang("r", 2, at=-5, node="n2"))
     world.submit(*gang("r", 1, 2, first=7, at=-5, cpu=2))
     world.submit(*(a_pod(f"s{at}", cpu=1, node=f"n{node}") for at, node in enumerate((0, 1, 3))))
     world.advance(15)
-    world.delete(world.pod("s0"))  # the pod that is too large is tried again
+    world.delete(world.pod("s0"))  # the pod that is too large is requeued
     world.advance(5)
     world.submit(a_pod("s0", cpu=1, node="n0"), *gang("g", 2))
     for number in range(3, 18):
@@ -204,42 +206,42 @@ def test_what_a_running_gang_could_do_without_does_not_keep_others_from_saving_r
         pytest.param(2, a_pod_group("p", 3), labelled(a_pod_group("p", 3)), 0, id="it asks for the same"),
     ],
 )
-def test_a_group_is_tried_again_when_its_object_asks_for_less(nodes: int, before: Any, after: Any, tried: int) -> None:
+def test_a_group_is_requeued_when_its_object_asks_for_less(nodes: int, before: Any, after: Any, tried: int) -> None:
     world = a_world(nodes=nodes)
     labels = {"scheduling.x-k8s.io/pod-group": "p"}
     world.submit(before, *(created(a_pod(f"p{at}", cpu=1, labels=labels), at) for at in range(3)))
     world.advance(30)
-    said = len(world.said("p0"))
+    said = len(world.event_notes("p0"))
     assert not world.bindings
     world.submit(after)
     world.advance(30)
-    assert len(world.bindings) == tried and (tried or len(world.said("p0")) == said)
+    assert len(world.bindings) == tried and (tried or len(world.event_notes("p0")) == said)
 
 
 # -- bound in part
 
 
-def test_who_is_bound_is_told_though_the_rest_is_tried_again_and_again() -> None:
+def test_the_partial_binding_is_reported_though_the_rest_is_attempted_repeatedly() -> None:
     world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 20})
     world.answers = lambda action: None if is_bind_of(action, "g-2") else Result(action.id)
     world.submit(*gang("g", 3))
     world.advance(40)
-    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    assert len(world.event_notes("g-2", "PodGroupBoundInPart")) == 1
     world.advance(100)
-    assert 2 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 6
+    assert 2 <= len(world.event_notes("g-2", "PodGroupBoundInPart")) <= 6
 
 
-def test_who_is_bound_may_be_told_at_once_and_is_not_told_without_end() -> None:
+def test_the_partial_binding_may_be_reported_at_once_and_not_endlessly() -> None:
     world = a_world(nodes=3, args={"partialBindDeadlineSeconds": 0})
     refuse_binding(world, "g-2")
     world.submit(*gang("g", 3))
     world.run()
-    assert len(world.said("g-2", "PodGroupBoundInPart")) == 1
+    assert len(world.event_notes("g-2", "PodGroupBoundInPart")) == 1
     world.advance(60)
-    assert 4 <= len(world.said("g-2", "PodGroupBoundInPart")) <= 7
+    assert 4 <= len(world.event_notes("g-2", "PodGroupBoundInPart")) <= 7
 
 
-def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told_once() -> None:
+def test_an_eviction_that_is_always_refused_backs_off_and_is_reported_once() -> None:
     world = a_world(nodes=3, args={"onPartialBind": "Evict"})
 
     def answer(action: Action) -> Result:
@@ -251,21 +253,22 @@ def test_an_eviction_that_is_refused_for_ever_is_tried_ever_more_seldom_and_told
     world.advance(60)
     tries = sum(isinstance(action, Evict) and action.pod.name == "g-0" for action in world.actions)
     assert 8 <= tries <= 10, "after 1, 2, 4, 8 and each 10 seconds"
-    assert len(world.said("g-0", "PodGroupTakenBack")) == 1
-    world.answers = world.fine
+    assert len(world.event_notes("g-0", "PodGroupTakenBack")) == 1
+    world.answers = world.succeed
     world.advance(10)
     assert not running(world)
 
 
-def test_a_gang_that_a_budget_protects_is_not_taken_back_and_is_told_so() -> None:
+def test_a_group_that_a_budget_protects_is_not_evicted_and_an_event_says_so() -> None:
     world = a_world(nodes=3, args={"onPartialBind": "Evict", "partialBindDeadlineSeconds": 20})
-    world.submit(a_budget("keep", **{"gang-of": "g"}))
+    selected: dict[str, Any] = {"gang-of": "g"}
+    world.submit(a_budget("keep", **selected))
     refuse_binding(world, "g-2")
     labels = {NAME: "g", MIN: "3", "gang-of": "g"}
     world.submit(*(member(f"g-{at}", labels) for at in range(3)))
     world.advance(25)
     assert not evicted(world) and running(world) == {"g": 2}
-    assert world.said("g-2", "PodGroupBoundInPart")[0].endswith("; a PodDisruptionBudget protects g-0, g-1")
+    assert world.event_notes("g-2", "PodGroupBoundInPart")[0].endswith("; a PodDisruptionBudget protects g-0, g-1")
     world.submit(a_budget("keep", allowed=2, **{"gang-of": "g"}))
     world.advance(30)
     assert evicted(world) == ["g-0", "g-1"]
@@ -275,7 +278,7 @@ def test_a_gang_that_a_budget_protects_is_not_taken_back_and_is_told_so() -> Non
 
 
 class Counting(Gangs):
-    """How often was it asked?"""
+    """A plugin that counts its calls."""
 
     asked = 0
 
@@ -303,7 +306,7 @@ def are_refused(world: World, pods: list[Pod]) -> None:
     come(world, pods)
     world.run()
     for action in sent:
-        world.answer(Result(action.id, 503, "no"))
+        world.deliver_result(Result(action.id, 503, "no"))
     assert len(sent) == len(pods)
 
 

@@ -1,10 +1,10 @@
-"""Gangs of all spellings, single pods, reservations, budgets, evictions, failures and restarts in any order.
+"""Groups of every kind, single pods, reservations, budgets, evictions, failures and restarts, in any order.
 
-What the engine's own storm checks after each step holds here, too (`tests/invariants.py`). Besides, at any moment: a
-step gives nodes to enough of a gang or to none, room for a gang never costs more than disruption budgets allow, and no
-gang that was whole is taken back. And when the storm is over and everybody had time: a gang is whole or unbound, or
-others took from it what it lacks (`chronicle`); pods were evicted only for gangs that ran; nobody waits who fits, or
-for whom room would be made; nothing is held for anybody.
+After each step the invariants of `stowplan.testing` hold. Also, a step gives nodes to enough members of a group or to
+none, preemption for a group stays within disruption budgets, and no group that was whole is evicted. At the end, after
+enough time without failures: a group is whole or unbound, or is missing what others took from it (`group_history`);
+pods were evicted only for groups that ran; no pod waits that fits or that preemption would help; no room is held for
+groups that do not need it.
 """
 
 from __future__ import annotations
@@ -12,36 +12,37 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.engine.attempt import placer as placing
 from stowplan.engine.unit import QueueStage, Unit
 from stowplan.objects.actions import Evict
-from tests.builders import a_node, a_pod
-from tests.engine.groups.group_disturbances import Weather
-from tests.engine.groups.group_spellings import MINIMA
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
+from tests.engine.groups.group_definitions import MINIMA
+from tests.engine.groups.group_disturbances import GroupDisturbances
+from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.coscheduling.pod_groups import NAME, created, gang, member, profiles, running
-from tests.world import World
 
 
-class GangStorm(Weather):
+class GangStorm(GroupDisturbances):
     def teardown(self) -> None:
         if not hasattr(self, "world"):
             return
         self.failing = (Evict, 500, 0, 0)
         self.settle(40)
         for unit in self.world.scheduler.queue.units.values():
-            self.nobody_waits_who_fits(unit)
-        self.settle(400)  # longer than anybody waits to be tried again
-        self.story.check()
+            self.no_unit_waits_that_fits(unit)
+        self.settle(400)  # longer than any pod waits to be requeued
+        self.history.check()
         self.nothing_is_left_over()
         for unit in self.world.scheduler.queue.units.values():
-            self.nobody_waits_who_fits(unit)
-            self.nobody_waits_for_whom_room_can_be_made(unit)
+            self.no_unit_waits_that_fits(unit)
+            self.no_unit_waits_that_preemption_could_help(unit)
 
     def settle(self, seconds: float) -> None:
-        """Kubelets and controllers do their part until nothing changes any more."""
+        """Run kubelets and controllers until nothing changes."""
         for _ in range(30):
             before = self._so_far()
             self.world.advance(seconds)
@@ -53,14 +54,14 @@ class GangStorm(Weather):
         raise AssertionError("it never comes to rest")
 
     def _so_far(self) -> tuple[int, int, set[str]]:
-        return self.story.evictions, len(self.world.bound), {pod.uid for pod in self.world.pods()}
+        return self.history.evictions, len(self.world.bound), {pod.uid for pod in self.world.pods()}
 
-    def nobody_waits_who_fits(self, unit: Unit) -> None:
+    def no_unit_waits_that_fits(self, unit: Unit) -> None:
         scheduler, name = self.world.scheduler, unit.group.removeprefix("default/")
         if name in MINIMA and unit.stage is QueueStage.GATED:
-            waiting = [pod for pod in self.story.members(name) if not pod.node_name]
-            complete = self.story.minimum(name) is not None and len(waiting) >= self.story.lacks(name)
-            assert not complete, f"{name} is held back, and {len(waiting)} pods are enough"
+            waiting = [pod for pod in self.history.members(name) if not pod.node_name]
+            complete = self.history.minimum(name) is not None and len(waiting) >= self.history.lacks(name)
+            assert not complete, f"{name} is gated, and {len(waiting)} pods are enough"
             return
         placer = placing.Placer(scheduler.state, np.random.default_rng(0))
         outcome = placer.place(unit, scheduler.profiles[unit.profile], {})
@@ -68,12 +69,12 @@ class GangStorm(Weather):
             each.release()
         assert not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"
 
-    def nobody_waits_for_whom_room_can_be_made(self, unit: Unit) -> None:
+    def no_unit_waits_that_preemption_could_help(self, unit: Unit) -> None:
         scheduler = self.world.scheduler
         if unit.group and unit.stage is not QueueStage.GATED:
             placer = placing.Placer(scheduler.state, np.random.default_rng(0))
             plan = scheduler.preemption.plan(unit, scheduler.profiles[unit.profile], placer)
-            assert plan is None, f"{[pod.name for pod in plan.victims]} could make room for {unit.group}"
+            assert plan is None, f"{[pod.name for pod in plan.victims]} could be evicted for {unit.group}"
 
     def nothing_is_left_over(self) -> None:
         self.world.check()
@@ -91,9 +92,7 @@ class EvictingGangStorm(GangStorm):
 TestGangStorm = GangStorm.TestCase
 TestEvictingGangStorm = EvictingGangStorm.TestCase
 # More would take minutes; each must be set by its own name, since pytest runs whatever else is called a test case here.
-TestGangStorm.settings = TestEvictingGangStorm.settings = settings(
-    settings.default, max_examples=min(settings.default.max_examples, 200)
-)
+TestGangStorm.settings = TestEvictingGangStorm.settings = at_most(200)
 
 
 @given(
@@ -102,10 +101,10 @@ TestGangStorm.settings = TestEvictingGangStorm.settings = settings(
     wanted=st.lists(st.integers(1, 3), min_size=2, max_size=5),
     gangs=st.lists(st.integers(2, 3), max_size=2),
 )
-def test_nobody_is_evicted_for_a_gang_that_then_does_not_run(
+def test_no_pod_is_evicted_for_a_group_that_then_does_not_run(
     free: list[int], lesser: list[tuple[int, int]], wanted: list[int], gangs: list[int]
 ) -> None:
-    """Some nodes, pods and gangs of all sizes on them, and one gang that matters more than all of them."""
+    """Nodes with pods and groups of all sizes, and one group of a higher priority."""
     world = World(nodes=[a_node(f"n{at}", cpu=3 + more) for at, more in enumerate(free)], profiles=profiles())
     world.submit(
         *(created(a_pod(f"p{at}", cpu=cpu, priority=priority), 0) for at, (cpu, priority) in enumerate(lesser))

@@ -1,4 +1,4 @@
-"""Many gangs at once, and gangs in odd company: who runs, who waits, and how long."""
+"""Many groups at once, and groups beside other pods: which of them run, which wait, and for how long."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import NAME, a_pod_group, a_world, created, gang, profiles, running
-from tests.world import World
 
 
-def test_an_infeasible_gang_does_not_block_a_small_one() -> None:
+def test_an_infeasible_group_does_not_block_a_small_one() -> None:
     world = a_world(nodes=4)
     world.submit(*gang("large", 6, cpu=1, at=0))
     world.submit(*gang("small", 2, at=5))
@@ -42,8 +42,8 @@ def test_an_infeasible_gang_does_not_block_a_small_one() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("interleaved", [False, True])
-def test_who_runs_on_a_small_cluster(pods: list[Pod], expected: dict[str, int], interleaved: bool) -> None:
-    """A node with 300."""
+def test_which_pods_run_on_a_small_cluster(pods: list[Pod], expected: dict[str, int], interleaved: bool) -> None:
+    """One node with 300 of a resource."""
     world = a_world(nodes=0)
     world.submit(a_node("n", cpu=300))
     for pod in sorted(pods, key=lambda pod: pod.name[::-1]) if interleaved else pods:
@@ -66,7 +66,7 @@ def test_groups_are_forgotten_ten_minutes_after_their_last_member() -> None:
     assert {each.group.name for each in groups} == {"default/h"}
 
 
-def test_a_gang_of_two_schedulers_is_none_and_nobody_is_lost() -> None:
+def test_pods_of_two_schedulers_are_no_group_and_no_pod_is_lost() -> None:
     (profile,) = profiles().values()
     other = dataclasses.replace(profile, scheduler_name="other")
     both = {"default-scheduler": profile, "other": other}
@@ -74,13 +74,13 @@ def test_a_gang_of_two_schedulers_is_none_and_nobody_is_lost() -> None:
     world.submit(*gang("g", 2, 3), *gang("g", 1, 3, first=5, schedulerName="other"))
     world.advance(5)
     assert not world.bindings
-    assert any("is of scheduler default-scheduler" in each for each in world.said("g-5"))
+    assert any("is of scheduler default-scheduler" in each for each in world.event_notes("g-5"))
     world.submit(*gang("g", 1, 3, first=2))
     world.advance(15)
     assert running(world) == {"g": 3} and not world.pod("g-5").node_name
 
 
-def test_a_pod_group_that_goes_away_starts_nobody() -> None:
+def test_a_deleted_pod_group_starts_no_pod() -> None:
     world = a_world(nodes=2)
     group = a_pod_group("p", 3)
     labels = {"scheduling.x-k8s.io/pod-group": "p"}
@@ -96,13 +96,13 @@ def test_more_members_do_not_shorten_a_groups_backoff() -> None:
     world = a_world(nodes=2)
     world.submit(*gang("g", 3))
     world.run()
-    tried = len(world.said("g-0"))
+    tried = len(world.event_notes("g-0"))
     world.submit(*gang("g", 10, 3, first=3))
     world.run()
-    assert len(world.said("g-0")) <= tried + 1
+    assert len(world.event_notes("g-0")) <= tried + 1
 
 
-def test_a_large_gang_does_not_starve_where_room_frees_bit_by_bit() -> None:
+def test_a_large_group_does_not_starve_where_room_is_freed_bit_by_bit() -> None:
     world = a_world(nodes=2, args={"starvationSeconds": 10, "preemption": False})
     world.submit(a_pod("s0", cpu=1, node="n0"), a_pod("s1", cpu=1, node="n1"))
     world.submit(*gang("g", 2, at=0))

@@ -1,4 +1,4 @@
-"""Room that is made for a gang: whom it takes, and who is spared."""
+"""Preemption by a group: which pods are evicted, and which are not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.builders import a_budget, a_pod
+from stowplan.testing.builders import a_budget, a_pod
 from tests.plugins.nodes.coscheduling.pod_groups import a_world, created, evicted, gang, low, running
 
 
-def test_room_is_made_for_a_whole_gang() -> None:
+def test_a_group_preempts_for_all_its_members() -> None:
     world = a_world(nodes=4)
     world.submit(*low(4))
     world.submit(*gang("g", 3, priority=10))
@@ -18,7 +18,7 @@ def test_room_is_made_for_a_whole_gang() -> None:
     assert running(world)["g"] == 3 and len(evicted(world)) == 3
 
 
-def test_nobody_goes_for_a_gang_that_would_not_fit_even_then() -> None:
+def test_no_pod_is_evicted_for_a_group_that_would_not_fit_even_then() -> None:
     world = a_world(nodes=4)
     world.submit(*low(3), a_pod("high", cpu=1, node="n3", priority=20))
     world.submit(*gang("g", 4, priority=10))
@@ -26,7 +26,7 @@ def test_nobody_goes_for_a_gang_that_would_not_fit_even_then() -> None:
     assert not evicted(world) and "g" not in running(world)
 
 
-def test_the_least_important_go_and_no_more_than_it_takes() -> None:
+def test_the_lowest_priorities_are_evicted_and_no_more_than_needed() -> None:
     world = a_world(nodes=4)
     world.submit(*(a_pod(f"p{at}", cpu=1, node=f"n{at}", priority=at) for at in range(4)))
     world.submit(*gang("g", 2, priority=10))
@@ -34,7 +34,7 @@ def test_the_least_important_go_and_no_more_than_it_takes() -> None:
     assert evicted(world) == ["p0", "p1"] and running(world)["g"] == 2
 
 
-def test_free_room_is_used_before_anybody_goes() -> None:
+def test_free_room_is_used_before_a_pod_is_evicted() -> None:
     world = a_world(nodes=5)
     world.submit(*low(4))
     world.submit(*gang("g", 2, priority=10))
@@ -42,7 +42,7 @@ def test_free_room_is_used_before_anybody_goes() -> None:
     assert len(evicted(world)) == 1 and running(world)["g"] == 2
 
 
-def test_another_gang_goes_whole_or_not_at_all() -> None:
+def test_another_group_is_evicted_whole_or_not_at_all() -> None:
     world = a_world(nodes=4)
     world.submit(*gang("lesser", 3, priority=1))
     world.run()
@@ -51,7 +51,7 @@ def test_another_gang_goes_whole_or_not_at_all() -> None:
     assert evicted(world) == ["lesser-0", "lesser-1", "lesser-2"] and running(world)["g"] == 2
 
 
-def test_a_single_pod_that_makes_room_does_not_halve_a_gang() -> None:
+def test_a_single_preemptor_does_not_leave_a_part_of_a_group() -> None:
     world = a_world(nodes=2)
     world.submit(*gang("lesser", 2, priority=1))
     world.run()
@@ -60,7 +60,7 @@ def test_a_single_pod_that_makes_room_does_not_halve_a_gang() -> None:
     assert evicted(world) == ["lesser-0", "lesser-1"] and set(running(world)) == {"single"}
 
 
-def test_members_beyond_the_minimum_may_go_alone() -> None:
+def test_members_beyond_the_minimum_may_be_evicted_alone() -> None:
     world = a_world(nodes=3)
     world.submit(*gang("lesser", 3, 2, priority=1))
     world.run()
@@ -85,7 +85,7 @@ def test_budgets_are_respected() -> None:
         pytest.param({}, {"preemptionPolicy": "Never"}, id="the pods do not want it"),
     ],
 )
-def test_no_room_is_made_for_a_gang_that_does_not_want_it(args: dict[str, Any], spec: dict[str, Any]) -> None:
+def test_a_group_with_the_preemption_policy_never_does_not_preempt(args: dict[str, Any], spec: dict[str, Any]) -> None:
     world = a_world(nodes=3, args=args)
     world.submit(*low(3))
     world.submit(*gang("g", 2, priority=10, **spec))
@@ -93,7 +93,7 @@ def test_no_room_is_made_for_a_gang_that_does_not_want_it(args: dict[str, Any], 
     assert not evicted(world)
 
 
-def test_victims_that_take_their_time_are_not_told_twice_and_their_room_is_kept() -> None:
+def test_slow_victims_are_not_evicted_twice_and_their_room_stays_nominated() -> None:
     world = a_world(nodes=2, graceful=True)
     world.submit(*low(2))
     world.submit(*gang("g", 2, priority=10))
@@ -108,7 +108,7 @@ def test_victims_that_take_their_time_are_not_told_twice_and_their_room_is_kept(
     assert running(world)["g"] == 2
 
 
-def test_extras_go_before_the_gang_that_they_belong_to() -> None:
+def test_extra_members_are_evicted_before_their_group() -> None:
     world = a_world(nodes=6)
     world.submit(*gang("lesser", 6, 2, priority=1))
     world.advance(2)
@@ -117,7 +117,7 @@ def test_extras_go_before_the_gang_that_they_belong_to() -> None:
     assert len(evicted(world)) == 2 and running(world) == {"g": 2, "lesser": 4}
 
 
-def test_a_budget_that_allows_one_lets_the_least_important_go() -> None:
+def test_a_budget_that_allows_one_disruption_is_spent_on_the_lowest_priority() -> None:
     world = a_world(nodes=3)
     world.submit(a_budget("keep", app="kept", allowed=2))
     world.submit(*(a_pod(f"p{at}", cpu=1, node=f"n{at}", priority=at, labels={"app": "kept"}) for at in range(3)))

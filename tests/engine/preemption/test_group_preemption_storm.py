@@ -1,6 +1,7 @@
-"""Any cluster full of lesser pods and gangs, some under disruption budgets, and one gang that matters more than all.
+"""Random clusters full of pods and groups of lower priorities, some with disruption budgets, and one group of a high
+priority.
 
-Nobody is evicted unless it then runs whole; no budget is overdrawn; no lesser gang is left with too few.
+No pod is evicted unless that group then runs; no budget is exceeded; no group is left with too few members.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from hypothesis import strategies as st
 from stowplan.engine.preemption.feasibility import Feasibility
 from stowplan.objects.actions import Evict
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_pod_group, a_world, created, member, running
-from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
 BUDGETS = ("red", "blue")
@@ -26,8 +27,9 @@ BUDGETS = ("red", "blue")
 
 @dataclass
 class Scene:
-    """`lone`: cpu, priority and budget of each lesser pod; `gangs`: members and minimum of each lesser gang, and the
-    budget of its first member; `wanted`: the cpu of each member; `least`: minResources, if any.
+    """`lone`: cpu, priority and budget of each single pod; `gangs`: members and minimum of each group of a lower
+    priority, and the budget of its first member; `wanted`: the cpu of each member of the preempting group; `least`: its
+    minResources, if any.
     """
 
     nodes: list[int]
@@ -71,7 +73,7 @@ def the_gang(scene: Scene) -> list[Any]:
 
 
 def played(scene: Scene, graceful: bool) -> tuple[World, list[Pod]]:
-    """The world afterwards, and whom the gang had evicted."""
+    """Return the world afterwards, and the pods that the group evicted."""
     world = a_world(nodes=0, graceful=graceful)
     world.submit(*(a_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(scene.nodes)))
     world.submit(*(a_budget(name, budget=name, allowed=allowed) for name, allowed in scene.allowed.items()))
@@ -92,7 +94,7 @@ def runs(world: World) -> int:
 
 @pytest.mark.parametrize("graceful", [False, True], ids=["at once", "gracefully"])
 @given(scene=scenes)
-def test_nobody_is_evicted_for_a_gang_that_then_does_not_run(scene: Scene, graceful: bool) -> None:
+def test_no_pod_is_evicted_for_a_group_that_then_does_not_run(scene: Scene, graceful: bool) -> None:
     world, gone = played(scene, graceful)
     assert runs(world) in (0, len(scene.wanted))
     assert not gone or runs(world)
@@ -105,8 +107,8 @@ def test_nobody_is_evicted_for_a_gang_that_then_does_not_run(scene: Scene, grace
 
 
 @given(scene=scenes, cpu=st.integers(1, 3))
-def test_a_quick_look_never_says_no_wrongly(scene: Scene, cpu: int) -> None:
-    """Members that are all alike fit or not, in whatever order they are tried: with the look and without it."""
+def test_the_feasibility_check_never_excludes_a_group_wrongly(scene: Scene, cpu: int) -> None:
+    """Members that are all alike fit or not, in any order, with the feasibility check and without it."""
     scene.wanted = [cpu] * len(scene.wanted)
     world, _ = played(scene, False)
     with patch.object(Feasibility, "hopeless", lambda *_: False):

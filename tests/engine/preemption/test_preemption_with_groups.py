@@ -1,4 +1,4 @@
-"""Preemption where gangs are involved, as the preemptors or among the victims."""
+"""Preemption with groups, as preemptors or among the victims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from stowplan.framework.verdict import Candidate
 from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (
     MIN,
     NAME,
@@ -29,16 +30,15 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
     refuse_binding,
     running,
 )
-from tests.world import World
 
 GROUP = "scheduling.x-k8s.io/pod-group"
 
 
-# -- whom to evict for a gang
+# -- victims of a group
 
 
-def test_a_gang_that_fits_in_the_second_order_only_makes_room() -> None:
-    """The large one likes the node that is the only one for the picky one."""
+def test_a_group_that_fits_only_in_the_second_order_preempts() -> None:
+    """The large member prefers the node that is the only one for the other member."""
     world = a_world(nodes=0)
     world.submit(a_node("a", cpu="2500m", labels={"kind": "a"}), a_node("b", cpu=2))
     world.submit(a_pod("low-a", cpu=2, node="a", priority=1), a_pod("low-b", cpu=2, node="b", priority=1))
@@ -52,11 +52,11 @@ def test_a_gang_that_fits_in_the_second_order_only_makes_room() -> None:
     assert running(world) == {"g": 2} and evicted(world) == ["low-a", "low-b"]
 
 
-# -- a single pod whose victims may be in gangs
+# -- a single pod whose victims may be in groups
 
 
 def with_a_gang_and_a_lone_pod(priority: int, **more: Any) -> World:
-    """A gang of three of priority 1, and a pod that started earlier than all of them."""
+    """Return a world with a group of three of priority 1, and a single pod that started before them."""
     world = a_world(nodes=4, **more)
     world.submit(*gang("lesser", 3, priority=1))
     world.advance(1)
@@ -71,13 +71,15 @@ WHOLE = ["lesser-0", "lesser-1", "lesser-2"]
 @pytest.mark.parametrize(
     ("priority", "protected", "gone"),
     [
-        pytest.param(1, (), ["lone"], id="of equals the one goes, not the three"),
-        pytest.param(2, (), WHOLE, id="what matters less goes, as many as they are"),
+        pytest.param(1, (), ["lone"], id="of the same priority one is evicted, not three"),
+        pytest.param(2, (), WHOLE, id="the lower priority is evicted, however many they are"),
         pytest.param(2, WHOLE, ["lone"], id="a budget of those that would go besides counts"),
         pytest.param(2, ("lesser-1", "lone"), WHOLE, id="one violation is as bad as the other"),
     ],
 )
-def test_a_single_pod_sees_that_a_gang_would_go_whole(priority: int, protected: Sequence[str], gone: list[str]) -> None:
+def test_a_single_preemptor_counts_the_whole_group_of_a_victim(
+    priority: int, protected: Sequence[str], gone: list[str]
+) -> None:
     world = with_a_gang_and_a_lone_pod(priority)
     world.submit(a_budget("keep", kept="yes", allowed=1 if protected == WHOLE else 0))
     for name in protected:
@@ -91,8 +93,8 @@ def labelled(pod: Pod, **labels: str) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels={**pod.labels, **labels}))
 
 
-def test_nobody_who_matters_as_much_goes_along() -> None:
-    """Somebody else bound a pod of a gang that does not agree with the others."""
+def test_no_pod_of_the_same_priority_is_evicted_with_its_group() -> None:
+    """Another scheduler bound a member that does not agree with the others."""
     world = a_world(nodes=2)
     world.submit(*gang("lesser", 1, 2, priority=1, node="n0"), *gang("lesser", 1, 2, first=1, priority=10, node="n1"))
     world.submit(a_pod("single", cpu=1, priority=10))
@@ -100,7 +102,7 @@ def test_nobody_who_matters_as_much_goes_along() -> None:
     assert evicted(world) == ["lesser-0"]
 
 
-def test_extenders_are_shown_everybody_who_would_go() -> None:
+def test_extenders_are_shown_all_victims() -> None:
     asked: list[Ask] = []
 
     def extender(ask: Ask) -> Result:
@@ -121,7 +123,7 @@ def test_extenders_are_shown_everybody_who_would_go() -> None:
     assert evicted(world) == ["lesser-0", "lesser-1"]
 
 
-def test_where_no_victim_is_in_a_gang_candidates_are_left_as_they_are() -> None:
+def test_candidates_without_group_members_are_unchanged() -> None:
     world = with_a_gang_and_a_lone_pod(0)
     company, lone = world.scheduler.preemption.group_victims, Candidate("n", (world.pod("lone"),), 0)
     found = [lone]
@@ -141,13 +143,13 @@ def of_group(name: str, count: int, *, priority: int = 10, **more: Any) -> list[
         pytest.param({"cpu": "2"}, 2, 2, id="what its pods need"),
         pytest.param({"cpu": "3"}, 2, 3, id="more than its pods need, which must be free all the same"),
         pytest.param({"cpu": "1"}, 2, 2, id="less than its pods need"),
-        pytest.param({"cpu": "5"}, 2, 0, id="more than there is: nobody goes"),
-        pytest.param({"cpu": "2", "example.com/gpu": "1"}, 2, 0, id="something that nobody has: nobody goes"),
-        pytest.param({"cpu": "2"}, 5, 0, id="enough in all, but not for so many pods: nobody goes"),
+        pytest.param({"cpu": "5"}, 2, 0, id="more than there is: no eviction"),
+        pytest.param({"cpu": "2", "example.com/gpu": "1"}, 2, 0, id="a resource that no node has: no eviction"),
+        pytest.param({"cpu": "2"}, 5, 0, id="enough in total, but not for so many pods: no eviction"),
     ],
 )
 @pytest.mark.parametrize("graceful", [False, True], ids=["at once", "gracefully"])
-def test_a_gang_with_min_resources_makes_room(
+def test_a_group_with_min_resources_preempts(
     resources: dict[str, str], members: int, victims: int, graceful: bool
 ) -> None:
     world = a_world(nodes=4, graceful=graceful)
@@ -161,16 +163,16 @@ def test_a_gang_with_min_resources_makes_room(
     assert sum(name.startswith("g-") for name in world.bindings) == (members if victims else 0)
 
 
-def test_what_is_missing_of_a_gang_keeps_its_room_though_too_little_is_free() -> None:
-    """Two bindings failed, and a system-critical pod came: the node that is left is still theirs."""
+def test_missing_members_of_a_group_keep_their_nomination_though_too_little_is_free() -> None:
+    """Two bindings failed, and a system-critical pod was created: the node that is left stays nominated."""
     world = a_world(nodes=3)
     refuse_binding(world, "g-1", "g-2")
     world.submit(a_pod_group("g", 3, minResources={"cpu": "3"}), *of_group("g", 3, priority=0))
     world.run()
-    world.answers = world.fine
+    world.answers = world.succeed
     world.submit(a_pod("vip", cpu=1, priority=2_000_000_000, preemptionPolicy="Never"))
     world.advance(8)
-    assert "minResources" in world.said("g-1")[-1]
+    assert "minResources" in world.event_notes("g-1")[-1]
     world.submit(created(a_pod("rival", cpu=1), 9))
     world.advance(8)
     assert set(world.bindings) == {"g-0", "vip"}
@@ -179,8 +181,8 @@ def test_what_is_missing_of_a_gang_keeps_its_room_though_too_little_is_free() ->
 # -- budgets
 
 
-def test_a_budget_is_spent_where_the_gang_can_be() -> None:
-    """The least important one would have it, but is on a node that the gang cannot use."""
+def test_a_budget_is_spent_on_nodes_that_the_group_can_use() -> None:
+    """The pod of the lowest priority would spend the budget, but is on a node that the group cannot use."""
     world = a_world(nodes=0)
     world.submit(a_node("a", cpu=1), a_node("b", cpu=2, labels={"kind": "b"}), a_budget("keep", kept="yes", allowed=1))
     world.submit(a_pod("p0", cpu=1, node="a", priority=0, labels={"kept": "yes"}))
@@ -190,8 +192,8 @@ def test_a_budget_is_spent_where_the_gang_can_be() -> None:
     assert evicted(world) == ["p9"] and running(world)["g"] == 2
 
 
-def test_a_lot_that_may_not_go_spends_nothing() -> None:
-    """Of the gang one more would have to go than its budget allows; the lone pod, of the same budget, may."""
+def test_a_victim_set_that_may_not_be_evicted_spends_no_budget() -> None:
+    """Evicting the group would exceed its budget by one; the single pod with the same budget may be evicted."""
     world = a_world(nodes=4)
     world.submit(*(labelled(pod, kept="yes") for pod in gang("lesser", 2, priority=1)))
     world.advance(2)
@@ -203,8 +205,8 @@ def test_a_lot_that_may_not_go_spends_nothing() -> None:
     assert evicted(world) == ["lone"] and running(world) == {"g": 2, "lesser": 2}
 
 
-def test_members_that_are_left_without_their_gang_are_protected_by_budgets_too() -> None:
-    """A gang of two and one more of it: taking the two takes the third, whom a budget protects."""
+def test_budgets_also_protect_members_that_would_be_left_without_their_group() -> None:
+    """A group with a minimum of two and three members: evicting two evicts the third, too, which a budget protects."""
     world = a_world(nodes=3)
     world.submit(*gang("lesser", 3, 2, priority=1))
     world.advance(2)
@@ -214,36 +216,36 @@ def test_members_that_are_left_without_their_gang_are_protected_by_budgets_too()
     assert not evicted(world)
 
 
-# -- victims that are told, and not seen leaving
+# -- victims whose eviction is requested and not seen yet
 
 
-def test_those_who_were_told_to_go_are_waited_for() -> None:
-    """The watch does not say yet that they leave, but that there is somebody who matters less."""
+def test_pods_whose_eviction_is_requested_are_waited_for() -> None:
+    """The watch does not show yet that the victims terminate, but shows another pod of a lower priority."""
     world = a_world(nodes=3, graceful=True, checks=False)
     world.submit(*low(2), *gang("g", 2, priority=10))
-    world.lag()
+    world.pause_watch()
     world.run()
     told = evicted(world)
-    world.submit_at_once(a_pod("least", cpu=1, node="n3", priority=0))
-    world.submit_at_once(a_node("n3", cpu=1))
+    world.deliver_object(a_pod("least", cpu=1, node="n3", priority=0))
+    world.deliver_object(a_node("n3", cpu=1))
     world.advance(30)
     assert len(told) == 1 and evicted(world) == told
-    world.catch_up()
+    world.resume_watch()
     world.delete(*(pod for pod in world.pods() if pod.terminating))
     world.advance(30)
     assert running(world)["g"] == 2
 
 
-def test_those_who_were_told_to_go_have_spent_their_budget() -> None:
-    """Its status does not know yet; a second gang, which has one node for itself, must not have another pod go."""
+def test_pods_whose_eviction_is_requested_have_spent_their_budget() -> None:
+    """The budget's status is not updated yet; a second group, which needs one more node, must not evict another pod."""
     world = a_world(nodes=3, graceful=True, checks=False)
     world.submit(a_budget("keep", kept="yes", allowed=1), a_node("own", cpu=1, taints=["only=h:NoSchedule"]))
     world.submit(*low(2, labels={"kept": "yes"}), *gang("g", 2, priority=10))
-    world.lag()
+    world.pause_watch()
     world.run()
-    world.submit_at_once(a_pod("least", cpu=1, node="n3", priority=0, labels={"kept": "yes"}))
+    world.deliver_object(a_pod("least", cpu=1, node="n3", priority=0, labels={"kept": "yes"}))
     for each in (a_node("n3", cpu=1), *gang("h", 2, priority=10, tolerations=["only=h:NoSchedule"])):
-        world.submit_at_once(each)
+        world.deliver_object(each)
     world.advance(30)
     assert len(evicted(world)) == 1
 
@@ -251,7 +253,7 @@ def test_those_who_were_told_to_go_have_spent_their_budget() -> None:
 # -- how much is looked at
 
 
-def test_what_is_hopeless_by_resources_costs_no_what_if(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_lacks_resources_in_total_costs_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     world = a_world(nodes=4)
     world.submit(*low(4))
     removed: list[str] = []
@@ -269,7 +271,7 @@ def test_what_is_hopeless_by_resources_costs_no_what_if(monkeypatch: pytest.Monk
         pytest.param([5] * 4, 2, id="by numbers there could be room"),
     ],
 )
-def test_no_second_order_is_tried_where_none_can_do(
+def test_no_second_order_is_attempted_where_none_can_help(
     monkeypatch: pytest.MonkeyPatch, nodes: list[int], times: int
 ) -> None:
     world = a_world(nodes=0)
@@ -285,7 +287,7 @@ def test_no_second_order_is_tried_where_none_can_do(
         return attempt(placer, pods, *given, **more)
 
     monkeypatch.setattr(Placer, "_all_or_none", counted)
-    sizes = (3, 3, 3, "2500m", "2500m", "2500m")
+    sizes: tuple[int | str, ...] = (3, 3, 3, "2500m", "2500m", "2500m")
     world.submit(*(member(f"{at}", {NAME: "g", MIN: "6"}, cpu=cpu) for at, cpu in enumerate(sizes)))
     world.run()
     assert not running(world) and len(tried) == times

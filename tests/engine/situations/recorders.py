@@ -1,6 +1,4 @@
-"""What the situations share: plugins that write down what they are asked, a server that takes its time, and a look at
-where a pod is.
-"""
+"""Helpers of the situations: plugins that record their calls, a slow API server, and where a pod is."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_profile
-from tests.world import World
+from stowplan.testing.builders import a_profile
+from stowplan.testing.world import World
 
 LOW, MEDIUM, HIGH = 100, 200, 300  # priorities
 
 
 def uid(name: str) -> str:
-    """As the builders make it."""
+    """Return the uid that the builders give a pod."""
     return f"uid-of-default-{name}"
 
 
 def where(world: World, name: str) -> QueueStage | BindStep | str:
-    """In the queue, on its way, or bound to a node (its name); nothing for a pod that is gone."""
+    """Return the pod's stage in the queue, its binding step, or its node's name; empty for a deleted pod."""
     for unit in world.scheduler.queue.units.values():
         if uid(name) in unit.pods:
             return unit.stage
@@ -37,7 +35,7 @@ def where(world: World, name: str) -> QueueStage | BindStep | str:
 
 
 def attempts(world: World, name: str) -> int:
-    """How often the queue gave the pod to be tried."""
+    """Return how often the pod was attempted."""
     return world.scheduler.queue.units[uid(name)].attempts
 
 
@@ -46,7 +44,7 @@ def rejectors(world: World, name: str) -> set[str]:
 
 
 def reason(world: World, name: str) -> str:
-    """What the pod's condition says: Unschedulable, SchedulerError, or nothing."""
+    """Return the reason in the pod's condition: Unschedulable, SchedulerError, or nothing."""
     condition = world.pod(name).condition("PodScheduled")
     return "" if condition is None else condition.reason
 
@@ -56,15 +54,15 @@ def of(world: World, kind: type[Action]) -> list[Any]:
 
 
 def changed(pod: Pod, **metadata: Any) -> Pod:
-    """The pod with other metadata."""
+    """Return the pod with other metadata."""
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **metadata))
 
 
 class Held:
-    """Actions that the server has received and does not do, until a test lets go of them."""
+    """Actions that the API server has received and does not perform until `let_go`."""
 
     def __init__(self, world: World, *kinds: type[Action], pods: Iterable[str] = ()) -> None:
-        """`pods`: only what is about these; about any pod otherwise."""
+        """`pods`: hold only actions about these; without them, about any pod."""
         self._world, self._kinds, self._pods, self._others = world, kinds, frozenset(pods), world.answers
         self.actions: list[Any] = []
         world.answers = self._answer
@@ -77,22 +75,21 @@ class Held:
         return self._others(action)
 
     def let_go(self, count: int | None = None) -> None:
-        """Do all of them now, or the first so many, in the order they came, and answer them."""
+        """Perform and answer all held actions, or the first so many, in their order."""
         chosen = self.actions[:count]
         del self.actions[:count]
         for action in chosen:
-            self._world._inbox.append(self._world._do(action))
-            self._world._deliver()
+            self._world.complete(action)
 
     def names(self) -> list[str]:
         return [action.pod.name for action in self.actions]
 
 
 class Asked:
-    """Listed at any point it writes down what it is asked, and answers what a test wants.
+    """A plugin for any extension point that records its calls, and gives the answers of a test.
 
-    An answer is a value, an exception to be raised, or a function of what the plugin was asked. Without `wakes`,
-    anything wakes a pod that it rejected.
+    An answer is a value, an exception to be raised, or a function of the call's arguments. Without `wakes`, any event
+    requeues a pod that the plugin rejected.
     """
 
     def __init__(
@@ -149,7 +146,7 @@ class Asked:
 
 
 def only(profile: Profile | None = None, /, **at: Iterable[Any]) -> dict[str, Profile]:
-    """The default profile with nothing but these plugins at some points."""
+    """Return the default profile with only these plugins at some points."""
     default = profile or a_profile()
     replaced = {
         point: tuple(EnabledPlugin(getattr(each, "name", type(each).__name__), each, 1) for each in plugins)

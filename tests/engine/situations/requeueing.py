@@ -1,4 +1,4 @@
-"""Rows of a table: objects that are there, pods that are rejected, what happens, and which of them are queued again."""
+"""Rows of a table: existing objects, pods that are rejected, a change, and which pods are requeued."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import REQUIRED, a_profile
+from stowplan.testing.builders import REQUIRED, a_profile
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import where
-from tests.world import World
 
 NOT_READY = "node.kubernetes.io/not-ready:NoSchedule"
 
 
 def enabling(plugins: str) -> dict[str, Profile]:
-    """A profile of these plugins (by name, with spaces between), at every point they have; all if none is named."""
+    """Return a profile of these plugins (names with spaces between), at every point that they have; all plugins by
+    default.
+    """
     if not plugins:
         return {"default-scheduler": a_profile()}
     enabled = [{"name": name} for name in ("PrioritySort", "DefaultBinder", *plugins.split())]
@@ -27,7 +29,7 @@ def enabling(plugins: str) -> dict[str, Profile]:
 
 
 def rejected(plugins: str, there: Iterable[Object], pods: Iterable[Pod]) -> World:
-    """A world in which all these pods were tried once, in vain."""
+    """Return a world in which each of these pods was attempted once and rejected."""
     world = World(profiles=enabling(plugins), initial_backoff=0, max_backoff=0)
     world.submit(*there)
     world.submit(*pods)
@@ -37,7 +39,7 @@ def rejected(plugins: str, there: Iterable[Object], pods: Iterable[Pod]) -> Worl
 
 
 def queued_again(world: World, pods: Iterable[Pod], happens: Iterable[Object | Gone]) -> set[str]:
-    """Who is to be tried after all this: put objects, or gone ones."""
+    """Return the pods that are requeued after these changes."""
     for each in happens:
         if isinstance(each, Gone):
             world.delete(each.object)
@@ -52,13 +54,13 @@ def queued_again(world: World, pods: Iterable[Pod], happens: Iterable[Object | G
 
 
 def in_group(value: str) -> dict[str, Any]:
-    """On nodes whose label `group` is this."""
+    """Return the affinity to nodes whose label `group` has this value."""
     term = {"matchExpressions": [{"key": "group", "operator": "In", "values": [value]}]}
     return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
 
 
 def called(name: str) -> dict[str, Any]:
-    """On the node of this name."""
+    """Return the affinity to the node of this name."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
     return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
 
@@ -69,17 +71,17 @@ def _near(label: str, key: str) -> dict[str, Any]:
 
 
 def near(label: str, key: str, **others: Any) -> dict[str, Any]:
-    """Where pods with this label are."""
+    """Return the affinity to pods with this label."""
     return {"affinity": {"podAffinity": _near(label, key), **others.get("affinity", {})}}
 
 
 def away(label: str, key: str) -> dict[str, Any]:
-    """Where no pods with this label are."""
+    """Return the anti-affinity to pods with this label."""
     return {"affinity": {"podAntiAffinity": _near(label, key)}}
 
 
 def spread(label: str, key: str, domains: int | None = None) -> dict[str, Any]:
-    """Evenly with pods that have this label, over so many domains at least."""
+    """Return the constraint to spread pods with this label over at least so many domains."""
     selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
     constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
     return {"topologySpreadConstraints": [{**constraint, "minDomains": domains}]}

@@ -1,4 +1,4 @@
-"""HTTP extenders: what they may decide, what their answers look like, and what becomes of the pod when they fail."""
+"""HTTP extenders: what they decide, the form of their answers, and what happens to the pod if they fail."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.objects.actions import Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Held, of, reason, rejectors, where
-from tests.world import World
 
 MANAGED = "foo.com/bar"
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -34,7 +34,7 @@ def as_nodes(names: Iterable[str]) -> dict[str, Any]:
 
 
 class Service:
-    """One of kube-scheduler's test extenders: keeps some machines, likes one of them best."""
+    """One of kube-scheduler's test extenders: keeps some machines and prefers one of them."""
 
     def __init__(self, keeps: Iterable[str], likes: str, weight: int = 1) -> None:
         self._keeps, self._likes, self._weight = frozenset(keeps), likes, weight
@@ -64,7 +64,7 @@ def test_three_extenders_decide_where_a_pod_goes_and_one_binds_it() -> None:
         Service(["machine1", "machine2", "machine3"], likes="machine2", weight=5),
     ]
     world = World(nodes=MACHINES, profiles=profiles, extenders=configuration.extenders)
-    world.crowded.update(MACHINES)  # they do not even offer the resource, which is the extender's affair
+    world.overcommitted.update(MACHINES)  # they do not even offer the resource, which is the extender's affair
     world.extender = lambda ask: Result(ask.id, body=services[ask.extender](ask, ask.extender == 2))
     world.submit(a_pod("web", requests={MANAGED: 1}))
     world.run()
@@ -78,7 +78,7 @@ def test_three_extenders_decide_where_a_pod_goes_and_one_binds_it() -> None:
 
 
 def one(answer: Callable[[Ask], Any], nodes: Iterable[Any] = ("a", "b"), status: int = 200, **settings: Any) -> World:
-    """A world with an extender that answers so."""
+    """Return a world with an extender that gives this answer."""
     extender = Extender(url_prefix="http://one", **{"node_cache_capable": True, **settings})
     world = World(nodes=nodes, extenders=(extender,), initial_backoff=0.5, max_backoff=0.5)
     world.extender = lambda ask: Result(ask.id, status, body=answer(ask))
@@ -102,7 +102,7 @@ def one(answer: Callable[[Ask], Any], nodes: Iterable[Any] = ("a", "b"), status:
             "0/2 nodes are available: 2 no.",
             id="it keeps none",
         ),
-        pytest.param(200, {}, {}, "0/2 nodes are available:", id="it has nothing to say, which is as much as none"),
+        pytest.param(200, {}, {}, "0/2 nodes are available:", id="its answer is empty, which means no node"),
         pytest.param(
             500, None, {}, "failed filter with extender at URL http://one/filter, code 500", id="its answer is an error"
         ),
@@ -123,7 +123,7 @@ def test_filter(status: int, body: Any, settings: dict[str, Any], outcome: str) 
     error = not outcome.startswith("0/2")
     assert where(world, "web") is (QueueStage.BACKOFF if error else QueueStage.UNSCHEDULABLE)
     assert reason(world, "web") == ("SchedulerError" if error else "Unschedulable")
-    assert outcome in world.said("web", "FailedScheduling")[0]
+    assert outcome in world.event_notes("web", "FailedScheduling")[0]
     assert rejectors(world, "web") == (set() if error else {"Extender"})
 
 
@@ -152,8 +152,8 @@ def test_a_filter_that_does_not_answer(ignorable: bool, bound: bool) -> None:
         ),
     ],
 )
-def test_nobody_is_evicted_for_what_a_filter_refused(key: str, told: str) -> None:
-    """The dry run asks plugins alone, and they have no objection: nobody has to go for them."""
+def test_no_pod_is_evicted_for_a_refusal_by_an_extender(key: str, told: str) -> None:
+    """The dry run calls plugins only, and no plugin rejects the node, so evictions cannot help."""
 
     def filters(ask: Ask) -> Any:
         return {key: dict.fromkeys(ask.nodes, "no")} if ask.pod.name == "high" else {"NodeNames": list(ask.nodes)}
@@ -165,11 +165,11 @@ def test_nobody_is_evicted_for_what_a_filter_refused(key: str, told: str) -> Non
     world.submit(a_pod("high", priority=HIGH))
     world.run()
     assert where(world, "high") is QueueStage.UNSCHEDULABLE and not of(world, Evict)
-    assert world.said("high", "FailedScheduling")[0].startswith("0/1 nodes are available: 1 no. ")
-    assert world.said("high", "FailedScheduling")[0].endswith(told)
+    assert world.event_notes("high", "FailedScheduling")[0].startswith("0/1 nodes are available: 1 no. ")
+    assert world.event_notes("high", "FailedScheduling")[0].endswith(told)
 
 
-def test_a_pod_that_a_filter_refused_is_woken_by_anything() -> None:
+def test_a_pod_that_an_extender_refused_is_requeued_by_any_event() -> None:
     refusing = [True]
     world = one(lambda ask: {"NodeNames": [] if refusing else list(ask.nodes)}, filter_verb="filter")
     world.submit(a_pod("web"))
@@ -181,7 +181,7 @@ def test_a_pod_that_a_filter_refused_is_woken_by_anything() -> None:
     assert where(world, "web") in ("a", "b")
 
 
-def test_a_filter_is_asked_about_the_promised_node_first() -> None:
+def test_an_extender_is_asked_about_the_nominated_node_first() -> None:
     world = one(lambda ask: {"NodeNames": [name for name in ask.nodes if name != "a"]}, filter_verb="filter")
     world.submit(a_pod("web", nominated="a"))
     world.run()
@@ -219,7 +219,7 @@ def test_prioritize(status: int, answer: Callable[[Ask], Any], weight: int, winn
     assert world.bindings == {"web": winner}
 
 
-def test_nobody_is_asked_to_prioritize_a_single_node() -> None:
+def test_no_extender_is_asked_to_prioritize_a_single_node() -> None:
     world = one(likes("a"), ["a"], prioritize_verb="prioritize", weight=1)
     world.submit(a_pod("web"))
     world.run()
@@ -290,7 +290,9 @@ def test_bind(status: int, ignorable: bool, by_plugin: int, told: str) -> None:
 
 
 def crowded(answer: Callable[[Ask], Any], status: int = 200, **settings: Any) -> World:
-    """Two full nodes; kube-scheduler's own choice would be `a`, where the less important pod is."""
+    """Return a world with two full nodes; kube-scheduler's own choice would be `a`, which has the pod of a lower
+    priority.
+    """
     world = one(answer, [a_node("a", cpu=2), a_node("b", cpu=2)], status, preempt_verb="preempt", **settings)
     world.submit(a_pod("low-1", cpu=1, priority=LOW, node="a"), a_pod("low-2", cpu=1, priority=LOW, node="a"))
     world.submit(a_pod("mid-1", cpu=1, priority=MEDIUM, node="b"), a_pod("mid-2", cpu=1, priority=MEDIUM, node="b"))

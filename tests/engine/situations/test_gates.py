@@ -1,4 +1,4 @@
-"""Pods that are held outside the queue: by gates in their spec, or by a plugin of one's own."""
+"""Gated pods: by gates in their spec, or by a plugin at pre-enqueue."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.scheduling_gates import SchedulingGates
-from tests.builders import HOSTNAME, REQUIRED, a_node, a_pod
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, changed, only, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 BESIDE = {"podAffinity": {REQUIRED: [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"foo": "bar"}}}]}}
 
@@ -35,14 +35,14 @@ def gated(name: str, *gates: str, **spec: Any) -> Pod:
             {"p3"},
             set(),
             {"p2"},
-            id="of two pods with gates the one whose gates go is bound",
+            id="of two pods with gates the one whose gates are removed is bound",
         ),
         pytest.param(
             {"p1": ["foo"], "p2": []},
             {"p2"},
             {"p2"},
             {"p1"},
-            id="a gated pod is not woken by a pod that goes, but by its gates going",
+            id="a gated pod is not requeued by a deleted pod, but when its gates are removed",
         ),
     ],
 )
@@ -63,11 +63,11 @@ def test_gates_in_the_spec(gates: dict[str, list[str]], bound: set[str], gone: s
 @pytest.mark.parametrize(
     ("pod", "answer", "admitted"),
     [
-        pytest.param(a_pod("p"), None, True, id="the plugin lets the pod in"),
-        pytest.param(gated("p", "foo"), Refuse(("not ready",), resolvable=False), False, id="the plugin holds it back"),
+        pytest.param(a_pod("p"), None, True, id="the plugin admits it"),
+        pytest.param(gated("p", "foo"), Refuse(("not ready",), resolvable=False), False, id="the plugin gates it"),
     ],
 )
-def test_a_plugin_at_the_gate(pod: Pod, answer: Refuse | None, admitted: bool) -> None:
+def test_a_pre_enqueue_plugin(pod: Pod, answer: Refuse | None, admitted: bool) -> None:
     plugin = Asked(pre_enqueue=answer)
     world = World(nodes=["a"], profiles=profiles(preEnqueue=[plugin], preFilter=[plugin]))
     world.submit(pod)
@@ -79,7 +79,7 @@ def test_a_plugin_at_the_gate(pod: Pod, answer: Refuse | None, admitted: bool) -
 
 
 class Gatekeeper(SchedulingGates):
-    """SchedulingGates that writes down whom it was asked about and registers for what a test says."""
+    """SchedulingGates that records its calls and registers for the events of a test."""
 
     def __init__(self, *wakes: Wake) -> None:
         self.asked: list[str] = []
@@ -107,7 +107,7 @@ class Gatekeeper(SchedulingGates):
         ),
     ],
 )
-def test_the_gate_is_asked_again_when_its_plugin_registered_for_it(
+def test_pre_enqueue_is_called_again_for_events_that_its_plugin_registered_for(
     wakes: list[Wake], asked: list[str], opens: bool
 ) -> None:
     keeper = Gatekeeper(*wakes)

@@ -1,4 +1,4 @@
-"""The node that a pod was promised: when its status names one, when it no longer does, and who must respect it."""
+"""Nominations: when a pod's status names a node, when that is cleared, and which pods must respect it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Evict, Nominate, Patch
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 
 def nominated(world: World, name: str) -> str:
-    """As the pod's status says; and the scheduler must not think otherwise."""
+    """Return the pod's nominated node; the scheduler's state must agree."""
     said = world.pod(name).nominated_node
     assert world.scheduler.state.nomination(uid(name)) == said
     return said
 
 
 def cleared(world: World) -> None:
-    """Those that were told to go are gone."""
+    """Delete the terminating pods."""
     world.delete(*(pod for pod in world.pods() if pod.terminating))
 
 
@@ -37,7 +37,7 @@ def cleared(world: World) -> None:
 
 
 def preempting(cpu: int, low: Iterable[int], medium: int, *nodes: Node, **at: Any) -> World:
-    """Medium has just preempted low ones, which are on their way out."""
+    """Return a world in which `medium` has preempted pods of a low priority, which are terminating."""
     named = profiles(**at)
     world = World(nodes=[a_node("node", cpu=cpu), *nodes], profiles=named, graceful=True)
     world.submit(*(a_pod(f"low-{number}", cpu=each, priority=LOW) for number, each in enumerate(low)))
@@ -49,7 +49,7 @@ def preempting(cpu: int, low: Iterable[int], medium: int, *nodes: Node, **at: An
     return world
 
 
-def test_cleared_when_a_more_important_pod_preempts_on_that_node() -> None:
+def test_cleared_when_a_higher_priority_preempts_on_that_node() -> None:
     world = preempting(5, [1, 1, 1, 1], 3)
     world.submit(a_pod("high", cpu=4, priority=HIGH))
     world.run()
@@ -60,8 +60,8 @@ def test_cleared_when_a_more_important_pod_preempts_on_that_node() -> None:
     assert where(world, "medium") is QueueStage.UNSCHEDULABLE
 
 
-def test_cleared_and_tried_again_at_once_for_there_may_be_another_place() -> None:
-    """Not only when a victim is gone: its nomination going is what wakes the pod itself."""
+def test_cleared_and_requeued_at_once_since_another_node_may_fit() -> None:
+    """The cleared nomination requeues the pod itself, before a victim is deleted."""
     world = preempting(4, [2, 2], 2)
     world.submit(a_pod("other", cpu=4, priority=LOW + 50, node="node2"), a_node("node2", cpu=4))
     world.run()
@@ -72,7 +72,7 @@ def test_cleared_and_tried_again_at_once_for_there_may_be_another_place() -> Non
     assert nominated(world, "medium") == "node2"
 
 
-def test_cleared_when_a_more_important_pod_takes_the_room_without_preempting() -> None:
+def test_cleared_when_a_higher_priority_takes_the_room_without_preempting() -> None:
     world = preempting(2, [1], 2)
     world.submit(a_pod("high", cpu=1, priority=HIGH))
     world.run()
@@ -89,7 +89,7 @@ def test_cleared_when_no_node_is_left() -> None:
     world.run()
     assert nominated(world, "medium") == ""
     assert where(world, "medium") is QueueStage.BACKOFF and reason(world, "medium") == "Unschedulable"
-    assert world.said("medium", "FailedScheduling")[-1] == "no nodes available to schedule pods"
+    assert world.event_notes("medium", "FailedScheduling")[-1] == "no nodes available to schedule pods"
 
 
 def test_cleared_when_eviction_cannot_help_on_the_nodes_that_are_left() -> None:
@@ -119,7 +119,7 @@ def test_cleared_by_the_binding() -> None:
     assert world.bindings == {"web": "node"} and nominated(world, "web") == ""
 
 
-def test_set_when_room_is_made() -> None:
+def test_set_by_preemption() -> None:
     world = World(nodes=["node"])
     world.submit(a_pod("victim", cpu=4, priority=1, node="node"))
     held = Held(world, Evict)
@@ -131,7 +131,7 @@ def test_set_when_room_is_made() -> None:
     assert world.bindings == {"preemptor": "node"}
 
 
-def test_changed_when_room_is_made_elsewhere() -> None:
+def test_changed_by_preemption_on_another_node() -> None:
     world = World(nodes=["node", "node2"])
     world.submit(*(a_pod(f"victim-{number}", cpu=2, priority=1, node="node") for number in (1, 2)))
     world.submit(a_pod("victim-3", cpu=3, priority=1, node="node2"))
@@ -148,7 +148,7 @@ def test_changed_when_room_is_made_elsewhere() -> None:
 # -- who must respect it
 
 
-def test_a_promise_that_cannot_be_kept_is_broken_at_once() -> None:
+def test_a_nomination_that_cannot_be_used_is_ignored_at_once() -> None:
     world = World(nodes=["node"])
     world.submit(a_pod("too-big", cpu=5, priority=1, nominated="node"))
     world.submit(a_pod("fits", cpu=3, priority=1))
@@ -157,7 +157,7 @@ def test_a_promise_that_cannot_be_kept_is_broken_at_once() -> None:
     assert world.bindings == {"fits": "node"}
 
 
-def test_a_promise_is_nothing_to_a_more_important_pod() -> None:
+def test_a_nomination_does_not_bind_a_higher_priority() -> None:
     world = World(nodes=["node"])
     world.submit(a_pod("low", cpu=4, priority=1, nominated="node"))
     world.submit(a_pod("high", cpu=4, priority=100))
@@ -169,11 +169,11 @@ def test_a_promise_is_nothing_to_a_more_important_pod() -> None:
 @pytest.mark.parametrize(
     ("taken", "node"),
     [
-        pytest.param("node-2", "node-1", id="there is room: the promised node"),
+        pytest.param("node-2", "node-1", id="there is room: the nominated node"),
         pytest.param("node-1", "node-2", id="there is none: another node"),
     ],
 )
-def test_the_promised_node_is_looked_at_first(taken: str, node: str) -> None:
+def test_the_nominated_node_is_evaluated_first(taken: str, node: str) -> None:
     world = World(nodes=[a_node(name, cpu="500m", memory=500, pods=32) for name in ("node-1", "node-2")])
     world.submit(a_pod("low", cpu="100m", priority=LOW, node=taken))
     world.submit(a_pod("preemptor", cpu="500m", priority=HIGH, nominated="node-1"))
@@ -183,18 +183,18 @@ def test_the_promised_node_is_looked_at_first(taken: str, node: str) -> None:
     assert set(looked_at) == ({"node-1"} if node == "node-1" else {"node-1", "node-2"})
 
 
-def test_the_promised_node_is_taken_though_another_is_better() -> None:
+def test_the_nominated_node_is_taken_though_another_has_a_better_score() -> None:
     world = World(nodes=[a_node("small", cpu=1), a_node("large", cpu=64)])
     world.submit(a_pod("web", cpu="500m", nominated="small"), a_pod("other", cpu="500m"))
     world.run()
     assert world.bindings == {"web": "small", "other": "large"}
 
 
-# -- pods for which a promise leaves no room
+# -- pods for which a nomination leaves no room
 
 
 def promised() -> World:
-    """Mid waits for low to go; beside the room promised to it there is none for small, which would fit otherwise."""
+    """Return a world in which `mid` waits until `low` is deleted; its nomination leaves no room for `small`."""
     world = World(nodes=[a_node("node", memory=32)], graceful=True)
     world.submit(a_pod("low", memory=10, priority=LOW))
     world.run()
@@ -207,7 +207,7 @@ def promised() -> World:
     return world
 
 
-def test_woken_when_the_promised_pod_goes() -> None:
+def test_requeued_when_the_nominated_pod_is_deleted() -> None:
     world = promised()
     world.delete(world.pod("mid"))
     assert where(world, "small") is QueueStage.BACKOFF
@@ -215,7 +215,7 @@ def test_woken_when_the_promised_pod_goes() -> None:
     assert where(world, "small") == "node"
 
 
-def test_woken_when_the_promise_is_taken_back() -> None:
+def test_requeued_when_the_nomination_is_cleared() -> None:
     world = promised()
     world.submit(a_pod("mid", memory=25, priority=MEDIUM))
     assert where(world, "small") is QueueStage.BACKOFF
@@ -223,7 +223,7 @@ def test_woken_when_the_promise_is_taken_back() -> None:
     assert where(world, "small") == "node"
 
 
-def test_woken_when_a_more_important_pod_makes_the_promise_void() -> None:
+def test_requeued_when_a_higher_priority_makes_the_nomination_void() -> None:
     world = promised()
     world.submit(a_pod("high", memory=10, priority=HIGH))
     world.run()
@@ -234,7 +234,7 @@ def test_woken_when_a_more_important_pod_makes_the_promise_void() -> None:
     assert where(world, "small") == "node"
 
 
-def test_a_promise_taken_back_is_nothing_to_a_more_important_pod() -> None:
+def test_a_cleared_nomination_does_not_requeue_a_higher_priority() -> None:
     world = promised()
     world.submit(a_pod("huge", memory=30, priority=HIGH, preemptionPolicy="Never"))
     world.run()
@@ -256,12 +256,10 @@ def test_a_promise_taken_back_is_nothing_to_a_more_important_pod() -> None:
         ),
         pytest.param({"permit": Asked(permit=600.0)}, BindStep.WAITING, id="a permit makes the pod wait"),
         pytest.param({"permit": Asked(permit=None)}, None, id="a permit lets it go on"),
-        pytest.param({}, None, id="nobody has anything to do"),
+        pytest.param({}, None, id="no plugin has anything to do"),
     ],
 )
-def test_where_a_pod_is_about_to_go_is_announced_if_it_takes_a_while(
-    at: dict[str, Asked], step: BindStep | None
-) -> None:
+def test_a_node_is_nominated_before_a_slow_binding(at: dict[str, Asked], step: BindStep | None) -> None:
     seen: list[str] = []
     after = Asked("After", post_bind=lambda pod, *_: seen.append(world.pod(pod.name).nominated_node))
     named = profiles(postBind=[after], **{point: [plugin] for point, plugin in at.items()})
@@ -286,7 +284,7 @@ def test_where_a_pod_is_about_to_go_is_announced_if_it_takes_a_while(
 
 
 class FirstTaint:
-    """Keeps pods off nodes with taints, and registered for changes of taints only."""
+    """Rejects nodes with taints, and is registered for changes of taints only."""
 
     def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
         return [Reject(nodes.taints.where(bool), "tainted")]
@@ -295,7 +293,7 @@ class FirstTaint:
         yield Wake("Node", ("UpdateNodeTaint",))
 
 
-def test_an_update_of_a_node_is_as_many_happenings_as_things_that_changed() -> None:
+def test_an_update_of_a_node_is_one_cluster_event_per_changed_aspect() -> None:
     world = World(nodes=[a_node("a", taints=["closed:NoSchedule"])], profiles=only(filter=[FirstTaint()]))
     world.submit(a_pod("web"))
     world.run()

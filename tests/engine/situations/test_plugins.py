@@ -13,16 +13,16 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.pods import Pod
-from tests.builders import a_pod, scores
+from stowplan.testing.builders import a_pod, scores
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, only, reason, rejectors, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 WHEN_A_POD_GOES = [Wake("Pod", ("Delete",))]
 
 
 def everywhere(text: str) -> Callable[[Pod, Nodes], list[Reject]]:
-    """A filter's answer: no node at all."""
+    """A filter that rejects every node."""
     return lambda _, nodes: [Reject(np.ones(len(nodes), np.bool_), text)]
 
 
@@ -73,7 +73,7 @@ class Important:
     ("plugin", "order"),
     [
         pytest.param(Oldest(), ["pod-1", "pod-2", "pod-3"], id="the oldest first"),
-        pytest.param(Important(), ["pod-3", "pod-2", "pod-1"], id="the most important first, then the oldest"),
+        pytest.param(Important(), ["pod-3", "pod-2", "pod-1"], id="the highest priority first, then the oldest"),
     ],
 )
 def test_queue_sort(plugin: Any, order: list[str]) -> None:
@@ -116,7 +116,7 @@ ROOM = PostFilterResult(("room is being made",), settles=True)
 @pytest.mark.parametrize(
     ("first", "second", "asked", "told"),
     [
-        pytest.param(ROOM, NOTHING, ["one post_filter"], "room is being made", id="the first makes room"),
+        pytest.param(ROOM, NOTHING, ["one post_filter"], "room is being made", id="the first preempts"),
         pytest.param(
             NOTHING,
             ROOM,
@@ -129,7 +129,7 @@ ROOM = PostFilterResult(("room is being made",), settles=True)
             NOTHING,
             ["one post_filter", "two post_filter"],
             "no room, no room",
-            id="neither finds any, and both are heard",
+            id="neither finds any, and both are in the message",
         ),
         pytest.param(SETTLED, NOTHING, ["one post_filter"], "that is that", id="the first ends it"),
         pytest.param(
@@ -141,7 +141,7 @@ ROOM = PostFilterResult(("room is being made",), settles=True)
         ),
     ],
 )
-def test_post_filters_are_asked_until_one_has_an_answer(
+def test_post_filters_are_called_until_one_answers(
     first: PostFilterResult, second: PostFilterResult, asked: list[str], told: str
 ) -> None:
     log: list[str] = []
@@ -158,7 +158,7 @@ def test_post_filters_are_asked_until_one_has_an_answer(
     assert world.explain("web").full_message == f"0/1 nodes are available: 1 no. {told}"
 
 
-def test_post_filters_are_not_asked_where_a_node_is_found() -> None:
+def test_post_filters_are_not_called_if_a_node_is_feasible() -> None:
     plugin, log = Asked(), list[str]()
     world = World(nodes=names(30), profiles=only(filter=[plugin], score=[plugin], postFilter=[Asked("one", log)]))
     world.submit(a_pod("web"))
@@ -167,8 +167,8 @@ def test_post_filters_are_not_asked_where_a_node_is_found() -> None:
     assert plugin.log == ["filter web", "score web"] and not log
 
 
-def test_a_post_filter_may_ask_the_filters_again() -> None:
-    """What a dry run is made of: the evaluator that the plugin is handed."""
+def test_a_post_filter_may_run_the_filters_again() -> None:
+    """A dry run uses the evaluator that the plugin gets."""
     verdicts: list[Any] = []
 
     def again(pod: Pod, decision: Any, evaluator: Any) -> PostFilterResult:
@@ -190,7 +190,7 @@ def test_a_post_filter_that_raises_ends_the_attempt_as_an_error() -> None:
     world.submit(a_pod("web"))
     world.run()
     assert where(world, "web") is QueueStage.BACKOFF and reason(world, "web") == "SchedulerError"
-    assert 'plugin "one" failed at post_filter' in world.said("web", "FailedScheduling")[0]
+    assert 'plugin "one" failed at post_filter' in world.event_notes("web", "FailedScheduling")[0]
 
 
 # -- score
@@ -217,7 +217,7 @@ def test_score(answer: Any, told: str) -> None:
 
 
 class Normalised:
-    """Scores and makes 0 to 100 of them, in one go: what kube-scheduler splits into PreScore, Score, NormalizeScore."""
+    """Returns scores from 0 to 100: what kube-scheduler splits into PreScore, Score and NormalizeScore."""
 
     configurable_at = ("preScore",)
 

@@ -1,4 +1,4 @@
-"""One plugin at each point after the decision: reserve, permit, pre-bind, bind, post-bind; and what is given back."""
+"""One plugin at each point after the decision: reserve, permit, pre-bind, bind, post-bind; and the rollback."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Bind, Patch, PodRef
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, Held, attempts, of, only, reason, uid, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 OOPS = KeyError("oops")
 NO = Refuse(("no",))
@@ -76,7 +76,7 @@ def test_unreserve_after_reserve(failing: list[str], reserved: list[str]) -> Non
         pytest.param(None, "", id="it permits"),
         pytest.param(OOPS, "SchedulerError", id="it raises"),
         pytest.param(NO, "Unschedulable", id="it refuses"),
-        pytest.param(3.0, "Unschedulable", id="it makes the pod wait, and nobody lets it go on"),
+        pytest.param(3.0, "Unschedulable", id="it makes the pod wait, and nothing permits it"),
     ],
 )
 def test_permit(answer: Any, told: str) -> None:
@@ -107,7 +107,7 @@ def test_several_permits_are_all_needed() -> None:
     assert [plugin.count("permit") for plugin in plugins] == [1, 1]
 
 
-def test_a_rejected_pod_waits_for_no_permit_any_more() -> None:
+def test_a_rejected_pod_no_longer_waits_for_a_permit() -> None:
     plugins = [Asked("one", permit=3.0, wakes=[]), Asked("two", permit=3.0, wakes=[])]
     world = a_world(permit=plugins)
     world.run()
@@ -117,7 +117,7 @@ def test_a_rejected_pod_waits_for_no_permit_any_more() -> None:
     assert world.scheduler.next_deadline() == 300.0, "nothing but the flush of old pods is due"
     world.allow(uid("web"), "two")
     world.advance(10)
-    assert len(world.said("web", "FailedScheduling")) == 1 and not world.bindings
+    assert len(world.event_notes("web", "FailedScheduling")) == 1 and not world.bindings
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_rejected_pod_waits_for_no_permit_any_more() -> None:
         pytest.param([Wake("Pod", ("Delete",))], id="a plugin that registered for pods that go"),
     ],
 )
-def test_a_pod_rejected_while_it_waits_is_not_woken_by_its_own_leaving(wakes: list[Wake]) -> None:
+def test_a_pod_rejected_while_it_waits_does_not_requeue_itself(wakes: list[Wake]) -> None:
     world = a_world(permit=[Asked(permit=60.0, wakes=wakes)])
     world.run()
     world.reject(uid("web"), "Asked", "go away")
@@ -136,7 +136,7 @@ def test_a_pod_rejected_while_it_waits_is_not_woken_by_its_own_leaving(wakes: li
 
 @pytest.mark.parametrize("allowed", [pytest.param(True, id="allows it"), pytest.param(False, id="rejects it")])
 def test_a_pod_waits_for_another_one_that(allowed: bool) -> None:
-    """The first to come waits; the permit of the second decides about both. Who holds the handle is the caller here."""
+    """The first pod waits; the permit of the second decides about both. The caller allows or rejects a waiting pod."""
 
     def second_decides(pod: Pod, *_: Any) -> Any:
         if not world.scheduler.assumed_pods:
@@ -181,7 +181,9 @@ def fails_once() -> Callable[..., Any]:
         pytest.param((), "", 0.0, id="it has nothing to do"),
         pytest.param([PATCH], "", 0.0, id="what it wants done is done"),
         pytest.param(OOPS, "SchedulerError", None, id="it raises, again and again"),
-        pytest.param(fails_once(), "SchedulerError", 1.0, id="it raises the first time, and the second try works"),
+        pytest.param(
+            fails_once(), "SchedulerError", 1.0, id="it raises the first time, and the second attempt succeeds"
+        ),
     ],
 )
 def test_pre_bind(answer: Any, told: str, bound_after: float | None) -> None:
@@ -198,8 +200,8 @@ def test_pre_bind(answer: Any, told: str, bound_after: float | None) -> None:
     assert plugin.count("post_bind") == int(bound_after is not None)
 
 
-def test_what_a_failed_pre_bind_gives_back_wakes_others() -> None:
-    """A pod of another profile, which a filter rejected that registered for pods that go, is tried again."""
+def test_a_failed_pre_bind_requeues_other_pods() -> None:
+    """A pod of another profile is requeued if the filter that rejected it registered for deleted pods."""
     picky = Asked(
         filter=lambda _, nodes: [Reject(np.ones(len(nodes), np.bool_), "no")], wakes=[Wake("Pod", ("Delete",))]
     )
@@ -216,7 +218,7 @@ def test_what_a_failed_pre_bind_gives_back_wakes_others() -> None:
     assert attempts(world, "stuck") == 2 and picky.count("filter", "stuck") == 2
 
 
-def test_a_pod_that_failed_at_pre_bind_must_pass_its_gate_again() -> None:
+def test_a_pod_that_failed_at_pre_bind_must_pass_pre_enqueue_again() -> None:
     plugin = Asked(pre_bind=OOPS)
     gate = Asked("Gate", pre_enqueue=lambda *_: NO if plugin.count("pre_bind") else None, wakes=[])
     world = a_world(preEnqueue=[gate], preBind=[plugin], reserve=[plugin])
@@ -240,9 +242,7 @@ def binds(pod: Pod, node_name: str) -> Bind:
         pytest.param(None, binds, True, ["1 bind", "2 bind", "post post_bind"], "", id="the second binds"),
         pytest.param(binds, binds, True, ["1 bind", "post post_bind"], "", id="the first binds"),
         pytest.param(OOPS, binds, True, ["1 bind", "post unreserve"], "SchedulerError", id="the first fails"),
-        pytest.param(
-            None, None, False, ["1 bind", "2 bind", "post unreserve"], "SchedulerError", id="nobody wants to bind"
-        ),
+        pytest.param(None, None, False, ["1 bind", "2 bind", "post unreserve"], "SchedulerError", id="no plugin binds"),
     ],
 )
 def test_bind(first: Any, second: Any, default: bool, asked: list[str], told: str) -> None:
@@ -278,8 +278,8 @@ def test_unreserve_after_bind(status: int) -> None:
     ("running", "priority", "deleted", "tried"),
     [
         pytest.param(True, 300, False, 2, id="a waiting pod is not deleted when it is preempted with a running one"),
-        pytest.param(False, 300, False, 2, id="a waiting pod alone is preempted, and tried again itself"),
-        pytest.param(False, 100, True, 1, id="a waiting pod that is deleted makes room at once"),
+        pytest.param(False, 300, False, 2, id="a waiting pod alone is preempted, and requeued itself"),
+        pytest.param(False, 100, True, 1, id="a waiting pod that is deleted frees its room at once"),
     ],
 )
 def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int, deleted: bool, tried: int) -> None:
@@ -306,11 +306,11 @@ def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int
         assert where(world, "waiting") is QueueStage.UNSCHEDULABLE
 
 
-# -- pods that are tried with another one
+# -- pods that another pod activates
 
 
 class Job:
-    """Executors need a driver, and are tried as soon as there is one."""
+    """Executors need a driver, and are activated as soon as the driver has a node."""
 
     def pre_filter(self, pod: Pod, cluster: Any) -> Refuse | None:
         if "driver" in pod.labels or uid("driver") in {each.uid for each in cluster.pods_on("a")}:
@@ -324,7 +324,7 @@ class Job:
         return ()
 
 
-def test_a_driver_that_gets_its_node_brings_its_executors_along() -> None:
+def test_a_driver_that_gets_a_node_activates_its_executors() -> None:
     world = World(nodes=["a"], profiles=profiles(preFilter=[Job()]), initial_backoff=1000, max_backoff=1000)
     world.submit(*(a_pod(name, labels={"executor": ""}) for name in ("executor-1", "executor-2")))
     world.run()

@@ -1,4 +1,4 @@
-"""Making room: who is evicted for whom, who may not evict, and who gets the room in the end."""
+"""Preemption: which pods are evicted, which pods may preempt, and which pod gets the room."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stowplan.objects.actions import Evict, Patch
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PriorityClass
-from tests.builders import REQUIRED, a_budget, a_node, a_pod, from_yaml
+from stowplan.testing.builders import REQUIRED, a_budget, a_node, a_pod, from_yaml
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import HIGH, LOW, MEDIUM, Asked, Held, of, only, reason, uid, where
 from tests.engine.small_plugins import profiles
 from tests.plugins.nodes.default.volumes import claim, mount, volume
-from tests.world import World
 
 SMALL: dict[str, Any] = {"cpu": "100m", "memory": 100}
 
@@ -36,7 +36,7 @@ def evicted(world: World) -> list[str]:
 
 
 class OnePodPerNode:
-    """A node holds one pod. `pre_filter` says so too, where it is listed."""
+    """Allows one pod per node; its `pre_filter` also rejects, where it is enabled."""
 
     def __init__(self, resolvable: bool = True) -> None:
         self._resolvable = resolvable
@@ -73,7 +73,7 @@ def one_that_dislikes_it(priority: int) -> Pod:
             [BIG_VICTIM],
             a_pod("preemptor", priority=HIGH, cpu="300m", memory=200),
             ["victim"],
-            id="a pod that takes too much goes",
+            id="a pod that takes too much is evicted",
         ),
         pytest.param({"filter": OnePodPerNode()}, [VICTIM], PREEMPTOR, ["victim"], id="a filter of one's own"),
         pytest.param(
@@ -98,11 +98,11 @@ def one_that_dislikes_it(priority: int) -> Pod:
             id="one pod it avoids and one that avoids it",
         ),
         pytest.param(
-            {}, [DISLIKED, one_that_dislikes_it(HIGH)], LONER, [], id="the one that avoids it is as important"
+            {}, [DISLIKED, one_that_dislikes_it(HIGH)], LONER, [], id="the one that avoids it has the same priority"
         ),
     ],
 )
-def test_who_is_evicted(at: dict[str, Any], there: list[Pod], pod: Pod, victims: list[str]) -> None:
+def test_which_pods_are_evicted(at: dict[str, Any], there: list[Pod], pod: Pod, victims: list[str]) -> None:
     named = profiles(**{point: [plugin] for point, plugin in at.items()})
     world = World(nodes=[half_node()], profiles=named, graceful=True)
     world.submit(*(assumed(each, "node1") for each in there))
@@ -129,7 +129,7 @@ def test_who_is_evicted(at: dict[str, Any], there: list[Pod], pod: Pod, victims:
         pytest.param(None, True, "", id="preemption is switched off"),
     ],
 )
-def test_who_may_evict(policy: str | None, switched_off: bool, nominated: str) -> None:
+def test_which_pods_may_preempt(policy: str | None, switched_off: bool, nominated: str) -> None:
     named = only(postFilter=[]) if switched_off else profiles()
     world = World(nodes=[half_node()], profiles=named, graceful=True)
     world.submit(BIG_VICTIM)
@@ -165,7 +165,7 @@ def test_priorities_come_from_classes(name: str, priority: int) -> None:
 # -- who gets the room
 
 
-def test_pods_that_wait_do_not_take_the_room_made_for_a_more_important_one() -> None:
+def test_pending_pods_do_not_take_the_room_nominated_for_a_higher_priority() -> None:
     world = World(nodes=[half_node()])
     world.submit(*(a_pod(f"running-{number}", priority=MEDIUM, **SMALL) for number in range(5)))
     world.run()
@@ -185,7 +185,7 @@ def test_pods_that_wait_do_not_take_the_room_made_for_a_more_important_one() -> 
 
 
 @pytest.mark.parametrize("graceful", [pytest.param(True, id="who take their time"), pytest.param(False, id="at once")])
-def test_pods_that_come_later_do_not_take_the_room_of_victims_that_leave(graceful: bool) -> None:
+def test_later_pods_do_not_take_the_room_of_terminating_victims(graceful: bool) -> None:
     world = World(nodes=[a_node("node1", cpu=5, memory=5000, pods=100)], graceful=graceful)
     world.submit(*(a_pod(f"running-{number}", priority=MEDIUM, **SMALL) for number in range(2)))
     world.run()
@@ -224,7 +224,7 @@ def labelled(name: str, priority: int, node: str = "", **labels: str) -> Pod:
             ],
             "300m",
             ["mid-3"],
-            id="a pod that no budget protects goes, though it is more important",
+            id="a pod that no budget protects is evicted, though its priority is higher",
         ),
         pytest.param(
             2,
@@ -246,7 +246,7 @@ def labelled(name: str, priority: int, node: str = "", **labels: str) -> Pod:
             ],
             "500m",
             ["low-4", "low-5", "low-6"],
-            id="budgets first, then how important the victims are, then how many",
+            id="budgets first, then the priority of the victims, then their number",
         ),
     ],
 )
@@ -298,14 +298,14 @@ def test_claims_that_only_one_pod_may_use(there: list[Pod], pod: Pod, victims: l
     assert world.bindings == {"preemptor": "node1"}
 
 
-# -- victims on their way
+# -- victims that are being bound
 
 
 @pytest.mark.parametrize(
     "step", [pytest.param(BindStep.WAITING, id="waits"), pytest.param(BindStep.PRE_BINDING, id="pre-binds")]
 )
-def test_a_victim_that_is_not_bound_yet_is_sent_elsewhere(step: BindStep) -> None:
-    """A small node comes while the victim is on its way to the big one, which the preemptor alone needs."""
+def test_a_victim_that_is_not_bound_yet_gets_another_node(step: BindStep) -> None:
+    """A small node is added while the victim is being bound to the big one, which only the preemptor needs."""
     once = {"victim": 60.0 if step is BindStep.WAITING else [Patch(kind="ConfigMap", key="default/x", body={})]}
     plugin = Asked(permit=lambda pod, *_: once.pop(pod.name, None), pre_bind=lambda pod, *_: once.pop(pod.name, None))
     point = "permit" if step is BindStep.WAITING else "preBind"
@@ -318,6 +318,6 @@ def test_a_victim_that_is_not_bound_yet_is_sent_elsewhere(step: BindStep) -> Non
     world.submit(a_pod("preemptor", priority=HIGH, cpu="1500m", memory="1536Mi"))
     world.run()
     assert where(world, "preemptor") == "big" and where(world, "victim") is QueueStage.BACKOFF
-    assert not of(world, Evict) and "(in kube-scheduler memory)" in world.said("victim", "Preempted")[0]
+    assert not of(world, Evict) and "(in kube-scheduler memory)" in world.event_notes("victim", "Preempted")[0]
     world.advance(2)
     assert world.bindings == {"preemptor": "big", "victim": "small"}

@@ -1,4 +1,4 @@
-"""Evictions take their time. Until the server has taken them all, the pod that needs the room is not tried again."""
+"""Slow evictions: until the API server has accepted all of them, the preemptor is not attempted again."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, Held, of, uid, where
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 NOT_TRIED = (QueueStage.UNSCHEDULABLE, QueueStage.GATED)
 
 
 def a_world(*victims: int, graceful: bool = False, **at: Any) -> World:
-    """One node with four CPUs, and pods on it that take so many each."""
+    """Return a world with one node of four CPUs, and pods on it with these requests."""
     world = World(
         nodes=[a_node("node", cpu=4)], profiles=profiles(**at), initial_backoff=0, max_backoff=0, graceful=graceful
     )
@@ -38,14 +38,14 @@ def submit(world: World, name: str, cpu: int, priority: int) -> None:
 
 
 class Friends:
-    """When the friend gets its node, the preemptor is to be tried."""
+    """Activates the preemptor when the friend gets its node."""
 
     def siblings(self, pod: Pod, cluster: Any) -> list[str]:
         return [uid("preemptor")] if pod.name == "friend" else []
 
 
 @pytest.mark.parametrize("victims", [pytest.param([2, 2], id="two victims"), pytest.param([1], id="a single victim")])
-def test_a_preemptor_is_tried_when_the_last_victim_was_told_to_go(victims: list[int]) -> None:
+def test_a_preemptor_is_attempted_when_the_last_eviction_was_accepted(victims: list[int]) -> None:
     world = a_world(*victims)
     held = Held(world, Evict)
     submit(world, "preemptor", 4, 100)
@@ -61,7 +61,7 @@ def test_a_preemptor_is_tried_when_the_last_victim_was_told_to_go(victims: list[
 
 
 @pytest.mark.parametrize("victims", [pytest.param([2, 2], id="two victims"), pytest.param([4], id="a single victim")])
-def test_a_preemptor_is_not_tried_before_that_even_if_a_plugin_wants_it(victims: list[int]) -> None:
+def test_a_preemptor_is_not_attempted_earlier_even_if_a_plugin_activates_it(victims: list[int]) -> None:
     world = a_world(*victims, reserve=[Friends()])
     held = Held(world, Evict)
     submit(world, "preemptor", 4, 100)
@@ -74,7 +74,7 @@ def test_a_preemptor_is_not_tried_before_that_even_if_a_plugin_wants_it(victims:
     assert where(world, "preemptor") == "node"
 
 
-def test_a_preemptor_whose_victims_cannot_be_told_is_tried_again() -> None:
+def test_a_preemptor_whose_evictions_fail_is_requeued() -> None:
     world = a_world(2, 2)
     failing = iter([Result(0, 500, "no")])
     world.answers = lambda action: (
@@ -85,7 +85,7 @@ def test_a_preemptor_whose_victims_cannot_be_told_is_tried_again() -> None:
     assert world.bindings == {"preemptor": "node"}
 
 
-def test_a_less_important_pod_does_not_take_the_place() -> None:
+def test_a_lower_priority_does_not_take_the_room() -> None:
     world = a_world(2, 2)
     held = Held(world, Evict)
     submit(world, "high", 4, 100)
@@ -98,7 +98,7 @@ def test_a_less_important_pod_does_not_take_the_place() -> None:
     assert world.bindings == {"high": "node"} and where(world, "mid") is QueueStage.UNSCHEDULABLE
 
 
-def test_a_more_important_pod_takes_over_the_place() -> None:
+def test_a_higher_priority_takes_the_room() -> None:
     world = a_world(1, 1, 1, 1)
     held = Held(world, Evict)
     submit(world, "high", 4, 100)
@@ -112,7 +112,7 @@ def test_a_more_important_pod_takes_over_the_place() -> None:
     assert world.bindings == {"super-high": "node"} and where(world, "high") is QueueStage.UNSCHEDULABLE
 
 
-def test_a_less_important_pod_evicts_beside_it_where_there_is_room_for_both() -> None:
+def test_a_lower_priority_also_preempts_where_there_is_room_for_both() -> None:
     world = a_world(1, 1, 1, 1)
     held = Held(world, Evict)
     submit(world, "high", 2, 100)
@@ -138,7 +138,7 @@ def test_a_less_important_pod_evicts_beside_it_where_there_is_room_for_both() ->
     ],
 )
 def test_a_victim_that_is_being_bound(graceful: bool, resumed: bool) -> None:
-    """What it holds on the plugins' side is given back with the rest: nobody waits for its binding to fail."""
+    """What plugins reserved for the victim is released at once, without waiting until its binding fails."""
     plugin = Asked()
     world = a_world(graceful=graceful, reserve=[plugin])
     binding = Held(world, Bind, pods=["slow"])
@@ -164,7 +164,7 @@ def test_a_victim_that_is_being_bound(graceful: bool, resumed: bool) -> None:
 
 
 class Shy:
-    """Not beside pods called blocking; and what it registered for never helps."""
+    """Rejects nodes with pods called blocking, and registers for events that never help."""
 
     def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
         return [Reject(nodes.requested["pods"] >= 1, "node has blocking pod")]
@@ -176,7 +176,7 @@ class Shy:
         return False
 
 
-def test_a_preemptor_that_no_hint_wakes_is_tried_after_a_while() -> None:
+def test_a_preemptor_that_no_hint_requeues_is_attempted_after_a_while() -> None:
     world = a_world(1, 1, filter=[Shy()])
     held = Held(world, Evict)
     submit(world, "preemptor", 0, 100)
@@ -191,8 +191,8 @@ def test_a_preemptor_that_no_hint_wakes_is_tried_after_a_while() -> None:
     assert world.bindings == {"preemptor": "node"}
 
 
-def test_a_pod_that_loses_its_place_to_a_more_important_one_finds_another() -> None:
-    """While the last victim is still to be told, the room of the others is taken; there is a second node by then."""
+def test_a_pod_that_loses_its_node_to_a_higher_priority_finds_another() -> None:
+    """Before the last eviction is requested, another pod takes the room of the others. Then a second node is added."""
     world = a_world(1, 1, 1)
     binding = Held(world, Bind, pods=["slow"])
     submit(world, "slow", 1, 1)

@@ -1,6 +1,6 @@
-"""Back into the queue: by what happens to other objects, after failures, and early if there is nothing else to do.
+"""Requeueing: by cluster events, after failures, and early if the active queue is empty.
 
-What each built-in plugin is woken by is in the tables of `test_requeueing_nodes.py`, `_pods.py` and `_volumes.py`.
+The events of each built-in plugin are in the tables of `test_requeueing_nodes.py`, `_pods.py` and `_volumes.py`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from stowplan.objects.actions import Bind, PodRef
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.engine.situations.recorders import Asked, attempts, of, only, rejectors, uid, where
 from tests.engine.situations.requeueing import away, called, in_group, queued_again, rejected, spread
 from tests.engine.small_plugins import profiles
-from tests.world import World
 
 ANTI = {"anti1": "anti1"}
 
 
 class Foo(Object, frozen=True):
-    """A kind that only a plugin knows."""
+    """A kind that only a plugin reads."""
 
 
 class NeedsFoo:
-    """Refuses every node, and is woken by whatever happens to objects of its own kind."""
+    """Rejects every node, and registers for all events of its own kind."""
 
     def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
         return [Reject(np.ones(len(nodes), np.bool_), "always fail")]
@@ -43,7 +43,7 @@ class NeedsFoo:
         yield Wake("Foo", ("*",))
 
 
-def test_a_plugin_is_woken_by_a_kind_of_its_own() -> None:
+def test_a_pod_is_requeued_by_a_kind_that_only_its_plugin_reads() -> None:
     world = World(nodes=["a"], profiles=profiles(filter=[NeedsFoo()]), initial_backoff=0, max_backoff=0)
     world.submit(a_pod("web"))
     world.run()
@@ -57,7 +57,7 @@ def test_a_plugin_is_woken_by_a_kind_of_its_own() -> None:
     assert where(world, "web") is QueueStage.UNSCHEDULABLE and attempts(world, "web") == 3
 
 
-def test_a_pod_that_could_not_be_bound_comes_back_without_anything_happening() -> None:
+def test_a_pod_whose_binding_failed_is_requeued_without_an_event() -> None:
     tries: list[str] = []
 
     def bind(pod: Pod, node_name: str) -> Bind:
@@ -75,7 +75,7 @@ def test_a_pod_that_could_not_be_bound_comes_back_without_anything_happening() -
 
 
 class Slow:
-    """Makes every pod wait, and is woken by labels of nodes; counts how often it is asked whether that helps."""
+    """Delays every pod, and registers for labels of nodes; counts the calls of its hint."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -91,7 +91,7 @@ class Slow:
         return True
 
 
-def test_what_happened_while_a_pod_waited_counts_when_it_is_rejected() -> None:
+def test_events_during_a_wait_count_when_the_pod_is_rejected() -> None:
     plugin = Slow()
     world = World(nodes=["a"], profiles=profiles(permit=[plugin]), initial_backoff=0, max_backoff=0)
     world.submit(a_pod("pod-1"))
@@ -110,7 +110,7 @@ def test_what_happened_while_a_pod_waited_counts_when_it_is_rejected() -> None:
     assert where(world, "pod-1") is QueueStage.UNSCHEDULABLE, "nothing happened this time"
 
 
-def test_a_pod_that_backs_off_is_tried_at_once_if_there_is_nothing_else_to_do() -> None:
+def test_a_pod_in_backoff_is_attempted_at_once_if_the_active_queue_is_empty() -> None:
     world = World(nodes=["a"], initial_backoff=1000, max_backoff=1000)
     world.submit(a_pod("web", **in_group("b")))
     world.run()
@@ -121,7 +121,7 @@ def test_a_pod_that_backs_off_is_tried_at_once_if_there_is_nothing_else_to_do() 
     assert world.bindings == {"web": "b"} and world.now == 0.0
 
 
-def test_a_plugin_that_narrows_the_search_is_heard_as_one_that_rejects() -> None:
+def test_a_plugin_that_narrows_the_search_counts_as_rejecting() -> None:
     nodes = [a_node("n", cpu=2, labels={"node": "n"}), a_node("m", cpu=2, labels={"node": "m", "zone": "z"})]
     world = rejected("NodeAffinity NodeResourcesFit", nodes, [a_pod("pod1", cpu=4, **called("n"))])
     assert rejectors(world, "pod1") == {"NodeAffinity", "NodeResourcesFit"}
@@ -143,7 +143,7 @@ def test_a_plugin_that_narrows_the_search_is_heard_as_one_that_rejects() -> None
         ),
     ],
 )
-def test_a_pod_without_a_node_is_nobody_elses_business(there: list[Pod], happens: list[Object | Gone]) -> None:
+def test_a_pod_without_a_node_requeues_no_other_pod(there: list[Pod], happens: list[Object | Gone]) -> None:
     nodes = [a_node("n", labels={"node": "n"}), a_pod("near", labels=ANTI, node="n"), *there]
     waiting = [
         a_pod("pod1", **away("anti1", "node")),

@@ -1,4 +1,4 @@
-"""What wakes a pod that was rejected for what nodes are and offer: taints, labels, resources, ports, features."""
+"""What requeues a pod that was rejected because of nodes: taints, labels, resources, ports, features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowplan.objects.devices import DeviceClass
 from stowplan.objects.kinds import convert
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 from tests.engine.situations.requeueing import NOT_READY, in_group, queued_again, rejected
 
 GPU, OTHER_GPU = "example.com/gpu", "example.com/othergpu"
@@ -131,7 +131,7 @@ RESOURCES = [
         [a_pod("pod2", cpu=2)],
         [Gone(a_pod("pod1"))],
         {"pod2"},
-        id="resources: a pod leaves its node",
+        id="resources: a pod on a node is deleted",
     ),
     pytest.param(
         "NodeResourcesFit",
@@ -265,7 +265,7 @@ ROWS = [*TAINTS, *LABELS_OF_NODES, *RESOURCES, *PORTS, *FEATURES]
 
 
 @pytest.mark.parametrize(("plugins", "there", "pods", "happens", "requeued"), ROWS)
-def test_what_wakes_a_pod(
+def test_what_requeues_a_pod(
     plugins: str, there: list[Object], pods: list[Pod], happens: list[Object | Gone], requeued: set[str]
 ) -> None:
     world = rejected(plugins, there, pods)

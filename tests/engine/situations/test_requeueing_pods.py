@@ -1,4 +1,4 @@
-"""What wakes a pod that was rejected for the pods that are there: affinity and spreading."""
+"""What requeues a pod that was rejected because of other pods: affinity and spreading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 from tests.engine.situations.requeueing import NOT_READY, away, in_group, near, queued_again, rejected, spread
 
 A, V = {"anti1": "anti1"}, {"key1": "val"}
@@ -42,7 +42,7 @@ POD_AFFINITY = [
         [a_pod("pod3", labels=A, **away("anti1", "node")), a_pod("pod4", labels={"b": ""}, **away("b", "node"))],
         [Gone(a_pod("pod1"))],
         {"pod3"},
-        id="pod affinity: a pod goes that one avoids",
+        id="pod affinity: a pod is deleted that one avoids",
     ),
     pytest.param(
         "InterPodAffinity",
@@ -54,7 +54,7 @@ POD_AFFINITY = [
         [a_pod("pod3", labels=A), a_pod("pod4", labels={"anti2": "x"})],
         [Gone(a_pod("pod1"))],
         {"pod3"},
-        id="pod affinity: a pod goes that avoids one",
+        id="pod affinity: a pod is deleted that avoids one",
     ),
     pytest.param(
         "InterPodAffinity",
@@ -145,7 +145,7 @@ SPREAD = [
         [a_pod("pod3", labels=V, **spread("key1", "node", 2)), TWO_PODS[1]],
         [Gone(a_pod("pod1"))],
         {"pod3"},
-        id="spread: a pod goes that counts",
+        id="spread: a pod is deleted that counts",
     ),
     pytest.param(
         "PodTopologySpread",
@@ -176,7 +176,7 @@ SPREAD = [
         [a_pod("pod3", labels=V, **spread("key1", "node", 3)), a_pod("pod4", labels=V, **spread("key1", "zone", 3))],
         [Gone(a_node("m"))],
         {"pod4"},
-        id="spread: a node goes that has the key",
+        id="spread: a node is deleted that has the key",
     ),
     pytest.param(
         "PodTopologySpread",
@@ -195,7 +195,7 @@ ROWS = [*POD_AFFINITY, *SPREAD]
 
 
 @pytest.mark.parametrize(("plugins", "there", "pods", "happens", "requeued"), ROWS)
-def test_what_wakes_a_pod(
+def test_what_requeues_a_pod(
     plugins: str, there: list[Object], pods: list[Pod], happens: list[Object | Gone], requeued: set[str]
 ) -> None:
     world = rejected(plugins, there, pods)

@@ -1,4 +1,6 @@
-"""What wakes a pod that was rejected for its volumes: claims, volumes, classes, drivers, attachments, pods, nodes."""
+"""What requeues a pod that was rejected because of its volumes: claims, volumes, classes, drivers, attachments, pods,
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import pytest
 from stowplan.objects.changes import Gone
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 from tests.engine.situations.requeueing import queued_again, rejected
 from tests.plugins.nodes.default.volumes import attachment, claim, csi, limits, mount, named, volume
 
@@ -19,13 +21,13 @@ ONE_POD: dict[str, Any] = {"accessModes": ["ReadWriteOncePod"]}
 
 
 def using(name: str, *claims: str, node: str = "", inline: dict[str, Any] | None = None) -> Pod:
-    """A pod that mounts these claims, and perhaps a volume of its own spec."""
+    """Return a pod that mounts these claims, and perhaps an inline volume."""
     volumes = [{"name": each, **mount(each)} for each in claims]
     return a_pod(name, node=node, volumes=[*volumes, *([{"name": "inline", **inline}] if inline else [])])
 
 
 def pv(name: str, zone: str = "", on: tuple[str, str] | None = None, **spec: Any) -> Object:
-    """A volume of no class, labelled with a zone, or within reach of nodes with a label only."""
+    """Return a volume without a class, labelled with a zone, or limited to nodes with a label."""
     labels = {ZONE: zone} if zone else {}
     if on is not None:
         expression = {"key": on[0], "operator": "In", "values": [on[1]]}
@@ -122,7 +124,7 @@ RESTRICTIONS = [
         [using("pod2", "pvc1"), using("pod3", "pvc2")],
         [Gone(a_pod("pod1"))],
         {"pod2"},
-        id="restrictions: the pod goes that had the claim",
+        id="restrictions: the pod is deleted that had the claim",
     ),
 ]
 
@@ -155,7 +157,7 @@ BINDING = [
         [POD1],
         [Gone(pv("pv1")), pv("pv1", on=("aaa", "bbb"))],
         {"pod1"},
-        id="binding: the volume is made anew",
+        id="binding: the volume is created again",
     ),
     pytest.param(
         "VolumeBinding",
@@ -171,7 +173,7 @@ BINDING = [
         [POD1, using("pod2", "pvc2")],
         [Gone(UNBOUND), claim("pvc1", "pv1")],
         {"pod1"},
-        id="binding: the claim is made anew",
+        id="binding: the claim is created again",
     ),
     pytest.param(
         "VolumeBinding",
@@ -232,7 +234,7 @@ BINDING = [
         [WITH_INLINE],
         [driver(keeps_books=False)],
         {"pod1"},
-        id="binding: a driver stops keeping books of its space",
+        id="binding: a driver stops reporting its capacity",
     ),
     pytest.param(
         "VolumeBinding",
@@ -240,7 +242,7 @@ BINDING = [
         [WITH_INLINE],
         [driver(keeps_books=True)],
         set(),
-        id="binding: a driver starts keeping books of its space",
+        id="binding: a driver starts reporting its capacity",
     ),
     pytest.param(
         "VolumeBinding",
@@ -294,7 +296,7 @@ LIMITS = [
         [using("pod2", "pvc2")],
         [Gone(a_pod("pod1"))],
         {"pod2"},
-        id="limits: a pod goes that had a volume",
+        id="limits: a pod is deleted that had a volume",
     ),
     pytest.param(
         "NodeVolumeLimits",
@@ -335,7 +337,7 @@ ROWS = [*ZONES, *RESTRICTIONS, *BINDING, *LIMITS]
 
 
 @pytest.mark.parametrize(("plugins", "there", "pods", "happens", "requeued"), ROWS)
-def test_what_wakes_a_pod(
+def test_what_requeues_a_pod(
     plugins: str, there: list[Object], pods: list[Pod], happens: list[Object | Gone], requeued: set[str]
 ) -> None:
     world = rejected(plugins, there, pods)

@@ -1,4 +1,4 @@
-"""The table in README.md names tests that exist."""
+"""The tables of README.md name existing tests."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ README = (HERE / "README.md").read_text()
 
 
 def named() -> list[tuple[str, str, str]]:
-    """(file, test, row), where a row in a section that is called after a file is one of that file's only table."""
+    """Return (file, test, row) of each entry; in a section named after a file, the rows are those of the file's only
+    test.
+    """
     found = [(file, test, row or "") for file, test, row in re.findall(r"`(\w+\.py)::(\w+)(?:\[([^]]+)\])?`", README)]
     for section in re.split(r"^##+ ", README, flags=re.MULTILINE):
         file = re.match(r"`(test_\w+\.py)`\n", section)
         rows = re.findall(r"\| \[([^]]+)\] \|", section)
-        found += [(file[1], "test_what_wakes_a_pod", row) for row in rows if file]
+        found += [(file[1], "test_what_requeues_a_pod", row) for row in rows if file]
     return found
 
 
 @pytest.mark.parametrize(("file", "test", "row"), [pytest.param(*each, id=" ".join(each)) for each in named()])
-def test_what_the_table_names_is_there(file: str, test: str, row: str) -> None:
+def test_each_test_that_the_table_names_exists(file: str, test: str, row: str) -> None:
     text = (HERE / file).read_text()
     assert f"def {test}(" in text
     assert f'id="{row}"' in text or not row

@@ -15,7 +15,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 
 WORKER, CONTROL_PLANE, MASTER = (f"node-role.kubernetes.io/{role}" for role in ("worker", "control-plane", "master"))
 GOLD = {"flavour": "gold"}

@@ -15,8 +15,8 @@ from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.changes import Gone
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.flavour_cluster_wide import STRATEGIES, FlavourClusterWide
-from tests.builders import a_node, a_pod, a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.flavours import CONTROL_PLANE, GOLD, MASTER, WORKER, golds, made, scored_among, workers
 
 
@@ -40,7 +40,7 @@ def test_the_label_can_be_named(args: dict[str, Any], labels: dict[str, str], ex
 
 
 def test_pods_on_their_way_out_may_be_counted() -> None:
-    state = a_state(nodes=workers(*"ab"), pods=[a_pod("p", node="a", labels=GOLD, leaving=True)])
+    state = a_state(nodes=workers(*"ab"), pods=[a_pod("p", node="a", labels=GOLD, terminating=True)])
     assert scored(made(countTerminating=True), a_pod(labels=GOLD), state) == {"a": 0, "b": 100}
 
 

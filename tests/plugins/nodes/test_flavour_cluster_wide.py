@@ -9,8 +9,8 @@ import pytest
 from stowplan.objects.changes import Gone
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod, a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.flavours import (
     CONTROL_PLANE,
     GOLD,
@@ -78,7 +78,7 @@ from tests.plugins.nodes.flavours import (
         pytest.param(
             {"labels": GOLD},
             workers(*"ab"),
-            [a_pod("p", node="a", labels=GOLD, leaving=True), *golds(b=1)],
+            [a_pod("p", node="a", labels=GOLD, terminating=True), *golds(b=1)],
             {"a": 100, "b": 0},
             id="nor those on their way out",
         ),

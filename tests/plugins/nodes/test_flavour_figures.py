@@ -10,7 +10,7 @@ from stowplan.framework.interfaces import Drift
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes import flavour_cluster_wide
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 from tests.plugins.nodes.flavours import CONTROL_PLANE, GOLD, golds, made, workers
 
 # -- figures
@@ -75,7 +75,7 @@ def test_too_many_figures_are_not_shown_node_by_node(monkeypatch: pytest.MonkeyP
             [
                 *golds(a=2, b=1),
                 a_pod("f", node="a", labels=GOLD, phase="Failed"),
-                a_pod("l", node="a", labels=GOLD, leaving=True),
+                a_pod("l", node="a", labels=GOLD, terminating=True),
                 a_pod("w", labels=GOLD),
                 a_pod("e", node="a", labels={"flavour": ""}),
                 a_pod("n", node="a"),
@@ -91,7 +91,7 @@ def test_a_recount_tells_what_differs(pods: list[Pod], expected: list[Drift]) ->
 
 
 def test_a_recount_agrees_on_nodes_that_are_gone_and_on_pods_on_their_way_out() -> None:
-    pods = [*golds(a=2, gone=1), a_pod("l", node="a", labels=GOLD, leaving=True)]
+    pods = [*golds(a=2, gone=1), a_pod("l", node="a", labels=GOLD, terminating=True)]
     state = a_state(nodes=workers(*"ab"), pods=pods)
     for plugin in (made(), made(countTerminating=True)):
         assert list(plugin.recount(pods, Cluster(state))) == []

@@ -16,8 +16,8 @@ from stowplan.objects.changes import Result
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
-from tests.builders import a_node, a_pod, a_profile_of
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod, a_profile_of
+from stowplan.testing.world import World
 
 SEEDS = Path(__file__).parents[2] / "seeds" / "flavour_cluster_wide"
 NAME = "secondary-scheduler"
@@ -93,9 +93,9 @@ def test_the_same_while_the_watch_tells_nothing() -> None:
     """All are decided before the API server's watch shows a single one bound."""
     world = World(nodes=workers(30), profiles=profiles(of_seed("config.yaml")), checks=False)
     world.submit(*burst(300))
-    world.lag()
+    world.pause_watch()
     world.run()
-    world.catch_up()
+    world.resume_watch()
     assert per_node(world) == {f"n{each}": 10 for each in range(30)}
 
 
@@ -144,7 +144,7 @@ def test_a_pod_takes_the_place_of_one_that_leaves_or_ends() -> None:
     world.submit(*burst(3))
     world.run()
     left = world.pod("gold-1", "team-1")
-    world.submit(a_pod("gold-1", namespace="team-1", labels=left.labels, node=left.node_name, leaving=True))
+    world.submit(a_pod("gold-1", namespace="team-1", labels=left.labels, node=left.node_name, terminating=True))
     world.submit(flavoured("instead"))
     world.run()
     assert world.bindings["instead"] == left.node_name, "though it has not gone yet"
@@ -210,9 +210,11 @@ def test_the_seeds_configurations_are_read_as_they_stand() -> None:
         election = configuration.leader_election
         assert (election.leader_elect, election.resource_lock) == (True, "leases")
         assert election.resource_namespace == "openshift-secondary-scheduler-operator"
-        assert (election.lease_duration, election.renew_deadline, election.retry_period) == (137, 107, 26)
+        times = election.lease_duration, election.renew_deadline, election.retry_period
+        assert tuple(map(int, times)) == (137, 107, 26)
         assert list(found) == [NAME]
-        assert found[NAME].plugin("FlavourClusterWide")._label == label
+        plugin = found[NAME].plugin("FlavourClusterWide")
+        assert plugin is not None and plugin._label == label
 
 
 def test_defaults_that_the_seed_lists_again_run_once_and_first_with_weight_1() -> None:

@@ -17,9 +17,9 @@ from stowplan.objects.changes import Put, Result
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.pre_extender import PreExtender
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import MIN, NAME, a_kubernetes_group, a_pod_group
-from tests.world import World
 
 OLD_NAME, OLD_MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
 GROUP = "scheduling.x-k8s.io/pod-group"

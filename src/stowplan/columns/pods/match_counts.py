@@ -85,6 +85,17 @@ class MatchCounts:
     def label_sets(self) -> int:
         return len(self._sets)
 
+    @property
+    def questions(self) -> list[tuple[tuple[PodQuery, ...], Settled]]:
+        """The questions whose counts are kept up to date."""
+        return list(self._counters)
+
+    @property
+    def stray_counters(self) -> int:
+        """How many dropped counters a label set still refers to: none, unless there is a bug."""
+        known = set(self._counters.values())
+        return sum(counter not in known for labels in self._sets.values() for counter in labels.counters)
+
     def values(self, key: str) -> set[str]:
         """The values that a label has on any pod on a node."""
         return {labels.labels[key] for labels in self._shelves.get((key, None), ())}

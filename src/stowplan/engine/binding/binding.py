@@ -19,6 +19,7 @@ from stowplan.engine.binding.rollback import Rollback
 from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.pods import assumed
+from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupTimedOut, PermitWaited, PodBound, Report
 from stowplan.framework import extenders as extender_calls
@@ -38,6 +39,7 @@ class Binding:
         queue: SchedulingQueue,
         groups: Groups,
         failures: FailureHandler,
+        cluster_events: ClusterEvents,
         outbox: Outbox,
         report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
@@ -46,7 +48,7 @@ class Binding:
         self._report, self.extenders = report, extenders
         self.assumed_pods: dict[str, AssumedPod] = {}  # by uid
         self.waits = PreBindWaits()
-        self.rollback = Rollback(self.assumed_pods, queue, groups, failures, self.waits, outbox)
+        self.rollback = Rollback(self.assumed_pods, queue, groups, failures, cluster_events, self.waits, outbox)
         self.together: dict[str, BindTogether] = {}  # by group
         self.missing: list[str] = []  # uids of pods that the API server does not have; the scheduler empties it
 

@@ -39,9 +39,9 @@ class Feasibility:
         decisions: Iterable[Decision],
     ) -> None:
         self._state, self._needed = state, unit.needed
-        self._number = Counter(map(state.shape, unit.ready))
+        self._number = Counter(pod.shape for pod in unit.ready)
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
-        decided = {state.shape(each.pod): each for each in decisions}
+        decided = {each.pod.shape: each for each in decisions}
         self._closed = {shape: _closed(each, profile) for shape, each in decided.items()}
         self._at_least = {} if members is None else _still_wanted(members, state)
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))

@@ -15,8 +15,8 @@ from stowplan.objects.actions import Action, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
-from tests.world import World
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 
 NAME, MIN = "pod-group.scheduling.kubenexus.io/name", "pod-group.scheduling.kubenexus.io/min-available"
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -49,7 +49,7 @@ def gang(name: str, count: int, needed: int | None = None, *, at: int = 0, first
     return [member(f"{name}-{first + number}", labels, at=at, **more) for number in range(count)]
 
 
-def member(name: str, labels: Mapping[str, str], *, at: int = 0, cpu: int = 1, **more: Any) -> Pod:
+def member(name: str, labels: Mapping[str, str], *, at: int = 0, cpu: int | str = 1, **more: Any) -> Pod:
     return created(a_pod(name, labels=dict(labels), cpu=cpu, **more), at)
 
 

@@ -12,9 +12,9 @@ from stowplan.objects.changes import Result
 from stowplan.objects.meta import Condition
 from stowplan.objects.pod_groups import PodGroup, PodGroupSpec
 from stowplan.objects.pods import Pod
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import a_kubernetes_group, a_world
-from tests.world import World
 
 DISRUPTED = Condition("DisruptionTarget", "False", "Nothing", "")
 

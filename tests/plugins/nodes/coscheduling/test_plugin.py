@@ -17,7 +17,8 @@ from stowplan.objects import applications
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (  # fmt: skip
     MIN,
     MOMENT,
@@ -30,7 +31,6 @@ from tests.plugins.nodes.coscheduling.pod_groups import (  # fmt: skip
     member,
     running,
 )
-from tests.world import World
 
 OLD_NAME, OLD_MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -254,7 +254,7 @@ def test_a_gang_waits_for_its_members_and_is_told_so() -> None:
     world.submit(first)
     world.advance(5)
     assert not world.bindings
-    assert world.said("g-0") == ["pod group default/g: 1 of 3 pods exist"]
+    assert world.event_notes("g-0") == ["pod group default/g: 1 of 3 pods exist"]
     condition = world.pod("g-0").condition("PodScheduled")
     assert condition is not None and condition.message == "pod group default/g: 1 of 3 pods exist"
     world.submit(*rest)
@@ -268,7 +268,7 @@ def test_a_burst_of_members_is_told_once() -> None:
         world.submit(each)
         world.advance(0.1)
     world.advance(5)
-    assert all(world.said(f"g-{at}") == ["pod group default/g: 20 of 30 pods exist"] for at in range(20))
+    assert all(world.event_notes(f"g-{at}") == ["pod group default/g: 20 of 30 pods exist"] for at in range(20))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_members_must_agree(odd: dict[str, Any], says: str) -> None:
     needed = odd.pop("needed", 3)
     world.submit(*gang("g", 2, 3), *gang("g", 1, needed, first=2, at=1, **odd))
     world.advance(5)
-    assert not world.bindings and any(says in each for each in world.said("g-2"))
+    assert not world.bindings and any(says in each for each in world.event_notes("g-2"))
     world.submit(*gang("g", 1, 3, first=3))
     world.run()
     assert running(world) == {"g": 3} and not world.pod("g-2").node_name
@@ -294,7 +294,7 @@ def test_members_with_gates_do_not_count_and_do_not_hold_the_others() -> None:
     gated = gang("g", 1, 3, first=9, schedulingGates=[{"name": "wait"}])
     world.submit(*gang("g", 2, 3), *gated)
     world.advance(5)
-    assert not world.bindings and "2 of 3 pods exist, 1 held back" in world.said("g-0")[-1]
+    assert not world.bindings and "2 of 3 pods exist, 1 held back" in world.event_notes("g-0")[-1]
     world.submit(*gang("g", 1, 3, first=2))
     world.run()
     assert running(world) == {"g": 3}
@@ -306,7 +306,9 @@ def test_members_with_gates_do_not_count_and_do_not_hold_the_others() -> None:
 @pytest.mark.parametrize("state", ["finished", "terminating"])
 def test_members_that_have_ended_do_not_count(state: str) -> None:
     world = a_world(nodes=6)
-    gone = gang("g", 1, 6, first=9, node="n0", **({"phase": "Succeeded"} if state == "finished" else {"leaving": True}))
+    gone = gang(
+        "g", 1, 6, first=9, node="n0", **({"phase": "Succeeded"} if state == "finished" else {"terminating": True})
+    )
     world.submit(*gone, *gang("g", 5, 6))
     world.advance(60)
     assert set(running(world)) <= {"g"} and not any(world.pod(f"g-{at}").node_name for at in range(5))
@@ -316,7 +318,7 @@ def test_what_the_groups_pods_are_told_when_it_does_not_fit() -> None:
     world = a_world(nodes=2)
     world.submit(*gang("g", 3))
     world.run()
-    told = {name: world.said(name)[0] for name in ("g-0", "g-1", "g-2")}
+    told = {name: world.event_notes(name)[0] for name in ("g-0", "g-1", "g-2")}
     assert told["g-0"].startswith("pod would fit on n")
     assert "Pod group default/g: 2 of 3 pods tried found a node, 3 of 3 must; pod g-2 did not: 0/2 nodes" in told["g-0"]
     assert told["g-2"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
@@ -406,9 +408,8 @@ def test_min_resources_must_be_free() -> None:
     world.submit(a_pod_group("p", 2, minResources={"cpu": "4"}))
     world.submit(*(created(a_pod(f"p{at}", cpu=1, labels={GROUP: "p"}), at) for at in range(2)))
     world.advance(2)
-    assert not world.bindings and "pod group default/p needs 4000 of cpu, 3000 are free (minResources)" in world.said(
-        "p0"
-    )
+    assert not world.bindings
+    assert "pod group default/p needs 4000 of cpu, 3000 are free (minResources)" in world.event_notes("p0")
     world.submit(a_node("more", cpu=1))
     world.advance(20)
     assert set(world.bindings) == {"p0", "p1"}
@@ -419,7 +420,7 @@ def test_a_pod_group_may_come_after_its_pods() -> None:
     world.submit(*(a_pod(f"p{at}", cpu=1, labels={GROUP: "p"}) for at in range(3)))
     world.advance(5)
     assert not world.bindings
-    assert all("PodGroup default/p" in each for each in world.said("p0"))
+    assert all("PodGroup default/p" in each for each in world.event_notes("p0"))
     world.submit(a_pod_group("p", 3))
     world.advance(15)
     assert len(world.bindings) == 3

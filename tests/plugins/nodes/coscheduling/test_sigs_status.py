@@ -13,9 +13,9 @@ from stowplan.objects.changes import Result
 from stowplan.objects.pod_groups import SigsPodGroup, SigsPodGroupStatus
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.coscheduling.sigs_status import _phase
-from tests.builders import a_pod
+from stowplan.testing.builders import a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import MOMENT, a_pod_group, a_world, created
-from tests.world import World
 
 LABELS = {"scheduling.x-k8s.io/pod-group": "p"}
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j", "controller": True}

@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from decimal import Decimal
 
-from stowplan.columns.nodes.views import OneNode
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.framework.per_node import Refusal, per_node
-from stowplan.objects.pods import Container, Pod
+from stowplan.objects.pod_parts import Container
+from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import LabelSelectorRequirement, NodeSelectorTerm
 from stowplan.objects.taints import Taint, Toleration
 
@@ -60,12 +61,13 @@ class FitTwin:
         return refusals
 
 
-SUFFIXES = {"m": Decimal("0.001"), "k": 1000, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+FACTORS: dict[str, int] = {"k": 1000, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+SUFFIXES = {"": Decimal(1), "m": Decimal("0.001"), **{each: Decimal(factor) for each, factor in FACTORS.items()}}
 
 
 def _exact(text: str) -> Decimal:
     number, suffix = re.fullmatch(r"([0-9.]+(?:e[0-9]+)?)([A-Za-z]*)", text).groups()  # type: ignore[union-attr]
-    return Decimal(number) * SUFFIXES.get(suffix, 1)
+    return Decimal(number) * SUFFIXES[suffix]
 
 
 def _amount(resource: str, text: str) -> int:

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.framework.verdict import SKIP, Only, Refuse
 from stowplan.plugins import BUILT_IN
-from tests.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_state
-from tests.plugin_questions import filtered, refused
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import filtered, refused
 
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 ZONES = [a_node("a", labels={"zone": "1"}), a_node("b", labels={"zone": "2"}), a_node("c")]
@@ -130,7 +130,7 @@ def named(*names: str) -> dict[str, Any]:
         pytest.param(
             "PodTopologySpread",
             {"labels": {"app": "x"}, "topologySpreadConstraints": [SPREAD]},
-            {"nodes": ZONES[:2], "pods": [a_pod("p", node="a", labels={"app": "x"}, leaving=True)]},
+            {"nodes": ZONES[:2], "pods": [a_pod("p", node="a", labels={"app": "x"}, terminating=True)]},
             {},
             id="PodTopologySpread: pods on their way out do not count",
         ),

@@ -9,7 +9,7 @@ import pytest
 from stowplan.framework.evaluation import schedule_one
 from stowplan.objects.actions import Bind, PodRef
 from stowplan.plugins import BUILT_IN
-from tests.builders import a_budget, a_node, a_pod, a_profile, a_state
+from stowplan.testing.builders import a_budget, a_node, a_pod, a_profile, a_state
 
 DEFAULT = a_profile()
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

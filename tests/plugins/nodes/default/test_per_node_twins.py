@@ -12,9 +12,10 @@ from stowplan.framework.plugin_checks import check_plugin
 from stowplan.plugins.nodes.default.node_affinity import NodeAffinityPlugin
 from stowplan.plugins.nodes.default.node_resources_fit import NodeResourcesFit
 from stowplan.plugins.nodes.default.taint_toleration import TaintToleration
+from stowplan.testing.builders import a_state
+from stowplan.testing.plugin_questions import filtered
 from tests import strategies
-from tests.builders import a_state
-from tests.plugin_questions import filtered
+from tests.hypothesis_settings import max_examples
 from tests.plugins.nodes.default.per_node_twins import AffinityTwin, FitTwin, TaintTwin
 
 PAIRS = [
@@ -32,7 +33,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("plugin", "twin", "pods"), PAIRS)
-@settings(max_examples=4 * settings.default.max_examples)
+@settings(max_examples=4 * max_examples())
 @given(cluster=strategies.clusters(), data=st.data())
 def test_array_plugin_and_twin_give_the_same_verdicts(
     plugin: Any, twin: Any, pods: Any, cluster: dict[str, Any], data: st.DataObject

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.plugins import BUILT_IN
-from tests.builders import REQUIRED, a_node, a_pod
+from stowplan.testing.builders import REQUIRED, a_node, a_pod
 
 X = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
@@ -55,7 +55,7 @@ def test_events(plugin: str, events: dict[str, str]) -> None:
 def helps(plugin: str, resource: str, pod: Any, old: Any, new: Any) -> bool:
     made = BUILT_IN[plugin]()
     (wake,) = [each for each in made.wakes_on() if each.resource == resource]
-    return wake.helps(made, pod, old, new)
+    return bool(wake.helps(made, pod, old, new))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stowplan.plugins import BUILT_IN
-from tests.builders import PREFERRED, REQUIRED, a_namespace, a_node, a_pod, a_service, a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import PREFERRED, REQUIRED, a_namespace, a_node, a_pod, a_service, a_state
+from stowplan.testing.plugin_questions import scored
 
 MI = 2**20
 ZONES = [a_node("a", labels={"zone": "1"}), a_node("b", labels={"zone": "2"}), a_node("c", labels={"zone": "2"})]

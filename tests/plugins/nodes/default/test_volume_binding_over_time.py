@@ -17,9 +17,9 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.nodes.default.volume_binding import NO_VOLUME, VolumeBinding
-from tests.builders import a_state
+from stowplan.testing.builders import a_state
+from stowplan.testing.patching import versioned, with_patch
 from tests.engine.binding.storage import a_claim, a_host, a_user, a_volume, named
-from tests.patching import versioned, with_patch
 
 CLASSES = [
     named("StorageClass", name, provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer")

@@ -14,8 +14,8 @@ from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_pod, a_profile
-from tests.world import World
+from stowplan.testing.builders import a_pod, a_profile
+from stowplan.testing.world import World
 
 APP, ROLE = "spark-app-selector", "spark-role"
 

@@ -15,7 +15,8 @@ from stowplan.objects.changes import Result
 from stowplan.objects.meta import OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World
 from tests.plugins.nodes.resource_reservation.reservations import (
     a_driver,
     a_reservation,
@@ -29,7 +30,6 @@ from tests.plugins.nodes.resource_reservation.reservations import (
     reservation,
     told,
 )
-from tests.world import World
 
 NO_SPOTS = "application has no free executor spots to schedule this one"
 
@@ -329,7 +329,7 @@ def test_a_reservation_that_cannot_be_written_binds_nobody_and_keeps_nothing() -
     world.run()
     assert not world.bindings and held(world) == {}
     assert 'running PreBind plugin "ResourceReservation": forbidden' in told(world, "app-driver")
-    world.answers = World.fine
+    world.answers = World.succeed
     world.advance(20)
     assert "app-driver" in world.bindings and held(world).total() == 4
 
@@ -360,7 +360,7 @@ def test_killed_between_the_object_and_the_binding() -> None:
     world.submit(a_driver())
     world.run()
     assert reservation(world) is not None and not world.bindings
-    world.answers = World.fine
+    world.answers = World.succeed
     world.restart()
     world.advance(5)
     assert "app-driver" in world.bindings and held(world).total() == 4
@@ -400,6 +400,7 @@ def test_what_people_who_watch_see() -> None:
     world.submit(an_executor(1))
     world.run()
     plugin = world.scheduler.profiles["default-scheduler"].plugin("ResourceReservation")
+    assert plugin is not None
     figures = {each.name: each.value for each in plugin.gauges(Cluster(world.scheduler.state))}
     assert figures == {
         "reserved_places_free": 3,

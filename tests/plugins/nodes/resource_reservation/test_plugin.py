@@ -15,7 +15,7 @@ from stowplan.objects.errors import ConfigError
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.resource_reservation.plugin import ResourceReservationPlugin
-from tests.builders import a_node, a_pod, a_state, rejections
+from stowplan.testing.builders import a_node, a_pod, a_state, rejections
 from tests.plugins.nodes.resource_reservation.reservations import (
     a_driver,
     a_reservation,
@@ -34,6 +34,7 @@ GPU = "nvidia.com/gpu"
 
 def decided(pod: Pod, state: ClusterState, **arguments: Any) -> Decision:
     (profile,) = profiles(**arguments).values()
+    profile.attach(state)
     return schedule_one(pod, state, profile, preempt=False)
 
 

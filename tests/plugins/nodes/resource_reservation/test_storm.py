@@ -9,19 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from stowplan.columns.held.slots import SlotBook
+from stowplan.columns.held.held_slots import HeldSlots
 from stowplan.objects import spark
 from stowplan.objects.actions import Action, Bind, Create, Delete, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
-from tests.builders import a_node, a_pod
+from stowplan.plugins.nodes.resource_reservation.holdings import ReservationHoldings
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
+from tests.hypothesis_settings import at_most
 from tests.plugins.nodes.resource_reservation.reservations import a_driver, a_reservation, a_world, an_executor, needs
-from tests.world import World
 
 APPS = ("x", "y")
 NODES = ("a", "b", "c")
@@ -116,29 +117,29 @@ class Storm(RuleBasedStateMachine):
 
     @rule()
     def the_watch_is_late(self) -> None:
-        self.world.lag()
+        self.world.pause_watch()
 
     @rule()
     def the_watch_catches_up(self) -> None:
-        self.world.catch_up()
+        self.world.resume_watch()
 
     @rule(seconds=st.sampled_from((0, 1, 5, 30)))
     def time_passes(self, seconds: float) -> None:
-        self.world.catch_up()
+        self.world.resume_watch()
         self.world.advance(seconds)
 
     # -- what must hold
 
-    def books(self) -> list[SlotBook]:
-        stand_ins = self.world.scheduler.state.stand_ins
-        return [book for key in (*APPS, "kept") if (book := stand_ins.at(f"default/{key}")) is not None]
+    def books(self) -> list[HeldSlots]:
+        room = self.world.scheduler.state.held_rooms[ResourceReservation]
+        return [book for key in (*APPS, "kept") if (book := room.get(f"default/{key}")) is not None]
 
     @invariant()
     def no_slot_twice(self) -> None:
         for book in self.books():
-            taken = [uid for slot in book.slots if (uid := book.taken_by(slot)) in book.pods]
+            taken = [uid for slot in book.holding.slots if (uid := book.taken_by(slot)) in book.pods]
             assert len(taken) == len(set(taken))
-            assert len(taken) + len(book.free) <= len(book.slots)
+            assert len(taken) + len(book.free) <= len(book.holding.slots)
 
     @invariant()
     def no_executor_too_many(self) -> None:
@@ -161,17 +162,19 @@ class Storm(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once nothing fails any more."""
-        self.world.answers = World.fine
-        self.world.catch_up()
+        self.world.answers = World.succeed
+        self.world.resume_watch()
         self.world.advance(400)
         state = self.world.scheduler.state
         running = {pod.uid for pod in self.world.pods() if pod.node_name}
         for found in self.world.objects.values():
             if isinstance(found, ResourceReservation):
                 assert not found.owner or found.owner in running | {pod.uid for pod in self.world.pods()}
-                book = state.stand_ins.at(found.key)
-                assert book is not None and dict(book.slots) == found.slots
-                taken = {slot: book.pods[uid][0] for slot in book.slots if (uid := book.taken_by(slot)) in book.pods}
+                book = state.held_rooms[ResourceReservation].get(found.key)
+                assert book is not None and book.holding == ReservationHoldings().holding(found)
+                taken = {
+                    slot: book.pods[uid][0] for slot in book.holding.slots if (uid := book.taken_by(slot)) in book.pods
+                }
                 assert found.status.pods == taken, "the object says who has which place"
         held = {name for book in self.books() for name in book.free}
         assert {name.rpartition("#")[2] for name in state.held} == held
@@ -183,4 +186,4 @@ class Storm(RuleBasedStateMachine):
 
 
 TestStorm = Storm.TestCase
-TestStorm.settings = settings(settings.default, max_examples=min(settings.default.max_examples, 200))
+TestStorm.settings = at_most(200)

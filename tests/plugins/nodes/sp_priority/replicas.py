@@ -11,7 +11,7 @@ from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.sp_priority.plugin import STATE
-from tests.builders import a_pod, a_profile
+from stowplan.testing.builders import a_pod, a_profile
 
 
 def an_owner(

@@ -10,8 +10,8 @@ import pytest
 from stowplan.apps import profile_loader
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
-from tests.builders import a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner, with_priority
 
 SEED = Path(__file__).parents[3] / "seeds" / "sp_priority"
@@ -43,7 +43,8 @@ def test_wrong_arguments(args: dict[str, Any], problem: str) -> None:
 
 @pytest.mark.parametrize("spelling", ["namespaceWhiteList", "namespace_white_list", "excludedNamespaces"])
 def test_every_spelling_of_the_namespaces_that_are_left_alone(spelling: str) -> None:
-    profile = with_priority(**{spelling: ["kube-system"]})
+    args: dict[str, Any] = {spelling: ["kube-system"]}
+    profile = with_priority(**args)
     pod, owner = a_replica(namespace="kube-system"), an_owner({"latest": "A"}, namespace="kube-system")
     assert scored(profile.plugin("SPPriority"), pod, a_state(nodes="AB", others=[owner])) is None
 
@@ -68,7 +69,7 @@ def test_the_lists_are_joined_and_nothing_is_no_namespace() -> None:
 )
 def test_it_reads_what_it_needs(args: dict[str, Any], reads: set[str]) -> None:
     plugin = with_priority(**args).plugin("SPPriority")
-    assert set(plugin.reads) == reads and set(plugin.reconciles) == reads | {"Pod"}
+    assert plugin is not None and set(plugin.reads) == reads and set(plugin.reconciles) == reads | {"Pod"}
 
 
 # -- the seed's own files
@@ -85,7 +86,8 @@ def test_the_seeds_configuration_is_read_as_it_stands() -> None:
 
 
 def with_file(file: Path | str, **args: Any) -> SPPriority:
-    plugin: SPPriority = with_priority(configFile=str(file), **args).plugin("SPPriority")
+    plugin = with_priority(configFile=str(file), **args).plugin("SPPriority")
+    assert isinstance(plugin, SPPriority)
     return plugin
 
 

@@ -12,8 +12,8 @@ from stowplan.plugins.nodes.sp_priority import history as sp_history
 from stowplan.plugins.nodes.sp_priority.history import History, read
 from stowplan.plugins.nodes.sp_priority.plugin import STATE
 from stowplan.plugins.nodes.sp_priority.unconfirmed import patch
-from tests import patching
-from tests.builders import a_cluster
+from stowplan.testing import patching
+from stowplan.testing.builders import a_cluster
 from tests.plugins.nodes.sp_priority.replicas import an_owner
 
 

@@ -84,7 +84,7 @@ def test_whatever_goes_wrong_each_pod_of_an_owner_of_several_counts_once(
     def answer(action: Action) -> Result | None:
         outcome = next(turn) if stage(action) else FINE
         if outcome == UNANSWERED:
-            world._do(action)
+            world.perform(action)
         return {FINE: Result(action.id), REFUSED: Result(action.id, 409, "no")}.get(outcome)
 
     world.answers, world.checks = answer, False  # while the watch is late, the scheduler need not agree with the server
@@ -94,20 +94,20 @@ def test_whatever_goes_wrong_each_pod_of_an_owner_of_several_counts_once(
         match deed:
             case "make":
                 shop.make()
-                world.submit_at_once(world.pod(shop.name))
+                world.deliver_object(world.pod(shop.name))
             case "delete" if there:
                 world.delete(there[0])
             case "lag":
-                world.lag()
+                world.pause_watch()
             case "catch up":
-                world.catch_up()
+                world.resume_watch()
             case "wait":
                 world.advance(4)
             case "kill":
                 shop.restart()
         world.run()
-    world.answers = world.fine
-    world.catch_up()
+    world.answers = world.succeed
+    world.resume_watch()
     world.advance(120)
     world.check()
     bound |= {pod.uid: pod.node_name for pod in world.pods()}

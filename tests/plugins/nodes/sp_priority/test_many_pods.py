@@ -13,7 +13,7 @@ from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority import history as sp_history
 from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
-from tests.builders import a_node, a_state
+from stowplan.testing.builders import a_node, a_state
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner
 from tests.plugins.nodes.sp_priority.worlds import NOTE, Shop, stage, text_of
 
@@ -21,15 +21,15 @@ from tests.plugins.nodes.sp_priority.worlds import NOTE, Shop, stage, text_of
 def test_a_decision_knows_of_the_one_before_although_the_watch_is_late() -> None:
     shop = Shop(skipMultiReplica=False)
     shop.make()
-    shop.world.lag()
+    shop.world.pause_watch()
     first = shop.node()
     shop.make()
-    shop.world.submit_at_once(shop.world.pod(shop.name))
+    shop.world.deliver_object(shop.world.pod(shop.name))
     shop.world.run()
     given_to = shop.world.scheduler.assumed_pods[f"uid-of-default-{shop.name}"].node_name
     assert given_to != first
     assert shop.name not in shop.world.bindings, "its note waits until the first is seen"
-    shop.world.catch_up()
+    shop.world.resume_watch()
     shop.world.advance(3)
     assert shop.counts == {first: 1, given_to: 1} and shop.history["latest"] == given_to
 
@@ -44,11 +44,11 @@ def test_two_pods_of_one_owner_at_once() -> None:
 
 def test_a_burst_of_one_owner_is_written_in_a_few_patches() -> None:
     shop = Shop(owner=an_owner(replicas=50), skipMultiReplica=False)
-    shop.world.lag()
+    shop.world.pause_watch()
     for number in range(50):
-        shop.world.submit_at_once(a_replica(f"p{number}"))
+        shop.world.deliver_object(a_replica(f"p{number}"))
     shop.world.run()
-    shop.world.catch_up()
+    shop.world.resume_watch()
     shop.world.advance(10)
     assert len(shop.world.bindings) == 50 == sum(shop.counts.values())
     assert shop.counts == Counter(shop.world.bindings.values())
@@ -59,13 +59,14 @@ def test_a_burst_of_one_owner_is_written_in_a_few_patches() -> None:
 def test_more_pods_than_may_be_noted_at_a_time_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sp_history, "MOST_PENDING", 5)
     shop = Shop(owner=an_owner(replicas=20), skipMultiReplica=False)
-    shop.world.lag()
+    shop.world.pause_watch()
     for number in range(20):
-        shop.world.submit_at_once(a_replica(f"p{number}"))
+        shop.world.deliver_object(a_replica(f"p{number}"))
     shop.world.run()
-    shop.world.catch_up()
+    shop.world.resume_watch()
     shop.world.advance(10)
-    noted = [json.loads(text_of(action)).get("pending", {}) for action in shop.world.actions if stage(action) == NOTE]
+    notes = [each for each in shop.world.actions if isinstance(each, Patch) and stage(each) == NOTE]
+    noted = [json.loads(text_of(each)).get("pending", {}) for each in notes]
     assert max(map(len, noted)) == 5
     assert len(shop.world.bindings) == 20 and shop.counts == Counter(shop.world.bindings.values())
     assert not any("FailedScheduling" in each.reason for each in shop.world.events)
@@ -79,7 +80,7 @@ def test_notes_of_pods_that_came_back_make_room_for_others(monkeypatch: pytest.M
     shop.world.advance(1)
     assert len(shop.history["pending"]) == 2 and not shop.world.bindings
     shop.world.submit(*(a_node(name, unschedulable=True) for name in "AB"), a_node("C", cpu="500m"))
-    shop.world.answers = shop.world.fine
+    shop.world.answers = shop.world.succeed
     shop.world.advance(30)
     shop.world.submit(a_replica("three"))
     shop.world.advance(30)

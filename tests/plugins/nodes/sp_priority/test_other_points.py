@@ -12,7 +12,7 @@ from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Patch
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
-from tests.builders import a_profile
+from stowplan.testing.builders import a_profile
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner
 from tests.plugins.nodes.sp_priority.worlds import Shop, never_twice
 
@@ -55,7 +55,7 @@ def test_and_a_refused_write_loses_no_count(status: int, refusals: int, done: bo
         if isinstance(action, Patch) and len(refused) < refusals:
             refused.append(action)
             if done:
-                shop.world._do(action)
+                shop.world.perform(action)
             return Result(action.id, status, "no")
         return Result(action.id)
 

@@ -10,7 +10,7 @@ from stowplan.objects.actions import Action, Bind, Patch, Record
 from stowplan.objects.changes import Gone, Result
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.sp_priority.plugin import STATE
-from tests.builders import a_node
+from stowplan.testing.builders import a_node
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner
 from tests.plugins.nodes.sp_priority.worlds import BIND, COUNT, NOTE, Shop, never_twice, stage
 
@@ -90,7 +90,8 @@ def test_a_pod_that_comes_before_its_owner_waits_for_it() -> None:
     shop.world.delete(owner)
     shop.make()
     shop.world.advance(1)
-    assert not shop.world.bindings and "waiting for ReplicaSet default/web to be seen" in shop.world.said(shop.name)[0]
+    assert not shop.world.bindings
+    assert "waiting for ReplicaSet default/web to be seen" in shop.world.event_notes(shop.name)[0]
     shop.world.submit(an_owner())
     shop.world.run()
     assert shop.world.bindings, "at once"
@@ -120,13 +121,13 @@ def test_a_refused_write_is_tried_again(at: str, status: int) -> None:
 
 def test_what_others_write_meanwhile_is_not_lost() -> None:
     shop = Shop()
-    shop.world.lag()
+    shop.world.pause_watch()
     shop.world.submit(an_owner({"latest": "B", "node_count": {"A": 1, "B": 2}, "note": "mine"}))
     shop.make()
-    shop.world.submit_at_once(shop.world.pod(shop.name))
+    shop.world.deliver_object(shop.world.pod(shop.name))
     shop.world.run()
     assert not shop.world.bindings, "it was decided without knowing that"
-    shop.world.catch_up()
+    shop.world.resume_watch()
     assert shop.node() == "C"
     shop.world.advance(3)
     assert shop.history == {"latest": "C", "node_count": {"A": 1, "B": 2, "C": 1}, "note": "mine"}
@@ -153,13 +154,13 @@ def test_a_pod_whose_binding_a_list_skipped_counts() -> None:
     shop = Shop()
     shop.make()
     unbound = shop.world.pod(shop.name)
-    shop.world.lag()
+    shop.world.pause_watch()
     shop.world.run()
     node = shop.world.bindings[shop.name]
     del shop.world.objects["Pod", unbound.key]
-    shop.world._late = deque(each for each in shop.world._late if not isinstance(each.object, Pod))
-    shop.world._late.append(Gone(unbound))
-    shop.world.catch_up()
+    shop.world.undelivered = deque(each for each in shop.world.undelivered if not isinstance(each.object, Pod))
+    shop.world.undelivered.append(Gone(unbound))
+    shop.world.resume_watch()
     shop.world.advance(3)
     assert shop.history == {"latest": node, "node_count": {node: 1}}
 
@@ -171,7 +172,7 @@ def test_a_pod_that_goes_before_it_is_bound_does_not_count() -> None:
     shop.world.run()
     assert shop.history["pending"]
     shop.delete()
-    shop.world.answers = shop.world.fine
+    shop.world.answers = shop.world.succeed
     shop.world.advance(3)
     assert shop.history == {"latest": "", "node_count": {}}
 
@@ -186,7 +187,7 @@ def test_nor_does_it_hide_where_the_last_one_was() -> None:
     shop.world.run()
     assert shop.history["pending"][f"uid-of-default-{shop.name}"] != last
     shop.delete()
-    shop.world.answers = shop.world.fine
+    shop.world.answers = shop.world.succeed
     shop.make()
     assert shop.node() != last, "at once, before anything is counted"
 
@@ -240,7 +241,7 @@ def test_what_a_deployment_controller_copies_to_a_replica_set_is_left_alone() ->
 
 def test_a_stateful_set_keeps_its_own() -> None:
     shop = Shop(owner=an_owner(kind="StatefulSet"), statefulSets=True)
-    nodes = []
+    nodes: list[str] = []
     for _ in range(3):
         shop.made = 0  # its pod has the same name each time, but not the same uid
         shop.make(of=("StatefulSet", "web"), uid=f"uid-{len(nodes)}")

@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowplan.columns.nodes.views import Cluster, OneNode
+from stowplan.columns.nodes.one_node import OneNode
+from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.extension_points import points_of
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict import SKIP, Refuse
+from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.sp_priority.plugin import DISABLE, LAST, STATE, SPPriority
-from tests.builders import PREFERRED, a_node, a_pod, a_profile, a_state, rejections
-from tests.plugin_questions import scored
+from stowplan.testing.builders import PREFERRED, a_node, a_pod, a_profile, a_state, rejections
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner, with_priority
 
 SEED = Path(__file__).parents[3] / "seeds" / "sp_priority"
@@ -115,7 +118,7 @@ def test_the_seeds_worked_example_is_a_history() -> None:
 
 
 def test_only_feasible_nodes_are_scored_but_all_that_exist_count() -> None:
-    nodes = ["A", "B", a_node("C", unschedulable=True)]
+    nodes: list[Node | str] = ["A", "B", a_node("C", unschedulable=True)]
     state = a_state(nodes=nodes, others=[an_owner({"latest": "A", "node_count": {"B": 1, "C": 3}})])
     decision = schedule_one(a_replica(), state, with_priority())
     assert {name: each["SPPriority"] for name, each, _ in decision.trail.scored()} == {"A": 0, "B": 75}
@@ -189,7 +192,7 @@ def test_pods_that_it_is_for(args: dict[str, Any], pod: dict[str, Any], owner: d
     cluster = Cluster(a_state(nodes="AB", others=[an_owner({"latest": "A"}, **owner)]))
     assert plugin.pre_filter(one, cluster) is None
     found = plugin.score(one, cluster.nodes)
-    assert found is not None and found.tolist() == [0, 100]
+    assert isinstance(found, np.ndarray) and found.tolist() == [0, 100]
     assert recorded(plugin, one, cluster) == 1
 
 
@@ -312,7 +315,7 @@ TAINT = "k=v:PreferNoSchedule"
 )
 def test_default_scores_can_outvote_it(nodes: list[Any], state: Any, weight: int, chosen: str) -> None:
     cluster = a_state(nodes=nodes, others=[an_owner(state)])
-    assert schedule_one(preferring("A"), cluster, with_priority(weight)).node in set(chosen)
+    assert schedule_one(preferring("A"), cluster, with_priority(weight)).node in [*chosen]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority.plugin import STATE
+from stowplan.testing.world import World
 from tests.plugins.nodes.sp_priority.replicas import a_replica, an_owner, with_priority
-from tests.world import World
 
 NOTE, BIND, COUNT = "note", "bind", "count"
 
@@ -49,7 +49,7 @@ class Shop:
 
     @property
     def plugin(self) -> Any:
-        return self.world._profiles["default-scheduler"].plugin("SPPriority")
+        return self.world.profiles["default-scheduler"].plugin("SPPriority")
 
     @property
     def history(self) -> dict[str, Any]:
@@ -90,16 +90,16 @@ class Shop:
         self.make()
         world.advance(5)
         held = next(action for action in reversed(world.actions) if stage(action) == at)
-        world.lag()
+        world.pause_watch()
         if done:
-            world._do(held)
+            world.perform(held)
         if deleted:
             self.delete()
-        world.answers = world.fine
+        world.answers = world.succeed
         self.restart()
 
     def restart(self) -> None:
         """Another process: it knows nothing but what the server has."""
-        self.world._profiles = self._profiles()
+        self.world.profiles = self._profiles()
         self.world.restart()
-        self.world.catch_up()
+        self.world.resume_watch()

@@ -10,7 +10,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import WorkloadPolicy
 from stowplan.objects.workloads import Deployment, ReplicaSet, StatefulSet
-from tests.builders import a_node, a_pod
+from stowplan.testing.builders import a_node, a_pod
 
 SLASH, DOT = "workload-policy/kosmos.io", "workload-policy.kosmos.io"
 APP = {"matchLabels": {"app": "x"}}

@@ -16,13 +16,13 @@ from stowplan.objects.actions import Evict
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import WorkloadPolicy
-from tests.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.world import World
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, an_owner, placed, reference, zoned
-from tests.world import World
 
 SEED = Path(__file__).parents[3] / "seeds" / "workload_policy"
 CONFIG = Path(__file__).parents[4] / "deploy" / "profiles" / "kosmos-scheduler" / "config.yaml"
-REQUIRED = {"allocationType": "Required"}
+REQUIRED: dict[str, Any] = {"allocationType": "Required"}
 
 
 def profiles(**profile: Any) -> dict[str, Profile]:
@@ -91,7 +91,7 @@ def test_required_and_fill(nodes: list[Node], message: str) -> None:
     waiting = [pod for pod in world.pods() if not pod.node_name]
     assert len(waiting) == 2
     for pod in waiting:
-        (said,) = world.said(pod.name, "FailedScheduling")
+        (said,) = world.event_notes(pod.name, "FailedScheduling")
         assert said.startswith(message)
         condition = world.pod(pod.name, "workload-test").condition("PodScheduled")
         assert condition is not None and condition.message == said
@@ -173,7 +173,7 @@ def test_a_pod_waits_for_its_policy_and_is_tried_at_once() -> None:
     world = a_world(*zoned("a1"))
     world.submit(a_member("pod"))
     world.run()
-    assert world.said("pod")[0].startswith("0/1 nodes are available: WorkloadPolicy policy does not exist.")
+    assert world.event_notes("pod")[0].startswith("0/1 nodes are available: WorkloadPolicy policy does not exist.")
     world.submit(a_policy({"a": 1}))
     world.run()
     assert world.bindings == {"pod": "a1"}
@@ -183,7 +183,7 @@ def test_a_policy_that_is_mended_lets_its_pods_go() -> None:
     world = a_world(*zoned("a1"))
     world.submit(a_policy({"a": 1}, topologyKey=""), a_member("pod"))
     world.run()
-    assert "WorkloadPolicy policy is not valid: topologyKey is empty." in world.said("pod")[0]
+    assert "WorkloadPolicy policy is not valid: topologyKey is empty." in world.event_notes("pod")[0]
     world.submit(a_policy({"a": 1}))
     world.run()
     assert world.bindings == {"pod": "a1"}
@@ -195,7 +195,7 @@ def test_a_policy_that_is_mended_lets_its_pods_go() -> None:
         pytest.param(lambda world: world.submit(a_policy({"a": 2}, **REQUIRED)), id="more is desired"),
         pytest.param(lambda world: world.submit(a_policy({"a": 1})), id="it is only preferred"),
         pytest.param(lambda world: world.delete(*placed("a1")), id="a pod leaves"),
-        pytest.param(lambda world: world.submit(*placed("a1", leaving=True)), id="a pod begins to leave"),
+        pytest.param(lambda world: world.submit(*placed("a1", terminating=True)), id="a pod begins to leave"),
         pytest.param(lambda world: world.submit(*placed("a1", labels={"app": "y"})), id="a pod is no longer selected"),
         pytest.param(lambda world: world.submit(a_node("a1", labels={"zone": "c"})), id="its node changes its domain"),
     ],
@@ -217,7 +217,7 @@ def test_nothing_wakes_it_that_does_not_help() -> None:
     world.submit(a_pod("stranger", namespace="other", node="a2"), a_policy({"a": 1}, name="other", **REQUIRED))
     world.delete(a_pod("stranger", namespace="other", node="a2"))
     world.advance(60)
-    assert len(world.said("pod")) == 1
+    assert len(world.event_notes("pod")) == 1
 
 
 def test_an_owner_that_comes_late() -> None:
@@ -277,7 +277,7 @@ def rolled(policy: WorkloadPolicy) -> World:
 
 @pytest.mark.parametrize("method", ["Fill", "Balance"])
 def test_a_rolling_update_of_a_required_policy(method: str) -> None:
-    spec = {**REQUIRED, "allocationMethod": method}
+    spec: dict[str, Any] = {**REQUIRED, "allocationMethod": method}
     world = rolled(a_policy({"m": 1, "h": 3}, matchLabelKeys=["pod-template-hash"], **spec))
     assert in_zones(world, "new") == {"m": 1, "h": 3} and in_zones(world, "old") == {}
     stuck = rolled(a_policy({"m": 1, "h": 3}, **spec))
@@ -319,4 +319,5 @@ def test_a_restart_counts_the_same() -> None:
     world.submit(a_member("third"))
     world.advance(20)
     assert in_zones(world) == {"a": 1, "b": 1}
-    assert msgspec.to_builtins(world.objects["WorkloadPolicy", "default/policy"].status)["current"] == 2
+    policy = world.objects["WorkloadPolicy", "default/policy"]
+    assert isinstance(policy, WorkloadPolicy) and msgspec.to_builtins(policy.status)["current"] == 2

@@ -13,8 +13,8 @@ from stowplan.framework.verdict import SKIP, Refuse
 from stowplan.objects.meta import Object
 from stowplan.plugins import BUILT_IN
 from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
-from tests.builders import a_cluster, a_pod, a_state
-from tests.plugin_questions import filtered
+from stowplan.testing.builders import a_cluster, a_pod, a_state
+from stowplan.testing.plugin_questions import filtered
 from tests.plugins.nodes.workload_policy.policies import (
     APP,
     DOT,
@@ -168,7 +168,7 @@ def test_a_filter_without_its_pre_filter_refuses_the_pod_everywhere() -> None:
 # -- which nodes does it refuse?
 
 NODES = zoned("a1", "a2", "b1", "c1", "-x")
-REQUIRED = {"allocationType": "Required"}
+REQUIRED: dict[str, Any] = {"allocationType": "Required"}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_refused_nodes(policy: Any, pods: list[Any], expected: dict[str, tuple[s
     ("pods", "full"),
     [
         pytest.param(placed("a1", "a2"), True, id="two that it selects"),
-        pytest.param(placed("a1", "a2", leaving=True), False, id="those on their way out do not count"),
+        pytest.param(placed("a1", "a2", terminating=True), False, id="those on their way out do not count"),
         pytest.param(placed("a1", "a2", phase="Succeeded"), False, id="nor do those that are done"),
         pytest.param(placed("a1", "a2", namespace="other"), False, id="nor those of another namespace"),
         pytest.param(placed("a1", "a2", labels={"app": "y"}), False, id="nor those that it does not select"),
@@ -280,7 +280,7 @@ def test_trials_see_the_counts_change(gone: list[str], passes: bool) -> None:
     """p0 counts; p1 is leaving and does not, not even as a victim; p2 is none of the policy's."""
     pods = [
         *placed("a1"),
-        a_member("p1", node="a1", leaving=True),
+        a_member("p1", node="a1", terminating=True),
         a_pod("p2", node="a1", labels={"app": "y"}),
     ]
     state = a_state(nodes=zoned("a1"), pods=pods, others=[a_policy({"a": 1}, **REQUIRED)])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
-from tests.builders import a_node
+from stowplan.testing.builders import a_node
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, an_owner, reference
 
 REPLICAS = reference("ReplicaSet", "web-1")
@@ -45,7 +45,7 @@ THERE = a_member("other", node="a")
     [
         pytest.param(THERE, None, True, id="a neighbour goes"),
         pytest.param(a_member("other", node="a", namespace="n"), None, False, id="one of another namespace"),
-        pytest.param(THERE, a_member("other", node="a", leaving=True), True, id="a neighbour begins to go"),
+        pytest.param(THERE, a_member("other", node="a", terminating=True), True, id="a neighbour begins to go"),
         pytest.param(THERE, a_member("other", node="a", labels={"app": "y"}), True, id="other labels"),
         pytest.param(THERE, a_member("other", node="a", phase="Running"), False, id="nothing of interest"),
         pytest.param(MINE, a_member(labels={"app": "y"}), True, id="the pod itself has other labels"),

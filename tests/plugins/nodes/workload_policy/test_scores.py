@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin
-from tests.builders import a_node, a_pod, a_state
-from tests.plugin_questions import scored
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.plugin_questions import scored
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, placed, zoned
 
-BALANCE, FILL = {"allocationMethod": "Balance"}, {"allocationMethod": "Fill"}
+BALANCE: dict[str, Any] = {"allocationMethod": "Balance"}
+FILL: dict[str, Any] = {"allocationMethod": "Fill"}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_scores_of_domains(policy: Any, pods: list[Any], expected: dict[str, int
         pytest.param(FILL, {"a1": 30, "a2": 29, "a3": 28, "b1": 10, "-x": 0}, id="Fill packs"),
     ],
 )
-def test_nodes_of_one_domain(method: dict[str, str], expected: dict[str, int]) -> None:
+def test_nodes_of_one_domain(method: dict[str, Any], expected: dict[str, int]) -> None:
     """The policy's own pods tell them apart; others do not matter."""
     pods = [*placed("a1", "a1", "a2", "b1"), a_pod("other", node="a3", labels={"app": "y"})]
     state = a_state(

@@ -14,10 +14,10 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Condition, Object
 from stowplan.objects.workload_policies import DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 from stowplan.plugins.nodes.workload_policy import status as policy_status
-from tests.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, placed, reference, zoned
-from tests.world import World
 
 NODES = zoned("a1", "a2", "b1", "c1", "-x")
 DAEMONS = reference("DaemonSet", "agents")
@@ -44,14 +44,14 @@ def waiting(*names: str, **keywords: Any) -> list[Any]:
             [*placed("a1", "a1", "a1"), *waiting(*"uvw")], {"a": (2, 3, 0), "b": (1, 0, 1)}, (3, 3, 0, 3), id="too many"
         ),
         pytest.param(
-            [*waiting("v", leaving=True), *waiting("w", namespace="n"), a_pod("y", labels={"app": "y"})],
+            [*waiting("v", terminating=True), *waiting("w", namespace="n"), a_pod("y", labels={"app": "y"})],
             {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="some that wait and do not count",
         ),
         pytest.param(
             [*placed("a1", "c1", owner=DAEMONS), *waiting("w", owner=DAEMONS)],
             {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all are of DaemonSets",
         ),
-        pytest.param(placed("a1", "b1", leaving=True), {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all leave"),
+        pytest.param(placed("a1", "b1", terminating=True), {"a": (2, 0, 0), "b": (1, 0, 0)}, (3, 0, 0, 0), id="all go"),
     ],
 )  # fmt: skip
 def test_numbers(pods: list[Any], domains: dict[str, tuple[int, int, int]], numbers: tuple[int, ...]) -> None:
@@ -106,9 +106,9 @@ def test_all_revisions_are_told() -> None:
         ),
     ],
 )  # fmt: skip
-def test_conditions(policy: WorkloadPolicy, pods: list[Any], expected: list[tuple[str, ...]]) -> None:
+def test_conditions(policy: WorkloadPolicy, pods: list[Any], expected: list[tuple[str, str, str, str]]) -> None:
     status = told(policy, *pods)
-    assert status.conditions == tuple(Condition(*each, observed_generation=4) for each in expected)  # type: ignore[arg-type]
+    assert status.conditions == tuple(Condition(*each, observed_generation=4) for each in expected)
     assert status.observed_generation == 4
 
 

@@ -1,0 +1,224 @@
+"""Kubernetes objects for tests, with keywords and valid defaults: `a_pod("web", cpu="500m", node="a")`.
+
+Taints and tolerations are written as in kubectl: "dedicated=gpu:NoSchedule"; without a value ("dedicated:NoSchedule") a
+toleration tolerates any value; without a key (":NoExecute") any key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import yaml
+
+from stowplan.apps import profile_loader
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.state import ClusterState
+from stowplan.framework.extension_points import METHODS
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.verdict import Decision
+from stowplan.objects import kinds
+from stowplan.objects.changes import Put
+from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import Namespace, PodDisruptionBudget, ReplicaSet, Service
+
+Kind = TypeVar("Kind", bound=Object)
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+HOSTNAME = "kubernetes.io/hostname"
+DELETED_AT = "2026-01-01T00:00:00Z"
+
+
+def from_yaml(kind: type[Kind], text: str) -> Kind:
+    """Return an object of this kind from a manifest."""
+    return kinds.convert(kind, yaml.safe_load(text))
+
+
+def a_pod(
+    name: str = "pod",
+    *,
+    namespace: str = "default",
+    uid: str = "",
+    labels: Mapping[str, str] | None = None,
+    node: str = "",
+    nominated: str = "",
+    cpu: str | int | None = None,
+    memory: str | int | None = None,
+    requests: Mapping[str, Any] | None = None,
+    priority: int | None = None,
+    tolerations: Sequence[str] = (),
+    node_selector: Mapping[str, str] | None = None,
+    ports: Sequence[int | str] = (),
+    image: str = "",
+    phase: str = "",
+    terminating: bool = False,
+    owner: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """Return a pod with one container; it is on a node if `node` is given.
+
+    `requests`: of other resources than cpu and memory. `ports`: host ports, 80, "80/UDP" or "10.0.0.1:80". `owner`: its
+    controller, as in ownerReferences. `status`: more fields of the status, and any other keyword is a field of the
+    spec, both in the API's spelling.
+    """
+    asked = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
+    container = {
+        "name": "main",
+        "image": image,
+        "resources": {"requests": {**asked, **(requests or {})}},
+        "ports": [_port(port) for port in ports],
+    }
+    metadata: dict[str, Any] = {
+        "name": name, "namespace": namespace, "uid": uid or f"uid-of-{namespace}-{name}", "labels": dict(labels or {}),
+        "deletionTimestamp": DELETED_AT if terminating else None,
+        "ownerReferences": [{"controller": True, **owner}] if owner else [],
+    }  # fmt: skip
+    return kinds.convert(
+        Pod,
+        {
+            "metadata": metadata,
+            "spec": {
+                "nodeName": node,
+                "containers": [container],
+                "priority": priority,
+                "tolerations": [_toleration(text) for text in tolerations],
+                "nodeSelector": dict(node_selector or {}),
+                **spec,
+            },
+            "status": {"phase": phase, "nominatedNodeName": nominated, **(status or {})},
+        },
+    )
+
+
+def _port(port: int | str) -> dict[str, Any]:
+    address, _, number = str(port).rpartition(":")
+    number, _, protocol = number.partition("/")
+    return {"hostPort": int(number), "protocol": protocol, "hostIP": address}
+
+
+def a_taint(text: str) -> dict[str, str]:
+    """Return a taint of a manifest: "key=value:effect"."""
+    pair, _, effect = text.partition(":")
+    key, _, value = pair.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def _toleration(text: str) -> dict[str, str]:
+    taint = a_taint(text)
+    return taint if "=" in text else {**taint, "operator": "Exists"}
+
+
+def a_node(
+    name: str = "node",
+    *,
+    cpu: str | int = "4",
+    memory: str | int = "8Gi",
+    pods: int = 110,
+    resources: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[str] = (),
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+    features: Sequence[str] = (),
+) -> Node:
+    """Return a node; `resources` are allocatable beyond cpu, memory and pods, `images` have their sizes in bytes."""
+    return kinds.convert(
+        Node,
+        {
+            "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": dict(labels or {})},
+            "spec": {"taints": [a_taint(text) for text in taints], "unschedulable": unschedulable},
+            "status": {
+                "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(resources or {})},
+                "images": [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()],
+                "declaredFeatures": list(features),
+            },
+        },
+    )
+
+
+def a_namespace(name: str = "default", **labels: str) -> Namespace:
+    """Return a namespace with labels."""
+    return kinds.convert(Namespace, {"metadata": {"name": name, "labels": labels}})
+
+
+def a_service(name: str = "service", *, namespace: str = "default", **selector: str) -> Service:
+    """Return a service that selects pods with these labels."""
+    metadata = {"name": name, "namespace": namespace}
+    return kinds.convert(Service, {"metadata": metadata, "spec": {"selector": selector}})
+
+
+def a_replica_set(name: str = "replicas", *, namespace: str = "default", **labels: str) -> ReplicaSet:
+    """Return a ReplicaSet that selects pods with these labels."""
+    metadata = {"name": name, "namespace": namespace}
+    return kinds.convert(ReplicaSet, {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}}})
+
+
+def a_budget(
+    name: str = "budget", *, namespace: str = "default", allowed: int = 0, **labels: str
+) -> PodDisruptionBudget:
+    """Return a budget for pods with these labels that allows so many disruptions now."""
+    return kinds.convert(
+        PodDisruptionBudget,
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {"disruptionsAllowed": allowed},
+        },
+    )
+
+
+def a_state(
+    *, nodes: Iterable[Node | str] = (), pods: Iterable[Pod] = (), others: Iterable[Object] = ()
+) -> ClusterState:
+    """Return a cluster state; a node may be given by its name."""
+    state = ClusterState()
+    for each in (*others, *(a_node(node) if isinstance(node, str) else node for node in nodes), *pods):
+        state.apply(Put(each))
+    return state
+
+
+def a_cluster(**keywords: Any) -> Cluster:
+    """Return the view of an `a_state` that plugins get."""
+    return Cluster(a_state(**keywords))
+
+
+def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
+    """Return kube-scheduler's default profile, or the first one of a KubeSchedulerConfiguration.
+
+    apiVersion and kind may be left out: `a_profile("profiles: [{plugins: {score: {enabled: [{name: MyPlugin}]}}}]")`.
+    """
+    if config is None:
+        return next(iter(profile_loader.defaults()[1].values()))
+    document = dict(yaml.safe_load(config) if isinstance(config, str) else config)
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return next(iter(profile_loader.configured({**head, **document})[1].values()))
+
+
+def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
+    """Return a profile of these plugins alone, each at every extension point that it has a method for."""
+    bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in plugins]
+    return Profile(
+        "default-scheduler",
+        {
+            point: tuple(each for each in bound if callable(getattr(each.plugin, method, None)))
+            for point, method in METHODS.items()
+            if method
+        },
+    )
+
+
+def rejections(decision: Decision) -> dict[str, Any]:
+    """Return per node None if it is feasible, else (plugin, code, reasons)."""
+    return {
+        name: None if verdict is None else (verdict.plugin, verdict.code, verdict.reasons)
+        for name, verdict in decision.trail.rejections()
+    }
+
+
+def scores(decision: Decision, plugin: str = "") -> dict[str, int]:
+    """Return per feasible node its total score, or one plugin's."""
+    return {name: each[plugin] if plugin else total for name, each, total in decision.trail.scored()}
