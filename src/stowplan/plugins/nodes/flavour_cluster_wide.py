@@ -64,11 +64,11 @@ class FlavourClusterWide:
         if not flavour:
             return 0
         tally, all_nodes = self._tally(flavour, nodes.cluster), nodes.cluster.nodes
-        counts, workers = nodes.of(tally), self._workers(nodes)
+        counts, workers = nodes.counts_of(tally), self._workers(nodes)
         if nodes is all_nodes or self._strategy == FEASIBLE_MIN:
             compared = _among(counts, workers)
         else:
-            compared = _among(all_nodes.of(tally), self._workers(all_nodes))
+            compared = _among(all_nodes.counts_of(tally), self._workers(all_nodes))
         if not len(compared):
             return 0
         fewest = int(compared.min())
@@ -107,7 +107,7 @@ class FlavourClusterWide:
         with_zeros = len(tallies) * len(nodes) <= MOST_FIGURES
         by_node = with_zeros or sum(len(tally.sparse()[0]) for tally in tallies.values()) <= MOST_FIGURES
         for flavour, tally in tallies.items():
-            counts = nodes.of(tally)
+            counts = nodes.counts_of(tally)
             labels = {"label": self._label, "flavour": flavour}
             if workers.any():
                 yield Gauge("flavour_skew", SKEW, int(np.ptp(counts[workers])), labels)

@@ -57,8 +57,8 @@ class PreExtender:
 
 def _minimum(found: Identity, namespace: str, cluster: Cluster) -> int:
     """Return how many members must run together; 0 if the PodGroup does not exist."""
-    if found.said_by == BY_LABELS:
+    if found.source == BY_LABELS:
         return found.minimum
-    kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.said_by == BY_KUBERNETES else SigsPodGroup
+    kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.source == BY_KUBERNETES else SigsPodGroup
     group = cluster.get(kind, f"{namespace}/{found.group}")
     return 0 if group is None else group.minimum

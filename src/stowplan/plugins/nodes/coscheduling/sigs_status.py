@@ -46,7 +46,7 @@ class SigsGroupStatus:
             for members in self._members.values():
                 members.pods = {}
             affected = dict.fromkeys(cluster.every(SigsPodGroup))
-            pods: Sequence[Object] = list(cluster.everybody())
+            pods: Sequence[Object] = list(cluster.known_pods())
         else:
             affected, pods = {each.key: None for each in changed if isinstance(each, SigsPodGroup)}, changed
         for pod in pods:
@@ -67,7 +67,7 @@ class SigsGroupStatus:
             self._members[name] = _Members(members.pods)
 
     def _pod_changed(self, name: str, pod: Pod, cluster: Cluster) -> None:
-        members, now = self._members.setdefault(name, _Members()), cluster.known(pod.uid)
+        members, now = self._members.setdefault(name, _Members()), cluster.known_pod(pod.uid)
         if now is not None:
             members.pods[pod.uid] = now
             return
@@ -99,7 +99,7 @@ class SigsGroupStatus:
 
 def _group(pod: Pod) -> str:
     found = applications.identity(pod)
-    return f"{pod.namespace}/{found.group}" if found.said_by == BY_SIGS else ""
+    return f"{pod.namespace}/{found.group}" if found.source == BY_SIGS else ""
 
 
 def _complete_since(group: SigsPodGroup, members: _Members) -> datetime | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Cluster
-from stowplan.columns.state import ClusterState, Placed
+from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.trial import Trial
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
@@ -34,7 +34,7 @@ NO_HELP = "Preemption is not helpful for scheduling"
 
 SMALLEST_BATCH = 32  # nodes at once, if that is possible; fewer would cost the same
 
-PodsByRow: TypeAlias = dict[int, list[Placed]]
+PodsByRow: TypeAlias = dict[int, list[PlacedPod]]
 Change: TypeAlias = Callable[[Trial, PodsByRow, int], None]
 
 
@@ -74,7 +74,8 @@ class DefaultPreemption:
         needs = spark.executors(pod)
         if needs is not None and needs.least:
             return EXECUTORS  # a node can be nominated for one pod while victims terminate, not for an application
-        nominated = pod.nominated_node or state.nomination(pod.uid)  # the nomination may not be written yet
+        # The nomination may not be written yet.
+        nominated = pod.nominated_node or state.nominated_pods.node_of(pod.uid)
         if not nominated or self._hopeless(nominated, decision):
             return ""
         others = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []
@@ -170,7 +171,7 @@ class DryRun:
             open_rows = self._passing(np.fromiter(removable, np.int64, len(removable)), record=True)
             return list(self._add_back({row: removable[row] for row in open_rows}, trial, change))
 
-    def _lower_priority(self, row: int) -> list[Placed]:
+    def _lower_priority(self, row: int) -> list[PlacedPod]:
         """Return the pods of lower priority on a row, highest priority first."""
         mine = self._pod.priority
         pods = [placed for placed in self._state.pods_on[row].values() if placed.pod.priority < mine]

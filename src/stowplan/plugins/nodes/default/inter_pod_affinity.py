@@ -73,11 +73,11 @@ class InterPodAffinity:
         """Yield (topology key, weight, pods that count) of the pod's own terms, and of existing pods' terms."""
         for preferred in pod.shape.preferred_affinity:
             yield preferred.term.topology_key, preferred.weight, cluster.count(cluster.query(preferred.term))
-        for carried, tally in cluster.carried(PREFERRED, pod):
+        for carried, tally in cluster.terms_matching(PREFERRED, pod):
             assert isinstance(carried, WeightedTerm)
             yield carried.term.topology_key, carried.weight, tally
         if self._hard_weight > 0:
-            for carried, tally in cluster.carried(REQUIRED, pod):
+            for carried, tally in cluster.terms_matching(REQUIRED, pod):
                 assert isinstance(carried, AffinityTerm)
                 yield carried.topology_key, self._hard_weight, tally
 
@@ -133,7 +133,7 @@ def _may_match(term: AffinityTerm, other: Pod) -> bool:
 
 def _existing_anti_affinity(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Ints]]:
     """Yield per topology key how many pods of each domain have a required anti-affinity against the incoming pod."""
-    for term, tally in cluster.carried(REQUIRED_ANTI, pod):
+    for term, tally in cluster.terms_matching(REQUIRED_ANTI, pod):
         assert isinstance(term, AffinityTerm)
         counts = cluster.by_domain(tally, term.topology_key)
         if counts.any():

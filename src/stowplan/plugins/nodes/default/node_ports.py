@@ -30,7 +30,7 @@ class NodePorts:
             for other in conflicting:
                 tally = nodes.used(("port", protocol, port, other))
                 if tally is not None:
-                    taken |= nodes.of(tally) > 0
+                    taken |= nodes.counts_of(tally) > 0
         yield Reject(taken, REASON)
 
     def wakes_on(self) -> Iterable[Wake]:

@@ -104,7 +104,7 @@ class ResourceReservationPlugin:
             return Refuse((f"the driver's {needs.problem}",), resolvable=False)
         existing = cluster.get(ResourceReservation, reservation_of(pod))
         if existing is not None and existing.owner != pod.uid:
-            owner = cluster.known(existing.owner)
+            owner = cluster.known_pod(existing.owner)
             if owner is not None or not existing.owner:
                 whose = "a user" if owner is None else f"pod {owner.name}"
                 return Refuse((f"ResourceReservation {existing.name} is there and belongs to {whose}",), False)
@@ -131,7 +131,7 @@ class ResourceReservationPlugin:
         where = passing(executor(pod, needs), cluster)
         self._open = pod.uid, cluster.nodes.over_all_rows(where)
         fitting = cluster.nodes.over_all_rows(self._fit.fitting(pod, needs, where, cluster))
-        return nodes.copied(fitting) > 0  # type: ignore[no-any-return]
+        return nodes.copy_of(fitting) > 0  # type: ignore[no-any-return]
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
         """Avoid nodes without a slot for the pod, and nodes with GPUs that the pod does not need."""
@@ -178,7 +178,7 @@ class ResourceReservationPlugin:
         """Return a node for each executor; None if there is not enough room."""
         nodes, at = cluster.nodes, cluster.nodes.position(node_name)
         asked, column = self._open
-        where = nodes.copied(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
+        where = nodes.copy_of(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
         given = None if at is None else self._fit.packed(needs, pod, at, where, nodes)
         return None if given is None else [nodes[int(at)].name for at in np.repeat(np.arange(len(nodes)), given)]
 

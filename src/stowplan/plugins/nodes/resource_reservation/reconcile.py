@@ -66,8 +66,8 @@ class ReservationReconciler:
     def _is_over(self, found: ResourceReservation, held: HeldSlots, cluster: Cluster) -> bool:
         """True if the owner was deleted, or the reservation was unused for too long."""
         if found.owner:
-            wanted = cluster.known(found.owner) is not None
-            seconds = ORPHANED if cluster.left(found.owner) is None else 0.0
+            wanted = cluster.known_pod(found.owner) is not None
+            seconds = ORPHANED if cluster.last_node(found.owner) is None else 0.0
         else:
             wanted = bool(held.pods) or not found.spec.ttl_seconds
             seconds = float(found.spec.ttl_seconds)

@@ -94,7 +94,7 @@ class History(msgspec.Struct, frozen=True, dict=True):
 
     def limited(self, nodes: Nodes, most: int) -> History:
         """Return the history without counts of deleted nodes, except the latest; and with at most so many counts."""
-        there = nodes.places(self.counts)
+        there = nodes.positions(self.counts)
         counts = {name: count for name, count in self.counts.items() if name == self.latest or name in there}
         if len(counts) > most:
             # Among equal counts the newest are kept, so that a new node is not dropped at once.
@@ -154,8 +154,8 @@ def rated(history: History, nodes: Nodes) -> Bytes | int:
 def _rated(history: History, nodes: Nodes) -> Bytes:
     """Return the scores. Deleted nodes are ignored. A history has few nodes, so a loop over them is fast."""
     last, counts, everybody = history.latest, history.counts, nodes.cluster.nodes
-    places = nodes.places(counts)
-    there = places if nodes is everybody else everybody.places(counts)
+    places = nodes.positions(counts)
+    there = places if nodes is everybody else everybody.positions(counts)
     total = sum([counts[name] for name in there if name != last])
     scores = np.full(len(nodes), MAX_SCORE, np.uint8)
     for name, place in places.items() if total else ():

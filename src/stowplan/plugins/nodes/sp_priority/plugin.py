@@ -114,7 +114,7 @@ class SPPriority:
         unbound = {
             uid: node
             for uid, node in assumed.items()
-            if self._unconfirmed.is_bound(uid) or _is_unbound(cluster.known(uid))
+            if self._unconfirmed.is_bound(uid) or _is_unbound(cluster.known_pod(uid))
         }
         not_counted = {**history.pending, **unbound}
         nodes = [self._node_of(uid, node, cluster) for uid, node in not_counted.items() if uid != pod.uid]
@@ -122,9 +122,9 @@ class SPPriority:
 
     def _node_of(self, uid: str, assumed: str, cluster: Cluster) -> str:
         """Return the node where a pod is or was bound, or is assumed; empty if the pod did not get its node."""
-        pod = cluster.known(uid)
+        pod = cluster.known_pod(uid)
         if pod is None:
-            left = cluster.left(uid)
+            left = cluster.last_node(uid)
             return assumed if left is None else left
         return pod.node_name or (assumed if cluster.pod(uid) is not None else "")
 
@@ -198,7 +198,7 @@ class SPPriority:
         nodes = {
             uid: self._node_of(uid, recorded, cluster)
             for uid, recorded in history.pending.items()
-            if not _is_unbound(cluster.known(uid)) or (history.full and cluster.pod(uid) is None)
+            if not _is_unbound(cluster.known_pod(uid)) or (history.full and cluster.pod(uid) is None)
         }
         for uid in nodes:
             self._unconfirmed.counted(uid)

@@ -55,8 +55,8 @@ def scores(rule: AllocationRule, tally: Tally, nodes: Nodes) -> Bytes:
         class_of, width = label.codes, 1
         sizes = np.bincount(class_of, minlength=label.size)
     else:
-        classes = cluster.sorts(tally, label.key)
-        class_of, width = nodes.pick(classes.of), classes.width
+        classes = cluster.domain_counts(tally, label.key)
+        class_of, width = nodes.pick(classes.pair_of), classes.width
         sizes = classes.rows if nodes is cluster.nodes else np.bincount(class_of, minlength=label.size * width)
     domains, inside = _domains(rule, label, cluster.by_domain(tally, label.key), sizes.reshape(-1, width))
     by_class = _by_class(domains, inside < len(nodes), rule.fills, label.size, width)
