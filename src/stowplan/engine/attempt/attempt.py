@@ -184,7 +184,7 @@ class Attempts:
             self._fail(unit, Failure(decision.error), now)
             return
         result = decision.post_filter
-        nominated: str | None = "" if result is None or result.breaks_promise else None
+        nominated: str | None = "" if result is None or result.clears_nomination else None
         self._queue.forget_wakes(unit)
         if result is not None and result.candidate is not None:
             nominated = result.candidate.node
@@ -237,7 +237,7 @@ def rejectors(*decisions: Decision) -> frozenset[str]:
 
 def _rejectors(decision: Decision) -> frozenset[str]:
     if decision.refused is not None:
-        return frozenset((decision.refused.plugin, *decision.narrowed_by)) - {""}
+        return frozenset((decision.refused.plugin, *decision.limited_by)) - {""}
     used = np.unique(decision.trail.verdict_of)
     names = {decision.trail.verdicts[number].plugin for number in used.tolist() if number >= 0}
-    return frozenset((*names, *decision.narrowed_by)) - {""}
+    return frozenset((*names, *decision.limited_by)) - {""}

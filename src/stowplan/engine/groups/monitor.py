@@ -140,7 +140,7 @@ class GroupMonitor:
         if may_evict and not self._never_attempted(name) and not self._protected(bound_and_behind[0]):
             self._evict_bound(*bound_and_behind, name, now)
         elif name not in self._partial:
-            at = max(now, since + found.group.told_after)
+            at = max(now, since + found.group.report_after)
             self._partial[name] = self._outbox.remind(at, partial(self._still_partially_bound, name))
 
     def _protected(self, pods: list[Pod]) -> list[Pod]:
@@ -165,7 +165,7 @@ class GroupMonitor:
         self._report(GroupPartiallyBound(name, note, evicts=False))
         for pod in behind:
             self._outbox.send(messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note), now)
-        self._partial_since[name] = now + max(TELL_AGAIN_AFTER - found.group.told_after, 0.0)
+        self._partial_since[name] = now + max(TELL_AGAIN_AFTER - found.group.report_after, 0.0)
         self._groups.changed[name] = None  # look again, as long as it lasts
 
     def _evict_bound(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> None:
