@@ -98,7 +98,7 @@ def perform(engine: PlacementScheduler, actions: Iterable[Action], now: float) -
     waiting = [action for action in actions if not isinstance(action, Record)]
     while waiting:
         action: Any = waiting.pop()
-        shown = engine.book.get(action.key)
+        shown = engine.decision_cache.get(action.key)
         if shown is not None:
             engine.handle(Put(shown), now)
         more = engine.handle(Result(action.id), now)

@@ -149,12 +149,12 @@ def test_not_more_than_so_many_are_under_way() -> None:
 class Keeping:
     """Keeps fifty objects in step, and needs long for it."""
 
-    tends = ("Pod",)
+    reconciles = ("Pod",)
 
     def post_bind(self, *_: object) -> tuple[()]:
         return ()
 
-    def tend(self, changed: object, cluster: object) -> list[Patch]:
+    def reconcile(self, changed: object, cluster: object) -> list[Patch]:
         return [Patch(kind="ReplicaSet", key=f"default/{number}", body={}) for number in range(50) if changed is None]
 
 

@@ -118,7 +118,7 @@ def test_profiles_share_it() -> None:
     _, profiles = profile_loader.configured(TWICE % ("{stateOwner: Deployment}", "{state_owner: Deployment}"))
     one, two, three = profiles.values()
     assert one.plugin("SPPriority") is two.plugin("SPPriority") is not None and three.plugin("SPPriority") is None
-    weights = [{bound.name: bound.weight for bound in each.at("score")}["SPPriority"] for each in (one, two)]
+    weights = [{enabled.name: enabled.weight for enabled in each.scorers}["SPPriority"] for each in (one, two)]
     assert weights == [5, 9], "but each has its own weight"
     for each in (one, two):
         assert len({id(bound.plugin) for bounds in each.points.values() for bound in bounds if bound.name == NAME}) == 1

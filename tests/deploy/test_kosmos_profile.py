@@ -26,9 +26,9 @@ def profile() -> Profile:
 def test_the_policy_outvotes_all_other_plugins_together() -> None:
     found = profile()
     assert found.scheduler_name == "kosmos-scheduler"
-    weights = {bound.name: bound.weight for bound in found.at("score")}
+    weights = {enabled.name: enabled.weight for enabled in found.scorers}
     assert weights.pop("WorkloadPolicy") > sum(weights.values()) * 100
-    assert found.at("postFilter")[0].name == "WorkloadPolicy"
+    assert found.post_filters[0].name == "WorkloadPolicy"
 
 
 def test_the_rights_are_what_it_reads_and_writes() -> None:

@@ -29,10 +29,10 @@ def profile() -> Profile:
 def test_its_plugins() -> None:
     found = profile()
     assert found.scheduler_name == "kubenexus-scheduler"
-    assert [bound.name for bound in found.at("queueSort")] == ["Coscheduling"]
-    assert {"Coscheduling", "ResourceReservation", "PreExtender"} <= {bound.name for bound in found.all}
-    assert [bound.name for bound in found.groups][:1] == ["Coscheduling"]
-    assert [bound.name for bound in found.showing] == ["PreExtender"]
+    assert found.queue_sort.name == "Coscheduling"
+    assert {"Coscheduling", "ResourceReservation", "PreExtender"} <= {enabled.name for enabled in found.all}
+    assert [enabled.name for enabled in found.group_plugins][:1] == ["Coscheduling"]
+    assert [enabled.name for enabled in found.extender_label_plugins] == ["PreExtender"]
 
 
 def granted(file: Path) -> dict[tuple[str, str], set[str]]:

@@ -56,7 +56,7 @@ def test_a_configuration_is_understood_and_names_its_lease(text: str, label: str
 
 
 def test_its_weight_is_above_what_resources_spreading_and_images_give_together() -> None:
-    weights = {bound.name: bound.weight for bound in profile().at("score")}
+    weights = {enabled.name: enabled.weight for enabled in profile().scorers}
     others = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread", "ImageLocality")
     assert weights["FlavourClusterWide"] > sum(weights[name] for name in others) == 5
 

@@ -80,7 +80,7 @@ def profiles(**at: Iterable[Any]) -> dict[str, Profile]:
     added = {
         point: tuple(EnabledPlugin(_name(plugin), plugin, 1) for plugin in plugins) for point, plugins in at.items()
     }
-    points: Mapping[str, tuple[EnabledPlugin, ...]] = {**default.points}
+    points: Mapping[str, tuple[EnabledPlugin[Any], ...]] = {**default.points}
     merged = {**points, **{point: bounds + points.get(point, ()) for point, bounds in added.items()}}
     return {"default-scheduler": Profile("default-scheduler", merged)}
 

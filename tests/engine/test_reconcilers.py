@@ -22,7 +22,7 @@ from tests.engine.small_plugins import profiles
 class Census:
     """Writes the number of bound pods to an annotation of a ReplicaSet."""
 
-    tends = ("Pod", "ReplicaSet")
+    reconciles = ("Pod", "ReplicaSet")
 
     def __init__(self) -> None:
         self.told: list[list[str] | None] = []
@@ -31,7 +31,7 @@ class Census:
     def post_bind(self, *_: Any) -> tuple[()]:
         return ()
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         if self.fails:
             raise KeyError("oops")
         self.told.append(None if changed is None else [f"{type(each).__name__} {each.name}" for each in changed])
@@ -44,12 +44,12 @@ class Census:
 class Many:
     """Writes to a hundred objects at once."""
 
-    tends = ("Node",)
+    reconciles = ("Node",)
 
     def post_bind(self, *_: Any) -> tuple[()]:
         return ()
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         for number in range(100) if changed is None else ():
             yield Patch(kind="ReplicaSet", key=f"default/{number}", body={})
 
@@ -72,13 +72,13 @@ def counted(world: World) -> str | None:
 
 
 def test_a_plugin_may_ask_to_be_called_again(world: World, census: Census) -> None:
-    """At the time that it names, though nothing changed."""
-    census.tend_at = 30.0  # type: ignore[attr-defined]
+    """By the time that it names, though nothing changed."""
+    census.reconcile_at = 30.0  # type: ignore[attr-defined]
     world.advance(29)
     before = len(census.told)
     world.advance(1)
     assert census.told[before:] == [[]]
-    census.tend_at = None  # type: ignore[attr-defined]
+    census.reconcile_at = None  # type: ignore[attr-defined]
     world.advance(60)
     assert len(census.told) == before + 1
 
@@ -149,10 +149,12 @@ def test_each_error_is_reported() -> None:
     census.fails = True
     world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
     world.advance(AFTER_ERROR * 2)
-    assert said == [PluginMisbehaved("Census", "tend", "KeyError: 'oops'")] * 3
-    census.tend = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment]
+    assert said == [PluginMisbehaved("Census", "reconcile", "KeyError: 'oops'")] * 3
+    census.reconcile = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment]
     world.advance(AFTER_ERROR)
-    assert said[-1] == PluginMisbehaved("Census", "tend", "answered 'nothing'; only Patch or Create or Delete is right")
+    assert said[-1] == PluginMisbehaved(
+        "Census", "reconcile", "answered 'nothing'; only Patch or Create or Delete is right"
+    )
 
 
 @pytest.mark.parametrize("status", [200, 403, 404, 0])

@@ -136,3 +136,11 @@ def test_the_last_word_of_post_filters() -> None:
     later = a_plugin("Later", post_filter=lambda *_: pytest.fail("it was settled"))
     assert decide(nobody, talks).full_message == "0/3 nodes are available: 3 no. one"
     assert decide(nobody, settles, later).full_message == "0/3 nodes are available: 3 no. two"
+
+
+@pytest.mark.parametrize("point", ["pre_enqueue", "pre_filter", "filter", "score"])
+def test_an_error_names_the_method_however_it_was_made(point: str) -> None:
+    """A wrapped method, or a lambda, has a `__name__` of its own."""
+    assert decide(a_plugin("Culprit", **{point: raises})).error == (
+        f"plugin \"Culprit\" failed at {point}: KeyError: 'zone'"
+    )

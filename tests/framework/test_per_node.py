@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
 from stowplan.framework.per_node import per_node
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod, a_profile_of, a_state

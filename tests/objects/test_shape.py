@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from stowplan.objects import shape
+from stowplan.objects.applications import identity
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import signature
-from stowplan.testing.builders import HOSTNAME, REQUIRED, a_pod, a_state
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_pod
 
 BASE: dict[str, Any] = {"cpu": "1", "labels": {"app": "x"}, "image": "web"}
 TOKEN = [{"name": "kube-api-access-x7k2p", "projected": {}}]
@@ -36,9 +39,8 @@ def changed(**keywords: Any) -> Pod:
     ],
 )
 def test_pods_of_one_template_share_a_shape(alike: Pod) -> None:
-    state = a_state()
     assert signature(alike) == signature(changed())
-    assert state.shape(alike) is state.shape(changed())
+    assert alike.shape is changed().shape
 
 
 @pytest.mark.parametrize(
@@ -68,9 +70,8 @@ def test_pods_of_one_template_share_a_shape(alike: Pod) -> None:
     ],
 )
 def test_what_a_scheduler_can_tell_apart_has_another_shape(other: Pod) -> None:
-    state = a_state()
     assert signature(other) != signature(changed())
-    assert state.shape(other) is not state.shape(changed())
+    assert other.shape is not changed().shape
 
 
 def test_an_ephemeral_volume_makes_the_name_matter() -> None:
@@ -92,7 +93,15 @@ def test_host_ports_are_those_of_containers_and_sidecars() -> None:
 
 
 def test_shapes_that_nobody_has_are_forgotten() -> None:
-    state = a_state()
+    before = len(shape._shapes)
     for number in range(3000):
-        state.shape(a_pod(cpu=number))
-    assert len(state._shapes) <= 1100
+        assert a_pod(cpu=number).shape
+    assert len(shape._shapes) <= before + shape.RECENT_SHAPES
+
+
+def test_what_is_computed_from_a_pod_is_no_part_of_its_value() -> None:
+    one, other = changed(labels={"spark-role": "driver"}), changed(labels={"spark-role": "driver"})
+    assert one.shape is one.shape and identity(one) is identity(one)
+    assert one == other and msgspec.json.encode(one, enc_hook=str) == msgspec.json.encode(other, enc_hook=str)
+    relabelled = msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, labels={}))
+    assert identity(one).role == "driver" and identity(relabelled).role == ""

@@ -142,7 +142,7 @@ def a_fleet(objects: Iterable[Object]) -> tuple[Fleet, ClusterSets]:
             case ManagedClusterSet() | ManagedClusterSetBinding():
                 sets.put(found)
             case PlacementDecision():
-                fleet.decide(found.cluster_names, 1)
+                fleet.count_decision(found.cluster_names, 1)
     return fleet, sets
 
 

@@ -33,7 +33,7 @@ def rebuilt(placement: Placement, objects: list[Any], now: float, ocm: bool) -> 
             case ManagedClusterSet() | ManagedClusterSetBinding():
                 sets.put(found)
             case PlacementDecision():
-                fleet.decide(found.cluster_names, 1)
+                fleet.count_decision(found.cluster_names, 1)
     question = PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
     return evaluation.choose(question, sets, clusters.policy(ocm=ocm))
 

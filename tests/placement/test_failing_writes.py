@@ -60,7 +60,7 @@ def test_writes_that_the_server_does_not_show_yet_are_believed_for_a_while() -> 
     hub.deaf = True
     hub.settle()
     hub.forget()
-    hub.engine.wake(["test/test"])
+    hub.engine.requeue(["test/test"])
     hub.settle()
     assert hub.writes == []
 

@@ -58,7 +58,7 @@ def test_what_is_as_it_should_be_is_left_alone() -> None:
     hub.settle()
     assert [len(names) for names in hub.decisions().values()] == [100, 28]
     hub.forget()
-    hub.engine.wake(["test/test"])
+    hub.engine.requeue(["test/test"])
     assert hub.settle() == 1
     assert (hub.writes, hub.events) == ([], [])
 

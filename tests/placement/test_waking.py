@@ -62,7 +62,7 @@ def woken(change: Any) -> set[str]:
     hub = Hub(a_set("two"), a_binding("two"), C1, C2, a_score("c1", "demo", valid=100, s=5, t=6), *ALL)
     hub.settle()
     change(hub)
-    due = {key.rpartition("/")[2] for key in hub.engine._due}
+    due = {key.rpartition("/")[2] for key in hub.engine._queue._due}
     hub.settle()
     return due
 

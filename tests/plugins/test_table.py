@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.framework.config.plugin_sets import DEFAULT_PLUGINS
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
 from stowplan.plugins import BUILT_IN
 from stowplan.testing.builders import a_profile
 from tests.framework.config.configurations import POINTS_OF
@@ -38,11 +38,11 @@ PRE_SCORES = (
     ],
 )
 def test_the_default_profile_has_kube_schedulers_order(point: str, names: str) -> None:
-    assert [bound.name for bound in a_profile().at(point)] == names.split()
+    assert [enabled.name for enabled in a_profile().points[point]] == names.split()
 
 
 def test_the_default_weights_are_kube_schedulers() -> None:
-    assert {bound.name: bound.weight for bound in a_profile().at("score")} == {
+    assert {enabled.name: enabled.weight for enabled in a_profile().scorers} == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,

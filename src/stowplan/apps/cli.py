@@ -226,14 +226,16 @@ def show(file: Path | None, output: str) -> None:
     lines, found = [], []
     for name, profile in profiles.items():
         points = {
-            point: [{"name": bound.name} | ({"weight": bound.weight} if point == "score" else {}) for bound in bounds]
-            for point, bounds in profile.points.items()
-            if bounds
+            point: [
+                {"name": enabled.name} | ({"weight": enabled.weight} if point == "score" else {}) for enabled in plugins
+            ]
+            for point, plugins in profile.points.items()
+            if plugins
         }
         found.append({"schedulerName": name, "points": points})
         lines.append(name)
-        for point, bounds in points.items():
-            listed = (f"{each['name']}*{each['weight']}" if "weight" in each else each["name"] for each in bounds)
+        for point, plugins in points.items():
+            listed = (f"{each['name']}*{each['weight']}" if "weight" in each else each["name"] for each in plugins)
             lines.append(f"  {point}: {', '.join(map(str, listed))}")
     _answer({"profiles": found}, output, "\n".join(lines))
 

@@ -7,7 +7,7 @@
 
 What came in is always taken in before the next decision. Not more than so many bindings are under way at once: beyond
 that a server only queues them, and decisions made later are made knowing more. What plugins keep in step besides
-(`engine.tending`) holds up no decision, and is left as it is when the program ends.
+(`engine.reconcilers`) holds up no decision, and is left as it is when the program ends.
 """
 
 from __future__ import annotations

@@ -66,40 +66,40 @@ def _configured(
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
     """What plugins have to say about their arguments, and about where they are listed."""
     for i, profile in enumerate(profiles):
-        for bound in profile.all:
-            points = {point for point, at in profile.points.items() if any(each.name == bound.name for each in at)}
+        for enabled in profile.all:
+            points = {point for point, at in profile.points.items() if any(each.name == enabled.name for each in at)}
             if points != {"queueSort"}:  # all profiles must name the same there; that alone is no wish for the rest
-                for point, amiss in getattr(bound.plugin, "wanted_at", {}).items():
+                for point, amiss in getattr(enabled.plugin, "wanted_at", {}).items():
                     if point not in points:
-                        yield f"profiles[{i}].plugins: {bound.name} is not at {point}: {amiss}; enable it there, too"
-            for note in getattr(bound.plugin, "config_notes", ()):
-                yield f"profiles[{i}].pluginConfig[name={bound.name}].args: {note}"
+                        yield f"profiles[{i}].plugins: {enabled.name} is not at {point}: {amiss}; enable it there, too"
+            for note in getattr(enabled.plugin, "config_notes", ()):
+                yield f"profiles[{i}].pluginConfig[name={enabled.name}].args: {note}"
 
 
 def _sharing(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
     """Of some plugins there is one instance for all profiles, because what it keeps is one thing."""
     first: dict[type, tuple[Any, dict[str, Any], int]] = {}
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
-        for bound in profile.all:
-            if getattr(bound.plugin, "one_for_all", False):
-                args = {snake(key): value for key, value in spec.plugin_args.get(bound.name, {}).items()}
-                _, others, at = first.setdefault(type(bound.plugin), (bound.plugin, args, i))
+        for enabled in profile.all:
+            if getattr(enabled.plugin, "one_for_all", False):
+                args = {snake(key): value for key, value in spec.plugin_args.get(enabled.name, {}).items()}
+                _, others, at = first.setdefault(type(enabled.plugin), (enabled.plugin, args, i))
                 if args != others:
-                    path = f"profiles[{i}].pluginConfig[name={bound.name}].args"
+                    path = f"profiles[{i}].pluginConfig[name={enabled.name}].args"
                     remedy = "there is one for all profiles: give it the same arguments in each, or leave it to one"
                     raise ConfigError(f"other arguments than in profiles[{at}]", path=path, remedy=remedy)
     return {name: _with_shared(profile, first) for name, profile in profiles.items()}
 
 
 def _with_shared(profile: Profile, shared: Mapping[type, tuple[Any, Any, int]]) -> Profile:
-    if not any(type(bound.plugin) in shared for bound in profile.all):
+    if not any(type(enabled.plugin) in shared for enabled in profile.all):
         return profile
     points = {
         point: tuple(
-            EnabledPlugin(bound.name, shared.get(type(bound.plugin), (bound.plugin,))[0], bound.weight)
-            for bound in bounds
+            EnabledPlugin(enabled.name, shared.get(type(enabled.plugin), (enabled.plugin,))[0], enabled.weight)
+            for enabled in plugins
         )
-        for point, bounds in profile.points.items()
+        for point, plugins in profile.points.items()
     }
     return Profile(profile.scheduler_name, points, profile.percentage_of_nodes_to_score)
 
@@ -107,7 +107,7 @@ def _with_shared(profile: Profile, shared: Mapping[type, tuple[Any, Any, int]]) 
 def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
     """Some plugins have arguments in a file of their own, found from the configuration's folder on; those here win."""
     args = {name: dict(found) for name, found in spec.plugin_args.items()}
-    for name in {enabled.name for bounds in spec.points.values() for enabled in bounds}:
+    for name in {enabled.name for listed in spec.points.values() for enabled in listed}:
         plugin = plugins.find(name)
         named_by, usual = getattr(plugin, "args_file", ("", ""))
         if plugin is None or not named_by:

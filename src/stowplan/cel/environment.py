@@ -1,174 +1,66 @@
-"""CEL, what expressions about clusters may name: the standard, strings, lists, regular expressions, and Kubernetes'
-URLs, quantities, addresses, formats and versions; `managedCluster`, its `scores`, and `parseJSON`.
+"""An environment: the variables and functions that an expression may name, beside those of every environment.
 
-Kubernetes' types have no counterpart that the library would check: it takes a type that it does not know for
-"anything". So a sort of map that nobody makes stands for each of them, in the eyes of the checker only.
+Google's library (cel-cpp) parses and checks expressions. Of the libraries there are, only this one checks types, and
+type errors must be found before an expression runs (Kubernetes refuses `"a" + 1` and `semver(x, true)`). It also knows
+optional fields (`a.?b`, `a[?b]`) and returns the checked syntax tree. cel-python and common-expression-language do not
+check types, the latter returns no tree, and none of the three can count what an evaluation costs. So the tree is
+evaluated here (`evaluation`), with cel-go's own measure of cost.
 """
 
 from __future__ import annotations
 
-import struct
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from stowplan.cel import declarations, evaluation, syntax
+from stowplan.cel.declarations import DECLARATIONS
+from stowplan.cel.functions import Function
+from stowplan.cel.syntax import CelSyntaxError, SyntaxNode
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
-_OPAQUE = {
-    "Quantity": "map<uint, list<int>>",
-    "Semver": "map<uint, list<string>>",
-    "IP": "map<uint, list<bool>>",
-    "CIDR": "map<uint, list<bytes>>",
-    "URL": "map<uint, list<double>>",
-    "Format": "map<uint, list<uint>>",
-}
-_NUMBERS = ("int", "uint", "double", "google.protobuf.Duration")
-_ORDERED = (*_NUMBERS, "bool", "google.protobuf.Timestamp", "string", "bytes")
-_FORMATS = (
-    *("dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix", "labelValue"),
-    *("dns1123SubdomainPrefix", "dns1035LabelPrefix", "uri", "uuid", "byte", "date", "datetime"),
-)
-
-# function: its forms, each "what stands before the dot . arguments -> result" ("" before the dot: no member).
-_FORMS: dict[str, list[tuple[str, tuple[str, ...], str]]] = {
-    "charAt": [("string", ("int",), "string")],
-    "indexOf": [
-        ("string", ("string",), "int"),
-        ("string", ("string", "int"), "int"),
-        ("list<~A>", ("~A",), "int"),
-    ],
-    "lastIndexOf": [
-        ("string", ("string",), "int"),
-        ("string", ("string", "int"), "int"),
-        ("list<~A>", ("~A",), "int"),
-    ],
-    "join": [("list<string>", (), "string"), ("list<string>", ("string",), "string")],
-    "lowerAscii": [("string", (), "string")],
-    "upperAscii": [("string", (), "string")],
-    "trim": [("string", (), "string")],
-    "reverse": [("string", (), "string")],
-    "strings.quote": [("", ("string",), "string")],
-    "format": [("string", ("list<dyn>",), "string")],
-    "replace": [("string", ("string", "string"), "string"), ("string", ("string", "string", "int"), "string")],
-    "split": [("string", ("string",), "list<string>"), ("string", ("string", "int"), "list<string>")],
-    "substring": [("string", ("int",), "string"), ("string", ("int", "int"), "string")],
-    "find": [("string", ("string",), "string")],
-    "findAll": [("string", ("string",), "list<string>"), ("string", ("string", "int"), "list<string>")],
-    "sum": [(f"list<{kind}>", (), kind) for kind in _NUMBERS],
-    "min": [(f"list<{kind}>", (), kind) for kind in _ORDERED],
-    "max": [(f"list<{kind}>", (), kind) for kind in _ORDERED],
-    "isSorted": [(f"list<{kind}>", (), "bool") for kind in _ORDERED],
-    "url": [("", ("string",), "URL")],
-    "isURL": [("", ("string",), "bool")],
-    **{name: [("URL", (), "string")] for name in ("getScheme", "getHost", "getHostname", "getPort", "getEscapedPath")},
-    "getQuery": [("URL", (), "map<string, list<string>>")],
-    "quantity": [("", ("string",), "Quantity")],
-    "isQuantity": [("", ("string",), "bool")],
-    "sign": [("Quantity", (), "int")],
-    "isInteger": [("Quantity", (), "bool")],
-    "asInteger": [("Quantity", (), "int")],
-    "asApproximateFloat": [("Quantity", (), "double")],
-    "add": [("Quantity", ("Quantity",), "Quantity"), ("Quantity", ("int",), "Quantity")],
-    "sub": [("Quantity", ("Quantity",), "Quantity"), ("Quantity", ("int",), "Quantity")],
-    "isGreaterThan": [("Quantity", ("Quantity",), "bool"), ("Semver", ("Semver",), "bool")],
-    "isLessThan": [("Quantity", ("Quantity",), "bool"), ("Semver", ("Semver",), "bool")],
-    "compareTo": [("Quantity", ("Quantity",), "int"), ("Semver", ("Semver",), "int")],
-    "semver": [("", ("string",), "Semver")],
-    "isSemver": [("", ("string",), "bool")],
-    **{name: [("Semver", (), "int")] for name in ("major", "minor", "patch")},
-    "ip": [("", ("string",), "IP"), ("CIDR", (), "IP")],
-    "isIP": [("", ("string",), "bool")],
-    "ip.isCanonical": [("", ("string",), "bool")],
-    "family": [("IP", (), "int")],
-    **{
-        name: [("IP", (), "bool")]
-        for name in (*("isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"),)
-    },
-    "cidr": [("", ("string",), "CIDR")],
-    "isCIDR": [("", ("string",), "bool")],
-    "containsIP": [("CIDR", ("IP",), "bool"), ("CIDR", ("string",), "bool")],
-    "containsCIDR": [("CIDR", ("CIDR",), "bool"), ("CIDR", ("string",), "bool")],
-    "masked": [("CIDR", (), "CIDR")],
-    "prefixLength": [("CIDR", (), "int")],
-    "string": [("", ("IP",), "string"), ("", ("CIDR",), "string")],
-    "format.named": [("", ("string",), "optional_type<Format>")],
-    **{f"format.{name}": [("", (), "Format")] for name in _FORMATS},
-    "validate": [("Format", ("string",), "optional_type<list<string>>")],
-    "scores": [("dyn", ("string",), "list<dyn>")],
-    "parseJSON": [("string", (), "dyn")],
-}
-FORMATS = _FORMATS
+LONGEST = 16384  # characters
 
 
-def constant(form: int, value: Any) -> Any:
-    """What a constant of the tree stands for."""
-    match form:
-        case 2:
-            return bool(value)
-        case 3:
-            return value - (1 << 64) if value >> 63 else value
-        case 4:
-            return UInt(value)
-        case 5:
-            return struct.unpack("<d", value)[0]
-        case 6:
-            return value.decode()
-        case 7:
-            return bytes(value)
-        case _:
-            return None
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A checked expression that can be run."""
+
+    tree: SyntaxNode
+    run: evaluation.Run
 
 
-def in_our_words(text: str) -> str:
-    """What the library says about stand-ins is meant of what they stand for."""
-    for ours, stand_in in _OPAQUE.items():
-        text = text.replace(stand_in.replace("<", "(").replace(">", ")"), ours)
-    return text
+@dataclass(frozen=True)
+class Environment:
+    """`variables`: names and types, such as `map<string, dyn>`."""
 
+    variables: Mapping[str, str]
+    functions: Mapping[str, Function] = field(default_factory=dict)
 
-class UInt(int):
-    """An unsigned integer, which is of another type than an integer."""
+    def compile(self, expression: str) -> Program:
+        """Check an expression. Raise CelSyntaxError if it does not parse, or a name or a type is wrong."""
+        if len(expression) > LONGEST:
+            raise CelSyntaxError(f"an expression of {len(expression)} characters is too long; {LONGEST} are the most")
+        try:
+            compiled = self._checker.compile(expression)
+        except RuntimeError as error:
+            text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+            raise CelSyntaxError(f"compilation failed: {declarations.with_own_types(text)}") from None
+        tree = syntax.decode(compiled.serialize())
+        return Program(tree, evaluation.build(tree, self.functions))
 
+    @cached_property
+    def _checker(self) -> cel.Env:
+        """The library's environment. The library is only loaded when there is an expression."""
+        from cel_expr_python import cel
+        from cel_expr_python.ext import ext_optional
 
-@cache
-def checker() -> cel.Env:
-    """What expressions are checked against. The library is only loaded when there is an expression."""
-    from cel_expr_python import cel
-    from cel_expr_python.ext import ext_optional
-
-    extension = cel.CelExtension("kubernetes", [_declared(name, forms) for name, forms in _FORMS.items()])
-    variables = {"managedCluster": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
-    return cel.NewEnv(variables=variables, extensions=[extension, ext_optional.ExtOptional()])
-
-
-@cache
-def plain() -> cel.Env:
-    """Where single functions of the standard are run."""
-    from cel_expr_python import cel
-    from cel_expr_python.ext import ext_strings
-
-    variables = {f"a{index}": cel.Type.DYN for index in range(5)}
-    return cel.NewEnv(variables=variables, extensions=[ext_strings.ExtStrings()])
-
-
-def _declared(name: str, forms: list[tuple[str, tuple[str, ...], str]]) -> cel.FunctionDecl:
-    from cel_expr_python import cel
-
-    overloads = [
-        cel.Overload(
-            id=f"{name}_{index}",
-            return_type=_type(result),
-            parameters=[_type(each) for each in ((receiver, *arguments) if receiver else arguments)],
-            is_member=bool(receiver),
+        forms = DECLARATIONS | {name: list(each.forms) for name, each in self.functions.items()}
+        declared = [declarations.function(name, each) for name, each in forms.items()]
+        return cel.NewEnv(
+            variables={name: declarations.type_(kind) for name, kind in self.variables.items()},
+            extensions=[cel.CelExtension("kubernetes", declared), ext_optional.ExtOptional()],
         )
-        for index, (receiver, arguments, result) in enumerate(forms)
-    ]
-    return cel.FunctionDecl(name, overloads)
-
-
-def _type(name: str) -> cel.Type:
-    from cel_expr_python import cel
-
-    for ours, stand_in in _OPAQUE.items():
-        name = name.replace(ours, stand_in)
-    return cel.Type(name)

@@ -1,32 +1,33 @@
-"""CEL, the part that runs a checked tree, and counts what that costs in cel-go's own measure.
+"""Running a checked syntax tree, and counting what that costs in cel-go's own measure.
 
-A tree becomes nested functions once, and is run for each cluster. Cost is what makes a user's expression harmless: each
-name, field and call counts one, a list ten, a map thirty, what walks over a text or a list counts its length; beyond
-the limit the run ends. Errors are values in CEL: `false && error` is false, whichever comes first.
+A tree becomes nested functions once, and these run for each evaluation. The cost bounds the time of any expression:
+each name, field and call costs 1, a list 10, a map 30, and a function that reads a string or a list costs by its
+length. An evaluation that exceeds its limit ends. Errors are values in CEL: `false && error` is false, in either order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from stowplan.cel import functions
+from stowplan.cel import costs, functions
+from stowplan.cel.functions import Function
 from stowplan.cel.syntax import SyntaxNode
-from stowplan.cel.values import CelError, CostError, Optional, equal, typed
+from stowplan.cel.values import CelError, CostError, Optional, equal, type_named
 
-LIST_COST, MAP_COST = 10, 30
-Scope: TypeAlias = "dict[str, Any]"
-Run: TypeAlias = "Callable[[Scope, Meter], Any]"
+Scope: TypeAlias = dict[str, Any]  # variables and their values
+Functions: TypeAlias = Mapping[str, Function]  # those that the environment adds
+Run: TypeAlias = "Callable[[Scope, Evaluation], Any]"
 _ATTRIBUTES = ("ident", "select")
 
 
-class Meter:
-    """What a run has cost so far, and which scores it may ask for."""
+class Evaluation:
+    """One evaluation of an expression: its cost so far, and the functions that are bound for it."""
 
-    __slots__ = ("cost", "limit", "scores")
+    __slots__ = ("cost", "functions", "limit")
 
-    def __init__(self, limit: int, scores: Callable[[Any, str], Any]) -> None:
-        self.cost, self.limit, self.scores = 0, limit, scores
+    def __init__(self, limit: int, functions: Mapping[str, Callable[..., Any]] | None = None) -> None:
+        self.cost, self.limit, self.functions = 0, limit, functions or {}
 
     def charge(self, cost: int) -> None:
         self.cost += cost
@@ -34,25 +35,25 @@ class Meter:
             raise CostError("operation cancelled: actual cost limit exceeded")
 
 
-def build(node: SyntaxNode) -> Run:
-    """A function that runs the tree."""
-    return _BUILDERS[node.kind](node)
+def build(node: SyntaxNode, own: Functions) -> Run:
+    """Return a function that runs the tree. `own` are the functions that the environment adds."""
+    return _BUILDERS[node.kind](node, own)
 
 
-def _constant(node: SyntaxNode) -> Run:
+def _constant(node: SyntaxNode, _: Functions) -> Run:
     value = node.value
-    return lambda _scope, _meter: value
+    return lambda _scope, _evaluation: value
 
 
-def _identifier(node: SyntaxNode) -> Run:
+def _identifier(node: SyntaxNode, _: Functions) -> Run:
     name = node.name.removeprefix(".")
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        meter.charge(1)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        evaluation.charge(1)
         if name not in scope:
-            return typed(name)
+            return type_named(name)
         found = scope[name]
-        if isinstance(found, CelError):  # what a fold has gathered so far
+        if isinstance(found, CelError):  # the accumulator of a fold
             raise found
         return found
 
@@ -60,37 +61,37 @@ def _identifier(node: SyntaxNode) -> Run:
 
 
 def _is_attribute(node: SyntaxNode) -> bool:
-    """A name with fields and indexes behind it, which cel-go looks up as one."""
+    """True for a name followed by fields and indexes, which cel-go looks up as one."""
     return node.kind in _ATTRIBUTES or (node.kind == "call" and node.name in ("_[_]", "_[?_]", "_?._"))
 
 
-def _operand(node: SyntaxNode) -> Run:
-    """What a field is taken of: a name, or the result of something else, which counts one more."""
-    inner = build(node)
+def _operand(node: SyntaxNode, own: Functions) -> Run:
+    """Build what a field is selected from. It costs 1 more if it is not a name or a field itself."""
+    inner = build(node, own)
     if _is_attribute(node):
         return inner
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        found = inner(scope, meter)
-        meter.charge(1)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        found = inner(scope, evaluation)
+        evaluation.charge(1)
         return found
 
     return run
 
 
-def _select(node: SyntaxNode) -> Run:
-    operand, name = _operand(node.args[0]), node.name
+def _select(node: SyntaxNode, own: Functions) -> Run:
+    operand, name = _operand(node.args[0], own), node.name
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        holder = operand(scope, meter)
-        meter.charge(1)
-        return field(holder, name)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        holder = operand(scope, evaluation)
+        evaluation.charge(1)
+        return select(holder, name)
 
-    def test(scope: Scope, meter: Meter) -> Any:
-        holder = operand(scope, meter)
-        meter.charge(1)
+    def test(scope: Scope, evaluation: Evaluation) -> Any:
+        holder = operand(scope, evaluation)
+        evaluation.charge(1)
         if isinstance(holder, Optional):
-            return holder.there and isinstance(holder.value, dict) and name in holder.value
+            return holder.present and isinstance(holder.value, dict) and name in holder.value
         if not isinstance(holder, dict):
             raise CelError(f"no such overload: has({name})")
         return name in holder
@@ -98,9 +99,10 @@ def _select(node: SyntaxNode) -> Run:
     return test if node.test else run
 
 
-def field(holder: Any, name: Any) -> Any:
+def select(holder: Any, name: Any) -> Any:
+    """Evaluate `a.b`."""
     if isinstance(holder, Optional):
-        return holder if not holder.there else maybe(holder.value, name)
+        return holder if not holder.present else select_optional(holder.value, name)
     if not isinstance(holder, dict):
         raise CelError(f"no such field: {name}")
     if name not in holder:
@@ -108,10 +110,10 @@ def field(holder: Any, name: Any) -> Any:
     return holder[name]
 
 
-def maybe(holder: Any, key: Any) -> Optional:
-    """`a.?b` and `a[?b]`."""
+def select_optional(holder: Any, key: Any) -> Optional:
+    """Evaluate `a.?b` and `a[?b]`."""
     if isinstance(holder, Optional):
-        return holder if not holder.there else maybe(holder.value, key)
+        return holder if not holder.present else select_optional(holder.value, key)
     if isinstance(holder, list):
         fits = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(holder)
         return Optional(holder[key], True) if fits else Optional()
@@ -120,64 +122,72 @@ def maybe(holder: Any, key: Any) -> Optional:
     raise CelError(f"no such field: {key}")
 
 
-def _index(node: SyntaxNode) -> Run:
-    operand, key = _operand(node.args[0]), build(node.args[1])
-    own = 0 if _is_attribute(node.args[1]) else 1
-    find = maybe if node.name in ("_[?_]", "_?._") else functions.index
+def _index(node: SyntaxNode, own: Functions) -> Run:
+    operand, key = _operand(node.args[0], own), build(node.args[1], own)
+    key_cost = 0 if _is_attribute(node.args[1]) else 1
+    find = select_optional if node.name in ("_[?_]", "_?._") else functions.index
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        holder = operand(scope, meter)
-        found = key(scope, meter)
-        meter.charge(own)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        holder = operand(scope, evaluation)
+        found = key(scope, evaluation)
+        evaluation.charge(key_cost)
         return find(holder, found)
 
     return run
 
 
-def _call(node: SyntaxNode) -> Run:
+def _call(node: SyntaxNode, own: Functions) -> Run:
     special = _SPECIAL.get(node.name)
     if special is not None:
-        return special(node)
-    arguments, function = [build(each) for each in node.args], functions.find(node.name, node.member)
-    cost = functions.COSTS.get(node.name)
+        return special(node, own)
+    arguments, function = [build(each, own) for each in node.args], _function(node, own)
+    cost = own[node.name].cost if node.name in own else costs.COSTS.get(node.name)
 
-    def run(scope: Scope, meter: Meter) -> Any:
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
         values, failed = [], None
         for argument in arguments:
             try:
-                values.append(argument(scope, meter))
+                values.append(argument(scope, evaluation))
             except CelError as error:
-                if len(arguments) > 2:  # cel-go stops there; with two it looks at both first
+                if len(arguments) > 2:  # cel-go evaluates both of two arguments, and else stops at the first error
                     raise
                 values.append(error)
                 failed = failed or error
-        meter.charge(1 if cost is None else cost(values))
+        evaluation.charge(1 if cost is None else cost(values))
         if failed is not None:
             raise failed
-        found = function(meter, *values)
-        if isinstance(found, str) and len(found) > functions.LONG:
-            meter.charge(len(found) // 10)
+        found = function(evaluation, *values)
+        evaluation.charge(costs.of_result(found))
         return found
 
     return run
 
 
-def _and(node: SyntaxNode) -> Run:
-    return _logical(node, False)
+def _function(node: SyntaxNode, own: Functions) -> Callable[..., Any]:
+    """Return the function that a node calls. Its first argument is the evaluation."""
+    name = node.name
+    call = own[name].call if name in own else functions.find(name, node.member)
+    if call is None:
+        return lambda evaluation, *values: evaluation.functions[name](*values)
+    return lambda _, *values: call(*values)
 
 
-def _or(node: SyntaxNode) -> Run:
-    return _logical(node, True)
+def _and(node: SyntaxNode, own: Functions) -> Run:
+    return _logical(node, own, False)
 
 
-def _logical(node: SyntaxNode, decisive: bool) -> Run:
-    sides = [build(each) for each in node.args]
+def _or(node: SyntaxNode, own: Functions) -> Run:
+    return _logical(node, own, True)
 
-    def run(scope: Scope, meter: Meter) -> Any:
+
+def _logical(node: SyntaxNode, own: Functions, decisive: bool) -> Run:
+    sides = [build(each, own) for each in node.args]
+
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
         failed: CelError | None = None
         for side in sides:
             try:
-                found = side(scope, meter)
+                found = side(scope, evaluation)
             except CelError as error:
                 failed = failed or error
                 continue
@@ -192,139 +202,141 @@ def _logical(node: SyntaxNode, decisive: bool) -> Run:
     return run
 
 
-def _conditional(node: SyntaxNode) -> Run:
-    condition, then, otherwise = (build(each) for each in node.args)
+def _conditional(node: SyntaxNode, own: Functions) -> Run:
+    condition, then, otherwise = (build(each, own) for each in node.args)
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        found = condition(scope, meter)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        found = condition(scope, evaluation)
         if not isinstance(found, bool):
             raise CelError("no such overload")
-        return then(scope, meter) if found else otherwise(scope, meter)
+        return then(scope, evaluation) if found else otherwise(scope, evaluation)
 
     return run
 
 
-def _not_false(node: SyntaxNode) -> Run:
-    inner = build(node.args[0])
+def _not_false(node: SyntaxNode, own: Functions) -> Run:
+    inner = build(node.args[0], own)
 
-    def run(scope: Scope, meter: Meter) -> Any:
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
         try:
-            found = inner(scope, meter)
+            found = inner(scope, evaluation)
         except CelError:
             found = True
-        meter.charge(1)
+        evaluation.charge(1)
         return found is not False
 
     return run
 
 
-def _list(node: SyntaxNode) -> Run:
-    elements, optional = [build(each) for each in node.args], node.optional
+def _list(node: SyntaxNode, own: Functions) -> Run:
+    elements, optional = [build(each, own) for each in node.args], node.optional
 
-    def run(scope: Scope, meter: Meter) -> Any:
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
         found = []
         for place, element in enumerate(elements):
-            value = element(scope, meter)
+            value = element(scope, evaluation)
             if place not in optional:
                 found.append(value)
-            elif value.there:
+            elif value.present:
                 found.append(value.value)
-        meter.charge(LIST_COST)
+        evaluation.charge(costs.LIST_COST)
         return found
 
     return run
 
 
-def _map(node: SyntaxNode) -> Run:
-    parts, optional = [build(each) for each in node.args], node.optional
+def _map(node: SyntaxNode, own: Functions) -> Run:
+    parts, optional = [build(each, own) for each in node.args], node.optional
 
-    def run(scope: Scope, meter: Meter) -> Any:
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
         found: dict[Any, Any] = {}
         for place in range(len(parts) // 2):
-            key, value = parts[2 * place](scope, meter), parts[2 * place + 1](scope, meter)
+            key, value = parts[2 * place](scope, evaluation), parts[2 * place + 1](scope, evaluation)
             if place in optional:
-                if not value.there:
+                if not value.present:
                     continue
                 value = value.value
             if key in found or not isinstance(key, str | int):
                 raise CelError(f"bad key {key!r} of a map")
             found[key] = value
-        meter.charge(MAP_COST)
+        evaluation.charge(costs.MAP_COST)
         return found
 
     return run
 
 
-def _fold(node: SyntaxNode) -> Run:
-    """all, exists, map, filter and their like. A gathered list is its own, so it may grow in place."""
-    variable, gathered = node.variables
-    over, first, condition, step, result = (build(each) for each in _growing(node))
+def _fold(node: SyntaxNode, own: Functions) -> Run:
+    """Build a comprehension: all, exists, map, filter and so on."""
+    variable, accumulator = node.variables
+    over, first, condition, step, result = (build(each, own) for each in _append_in_place(node))
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        items = over(scope, meter)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        items = over(scope, evaluation)
         if isinstance(items, dict):
             items = list(items)
         elif not isinstance(items, list):
             raise CelError("no such overload: neither a list nor a map")
         inner = dict(scope)
-        inner[gathered] = first(scope, meter)
+        inner[accumulator] = first(scope, evaluation)
         for item in items:
             inner[variable] = item
-            if condition(inner, meter) is not True:
+            if condition(inner, evaluation) is not True:
                 break
-            inner[gathered] = settle(step, inner, meter)
+            inner[accumulator] = result_or_error(step, inner, evaluation)
         inner.pop(variable, None)
-        found = settle(result, inner, meter)
+        found = result_or_error(result, inner, evaluation)
         if isinstance(found, CelError):
             raise found
         return found
 
-    def settle(part: Run, inner: Scope, meter: Meter) -> Any:
+    def result_or_error(part: Run, inner: Scope, evaluation: Evaluation) -> Any:
         try:
-            return part(inner, meter)
+            return part(inner, evaluation)
         except CelError as error:
             return error
 
     return run
 
 
-def _growing(node: SyntaxNode) -> list[SyntaxNode]:
-    """Mark `gathered + [x]` in a step: the list is appended to, instead of copied each time."""
-    gathered = node.variables[1]
-    step = node.args[3]
+def _append_in_place(node: SyntaxNode) -> list[SyntaxNode]:
+    """Replace `accumulator + [x]` in the step: the list is appended to, and not copied each time.
+
+    That is safe because nothing else refers to the list.
+    """
+    accumulator, step = node.variables[1], node.args[3]
     for each in (step, *step.args):
         if each.kind == "call" and each.name == "_+_" and each.args[1].kind == "list":
             grown = each.args[0]
-            if grown.kind == "ident" and grown.name == gathered:
+            if grown.kind == "ident" and grown.name == accumulator:
                 each.name = "append"
     return node.args
 
 
-def _append(node: SyntaxNode) -> Run:
-    gathered, added = (build(each) for each in node.args)
+def _append(node: SyntaxNode, own: Functions) -> Run:
+    accumulator, added = (build(each, own) for each in node.args)
 
-    def run(scope: Scope, meter: Meter) -> Any:
-        found, more = gathered(scope, meter), added(scope, meter)
-        meter.charge(1)
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
+        found, more = accumulator(scope, evaluation), added(scope, evaluation)
+        evaluation.charge(1)
         found.extend(more)
         return found
 
     return run
 
 
-def _equality(node: SyntaxNode) -> Run:
-    left, right = (build(each) for each in node.args)
+def _equality(node: SyntaxNode, own: Functions) -> Run:
+    left, right = (build(each, own) for each in node.args)
     wanted = node.name == "_==_"
 
-    def run(scope: Scope, meter: Meter) -> Any:
+    def run(scope: Scope, evaluation: Evaluation) -> Any:
         values, failed = [], None
         for side in (left, right):
             try:
-                values.append(side(scope, meter))
+                values.append(side(scope, evaluation))
             except CelError as error:
                 values.append(error)
                 failed = failed or error
-        meter.charge(functions.shorter(values))
+        evaluation.charge(costs.of_equality(values))
         if failed is not None:
             raise failed
         return equal(values[0], values[1]) is wanted
@@ -332,7 +344,7 @@ def _equality(node: SyntaxNode) -> Run:
     return run
 
 
-_SPECIAL: dict[str, Callable[[SyntaxNode], Run]] = {
+_SPECIAL: dict[str, Callable[[SyntaxNode, Functions], Run]] = {
     "_&&_": _and,
     "_||_": _or,
     "_?_:_": _conditional,
@@ -345,7 +357,7 @@ _SPECIAL: dict[str, Callable[[SyntaxNode], Run]] = {
     "__not_strictly_false__": _not_false,
     "append": _append,
 }
-_BUILDERS: dict[str, Callable[[SyntaxNode], Run]] = {
+_BUILDERS: dict[str, Callable[[SyntaxNode, Functions], Run]] = {
     "const": _constant,
     "ident": _identifier,
     "select": _select,

@@ -1,67 +1,39 @@
-"""CEL, its functions. Operators and what is used most are here, Kubernetes' own in `cel_kubernetes`; every other
-function of the standard (strings, conversions, times) runs in the library, one call at a time.
+"""The functions that expressions call: operators, optionals and what is used most are here, Kubernetes' own in
+`kubernetes`, `networks` and `formats`. The library runs every other function of the standard.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from stowplan.cel import kubernetes, networks, syntax
-from stowplan.cel.environment import UInt
-from stowplan.cel.values import CelError, Optional, equal, is_number, kind_of, less, type_of
-
-LONG = 10_000  # characters of a result that cost extra
-_FORMS: dict[type, str] = {UInt: "uint({})", datetime: "timestamp({})", timedelta: "duration({})"}
-Function = Callable[..., Any]
+from stowplan.cel import formats, kubernetes, library, networks
+from stowplan.cel.costs import Cost
+from stowplan.cel.declarations import Form
+from stowplan.cel.values import CelError, Optional, UInt, equal, is_number, less, type_of
 
 
-def find(name: str, member: bool) -> Function:
-    """The function of this name; its first argument is the meter of the run."""
-    own = _OWN.get(name) or kubernetes.FUNCTIONS.get(name)
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that an environment adds. Without `call` it is bound for each evaluation (`Evaluation.functions`)."""
+
+    forms: tuple[Form, ...]
+    call: Callable[..., Any] | None = None
+    cost: Cost | None = None  # None: 1
+
+
+def find(name: str, member: bool) -> Callable[..., Any]:
+    """Return the function of this name. `member`: its first argument stands before the dot."""
+    own = FUNCTIONS.get(name)
     if own is None:
-        return lambda _, *values: _delegated(name, member, values)
-    plain: Function = own
-    if name in _DOUBLE:  # the standard has it, too, for other types
-        return lambda _, *values: plain(*values) if _DOUBLE[name](values) else _delegated(name, member, values)
-    if name == "scores":
-        return lambda meter, *values: meter.scores(*values)
-    return lambda _, *values: plain(*values)
-
-
-def _delegated(name: str, member: bool, values: Sequence[Any]) -> Any:
-    forms = tuple(next((form for kind, form in _FORMS.items() if isinstance(value, kind)), "{}") for value in values)
-    program = syntax.delegate(name, member, forms)
-    data = {f"a{index}": _outside(value) for index, value in enumerate(values)}
-    try:
-        found = program(data=data)
-    except RuntimeError as error:
-        raise CelError(str(error)) from None
-    kind = found.type().name()
-    if kind == "ERROR":
-        raise CelError(str(found.value()))
-    plain = found.plain_value()
-    if kind == "UINT":
-        return UInt(plain)
-    return bytes(plain) if isinstance(plain, bytearray) else plain
-
-
-def _outside(value: Any) -> Any:
-    """A value as the library takes it; times go as texts."""
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, timedelta):
-        return f"{value.total_seconds():.9f}s"
-    if value is None or isinstance(value, bool | int | float | str | bytes):
-        return value
-    if isinstance(value, list):
-        return [_outside(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _outside(each) for key, each in value.items()}
-    raise CelError(f"no such overload for {kind_of(value)}")
+        return lambda *values: library.call(name, member, values)
+    shared = _SHARED.get(name)
+    if shared is None:
+        return own
+    return lambda *values: own(*values) if shared(values) else library.call(name, member, values)
 
 
 # -- operators
@@ -69,7 +41,7 @@ def _outside(value: Any) -> Any:
 
 def index(holder: Any, key: Any) -> Any:
     if isinstance(holder, Optional):
-        return holder if not holder.there else Optional(index(holder.value, key), True)
+        return holder if not holder.present else Optional(index(holder.value, key), True)
     if isinstance(holder, list):
         place = int(key) if is_number(key) and key == int(key) else -1
         if not 0 <= place < len(holder):
@@ -85,16 +57,16 @@ def _add(left: Any, right: Any) -> Any:
         return _checked(left + right, left)
     if isinstance(left, str | bytes | list) and type(left) is type(right):
         return left + right  # type: ignore[operator]
-    return _timed(left, right, lambda a, b: a + b)
+    return _combine_times(left, right, lambda a, b: a + b)
 
 
 def _subtract(left: Any, right: Any) -> Any:
     if is_number(left) and type(left) is type(right):
         return _checked(left - right, left)
-    return _timed(left, right, lambda a, b: a - b)
+    return _combine_times(left, right, lambda a, b: a - b)
 
 
-def _timed(left: Any, right: Any, combine: Function) -> Any:
+def _combine_times(left: Any, right: Any, combine: Callable[[Any, Any], Any]) -> Any:
     if not isinstance(left, datetime | timedelta) or not isinstance(right, datetime | timedelta):
         raise CelError("no such overload")
     try:
@@ -129,6 +101,7 @@ def _modulo(left: Any, right: Any) -> Any:
 
 
 def _checked(number: Any, like: Any) -> Any:
+    """Return a number of the type of `like`; an error if it is out of range."""
     if isinstance(like, float):
         return number
     low, high = (0, 1 << 64) if isinstance(like, UInt) else (-(1 << 63), 1 << 63)
@@ -163,7 +136,7 @@ def _size(value: Any) -> int:
     raise CelError("no such overload")
 
 
-def _text(function: Callable[[str, str], bool]) -> Function:
+def _string(function: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
     def run(value: Any, other: Any) -> bool:
         if not isinstance(value, str) or not isinstance(other, str):
             raise CelError("no such overload")
@@ -172,27 +145,13 @@ def _text(function: Callable[[str, str], bool]) -> Function:
     return run
 
 
-def _parse_json(text: Any) -> Any:
-    """Numbers are doubles, as in Go."""
-    if not isinstance(text, str):
-        raise CelError("no such overload")
-    try:
-        return json.loads(text, parse_int=float, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise CelError(f"not JSON: {error}") from None
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
-
-
 # -- optional values
 
 
 def _value(found: Any) -> Any:
     if not isinstance(found, Optional):
         raise CelError("no such overload")
-    if not found.there:
+    if not found.present:
         raise CelError("optional.none() dereference")
     return found.value
 
@@ -200,26 +159,26 @@ def _value(found: Any) -> Any:
 def _or(found: Any, other: Any) -> Any:
     if not isinstance(found, Optional) or not isinstance(other, Optional):
         raise CelError("no such overload")
-    return found if found.there else other
+    return found if found.present else other
 
 
 def _or_value(found: Any, other: Any) -> Any:
     if not isinstance(found, Optional):
         raise CelError("no such overload")
-    return found.value if found.there else other
+    return found.value if found.present else other
 
 
 def _has_value(found: Any) -> bool:
     if not isinstance(found, Optional):
         raise CelError("no such overload")
-    return found.there
+    return found.present
 
 
 def _non_zero(value: Any) -> Optional:
     return Optional(value, True) if value not in (None, 0, "", b"", [], {}, False) else Optional()
 
 
-_OWN: dict[str, Function] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_+_": _add,
     "_-_": _subtract,
     "_*_": _multiply,
@@ -233,13 +192,11 @@ _OWN: dict[str, Function] = {
     "_>=_": lambda left, right: not less(left, right),
     "@in": _in,
     "size": _size,
-    "startsWith": _text(str.startswith),
-    "endsWith": _text(str.endswith),
-    "contains": _text(lambda value, other: other in value),
+    "startsWith": _string(str.startswith),
+    "endsWith": _string(str.endswith),
+    "contains": _string(lambda value, other: other in value),
     "type": type_of,
     "dyn": lambda value: value,
-    "parseJSON": _parse_json,
-    "scores": lambda *_: [],
     "optional.of": lambda value: Optional(value, True),
     "optional.ofNonZeroValue": _non_zero,
     "optional.none": Optional,
@@ -247,64 +204,13 @@ _OWN: dict[str, Function] = {
     "or": _or,
     "orValue": _or_value,
     "hasValue": _has_value,
+    **kubernetes.FUNCTIONS,
+    **networks.FUNCTIONS,
+    **formats.FUNCTIONS,
 }
-# Names that Kubernetes gave another meaning beside the standard's: ours if this holds of the arguments.
-_DOUBLE: dict[str, Callable[[Sequence[Any]], bool]] = {
+# Kubernetes' functions that share their name with one of the standard: Kubernetes' if this is true of the arguments.
+_SHARED: dict[str, Callable[[Sequence[Any]], bool]] = {
     "indexOf": lambda values: isinstance(values[0], list),
     "lastIndexOf": lambda values: isinstance(values[0], list),
     "string": lambda values: networks.is_network(values[0]),
-}
-
-
-# -- what a call costs
-
-
-def measure(value: Any) -> int:
-    return len(value) if isinstance(value, str | bytes | list | dict) else 1
-
-
-def _walk(size: float) -> int:
-    return math.ceil(size * 0.1)
-
-
-def shorter(values: Sequence[Any]) -> int:
-    return _walk(min(measure(values[0]), measure(values[1])))
-
-
-def _compared(values: Sequence[Any]) -> int:
-    return shorter(values) if isinstance(values[0], str | bytes) else 1
-
-
-def _joined(values: Sequence[Any]) -> int:
-    if isinstance(values[0], str | bytes):
-        return _walk(measure(values[0]) + measure(values[1]))
-    return 1
-
-
-def _searched(values: Sequence[Any]) -> int:
-    return _walk(1 + measure(values[0])) * math.ceil(measure(values[1]) * 0.25)
-
-
-def _walked(values: Sequence[Any]) -> int:
-    return _walk(measure(values[0])) if values else 1
-
-
-def _listed(values: Sequence[Any]) -> int:
-    if isinstance(values[0], list):
-        return max(measure(values[0]), 1)
-    return _walk(measure(values[0])) * max(_walk(measure(values[1])), 1) if len(values) > 1 else _walked(values)
-
-
-_STRING = ("startsWith", "endsWith", "bytes", "lowerAscii", "upperAscii", "substring", "trim", "replace", "split")
-_READ = ("url", "isURL", "quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR", "parseJSON")
-COSTS: dict[str, Callable[[Sequence[Any]], int]] = {
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _compared),
-    "_+_": _joined,
-    "@in": lambda values: measure(values[1]) if isinstance(values[1], list) else 1,
-    "matches": _searched,
-    "find": _searched,
-    "findAll": _searched,
-    "contains": lambda values: _walk(measure(values[0])) * _walk(measure(values[1])),
-    **dict.fromkeys((*_STRING, *_READ), _walked),
-    **dict.fromkeys(("isSorted", "sum", "min", "max", "indexOf", "lastIndexOf", "join"), _listed),
 }

@@ -1,28 +1,14 @@
-"""CEL, Kubernetes' own functions: lists, regular expressions, URLs, quantities, versions; with those of `cel_networks`
-and `cel_formats`.
-"""
+"""Kubernetes' own functions on lists, regular expressions, URLs, quantities and semantic versions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, urlsplit
 
-from stowplan.cel import formats, networks
-from stowplan.cel.values import (
-    Amount,
-    CelError,
-    Url,
-    Version,
-    as_kind,
-    as_text,
-    can_be_read,
-    equal,
-    less,
-    read_by,
-    url,
-    version,
-)
+from stowplan.cel.values import CelError, as_string, as_type, equal, less, parsed, parses
 from stowplan.objects import quantity
 
 _LARGEST = 1 << 63
@@ -31,12 +17,12 @@ _LARGEST = 1 << 63
 # -- lists
 
 
-def _sorted(items: Any) -> bool:
-    return not any(less(after, before) for before, after in zip(as_kind(items, list), items[1:], strict=False))
+def _is_sorted(items: Any) -> bool:
+    return not any(less(after, before) for before, after in zip(as_type(items, list), items[1:], strict=False))
 
 
 def _sum(items: Any) -> Any:
-    if not as_kind(items, list):
+    if not as_type(items, list):
         return 0
     total = items[0]
     for item in items[1:]:
@@ -48,9 +34,9 @@ def _sum(items: Any) -> Any:
     return total
 
 
-def _extreme(items: Any, better: Callable[[Any, Any], bool], what: str) -> Any:
-    if not as_kind(items, list):
-        raise CelError(f"{what} called on empty list")
+def _extreme(items: Any, better: Callable[[Any, Any], bool], function: str) -> Any:
+    if not as_type(items, list):
+        raise CelError(f"{function} called on empty list")
     found = items[0]
     for item in items[1:]:
         if better(item, found):
@@ -58,16 +44,16 @@ def _extreme(items: Any, better: Callable[[Any, Any], bool], what: str) -> Any:
     return found
 
 
-def _place(items: Any, wanted: Any) -> int:
-    return next((place for place, item in enumerate(as_kind(items, list)) if equal(item, wanted)), -1)
+def _index_of(items: Any, wanted: Any) -> int:
+    return next((index for index, item in enumerate(as_type(items, list)) if equal(item, wanted)), -1)
 
 
-def _last_place(items: Any, wanted: Any) -> int:
-    places = [place for place, item in enumerate(as_kind(items, list)) if equal(item, wanted)]
-    return places[-1] if places else -1
+def _last_index_of(items: Any, wanted: Any) -> int:
+    indexes = [index for index, item in enumerate(as_type(items, list)) if equal(item, wanted)]
+    return indexes[-1] if indexes else -1
 
 
-# -- regular expressions, by RE2: Python's own may take for ever
+# -- regular expressions, by RE2: the time of Python's own has no bound
 
 
 def _pattern(text: Any) -> Any:
@@ -76,68 +62,98 @@ def _pattern(text: Any) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(as_text(text), options=options)
+        return re2.compile(as_string(text), options=options)
     except re2.error as error:
         raise CelError(f"illegal regex: {error}") from None
 
 
 def _find(text: Any, pattern: Any) -> str:
-    found = _pattern(pattern).search(as_text(text))
+    found = _pattern(pattern).search(as_string(text))
     return found.group(0) if found is not None else ""
 
 
-def _find_all(text: Any, pattern: Any, most: Any = -1) -> list[str]:
-    found = [match.group(0) for match in _pattern(pattern).finditer(as_text(text))]
-    return found if most < 0 else found[:most]
+def _find_all(text: Any, pattern: Any, limit: Any = -1) -> list[str]:
+    found = [match.group(0) for match in _pattern(pattern).finditer(as_string(text))]
+    return found if limit < 0 else found[:limit]
 
 
 # -- URLs
 
 
-def _url(text: Any) -> Any:
-    return read_by(url, text, f"URL parse error: {text!r}")
+@dataclass(frozen=True, slots=True)
+class Url:
+    scheme: str
+    host: str
+    path: str
+    query: str
+
+
+_ABSOLUTE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]*")
+
+
+def parse_url(text: str) -> Url | None:
+    """Parse what Go takes for the target of a request: an absolute URL, or a path."""
+    if not text or re.search(r"[\x00-\x20\x7f]", text) or not (text.startswith("/") or _ABSOLUTE_URL.fullmatch(text)):
+        return None
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.scheme and not text[len(parts.scheme) + 1 :].startswith("/"):
+        return None
+    return Url(parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query)
+
+
+def _url(text: Any) -> Url:
+    return parsed(parse_url, text, f"URL parse error: {text!r}")
 
 
 def _hostname(url: Any) -> str:
-    host: str = as_kind(url, Url).host
+    host: str = as_type(url, Url).host
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
 
 
 def _port(url: Any) -> str:
-    host: str = as_kind(url, Url).host
+    host: str = as_type(url, Url).host
     return (host.rpartition("]")[2] if host.startswith("[") else host).partition(":")[2]
 
 
 def _query(url: Any) -> dict[str, list[str]]:
-    return parse_qs(as_kind(url, Url).query, keep_blank_values=True)
+    return parse_qs(as_type(url, Url).query, keep_blank_values=True)
 
 
 # -- quantities
 
 
-def _quantity(text: Any) -> Amount:
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    nanos: int
+
+
+def _quantity(text: Any) -> Quantity:
     try:
-        return Amount(quantity.nanos(as_text(text)))
+        return Quantity(quantity.nanos(as_string(text)))
     except ValueError as error:
         raise CelError(str(error)) from None
 
 
-def _whole(amount: Any) -> bool:
-    nanos = as_kind(amount, Amount).nanos
+def _is_integer(amount: Any) -> bool:
+    nanos = as_type(amount, Quantity).nanos
     return not nanos % quantity.NANO and -_LARGEST <= nanos // quantity.NANO < _LARGEST
 
 
 def _as_integer(amount: Any) -> int:
-    if not _whole(amount):
+    if not _is_integer(amount):
         raise CelError("cannot convert value to integer")
     return int(amount.nanos // quantity.NANO)
 
 
-def _plus(amount: Any, other: Any, sign: int = 1) -> Amount:
-    added = other * quantity.NANO if isinstance(other, int) else as_kind(other, Amount).nanos
-    return Amount(as_kind(amount, Amount).nanos + sign * added)
+def _add(amount: Any, other: Any, sign: int = 1) -> Quantity:
+    added = other * quantity.NANO if isinstance(other, int) else as_type(other, Quantity).nanos
+    return Quantity(as_type(amount, Quantity).nanos + sign * added)
 
 
 def _compare(left: Any, right: Any) -> int:
@@ -148,55 +164,91 @@ def _compare(left: Any, right: Any) -> int:
 
 
 def _comparable(value: Any) -> Any:
-    return value.nanos if isinstance(value, Amount) else as_kind(value, Version).order
+    return value.nanos if isinstance(value, Quantity) else as_type(value, SemanticVersion).order
 
 
 def _sign(amount: Any) -> int:
-    nanos = as_kind(amount, Amount).nanos
+    nanos = as_type(amount, Quantity).nanos
     return int(nanos > 0) - int(nanos < 0)
 
 
-# -- versions
+# -- semantic versions
 
 
-def _semver(text: Any) -> Any:
-    return read_by(version, text, f"no semantic version: {text!r}")
+@dataclass(frozen=True, slots=True, eq=False)
+class SemanticVersion:
+    """Versions that differ in their build metadata alone are equal."""
+
+    major: int
+    minor: int
+    patch: int
+    pre_release: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre_release)
+        return self.major, self.minor, self.patch, not self.pre_release, parts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SemanticVersion) and self.order == other.order
+
+    def __hash__(self) -> int:
+        return hash(self.order)
+
+
+_VERSION = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII
+)
+
+
+def _parse_version(text: str) -> SemanticVersion | None:
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        return None
+    pre_release = tuple(found[4].split(".")) if found[4] is not None else ()
+    build = tuple(found[5].split(".")) if found[5] is not None else ()
+    if any(not part or (part.isdigit() and len(part) > 1 and part[0] == "0") for part in pre_release):
+        return None
+    if not all(build) or any(len(found[group]) > 20 for group in (1, 2, 3)):
+        return None
+    return SemanticVersion(int(found[1]), int(found[2]), int(found[3]), pre_release)
+
+
+def _semver(text: Any) -> SemanticVersion:
+    return parsed(_parse_version, text, f"no semantic version: {text!r}")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "isSorted": _sorted,
+    "isSorted": _is_sorted,
     "sum": _sum,
     "min": lambda items: _extreme(items, less, "min"),
     "max": lambda items: _extreme(items, lambda a, b: less(b, a), "max"),
-    "indexOf": _place,
-    "lastIndexOf": _last_place,
+    "indexOf": _index_of,
+    "lastIndexOf": _last_index_of,
     "find": _find,
     "findAll": _find_all,
     "url": _url,
-    "isURL": can_be_read(_url),
-    "getScheme": lambda url: as_kind(url, Url).scheme,
-    "getHost": lambda url: as_kind(url, Url).host,
+    "isURL": parses(_url),
+    "getScheme": lambda url: as_type(url, Url).scheme,
+    "getHost": lambda url: as_type(url, Url).host,
     "getHostname": _hostname,
     "getPort": _port,
-    "getEscapedPath": lambda url: quote(as_kind(url, Url).path, safe="/%:@!$&'()*+,;=-._~"),
+    "getEscapedPath": lambda url: quote(as_type(url, Url).path, safe="/%:@!$&'()*+,;=-._~"),
     "getQuery": _query,
     "quantity": _quantity,
-    "isQuantity": can_be_read(_quantity),
+    "isQuantity": parses(_quantity),
     "sign": _sign,
-    "isInteger": _whole,
+    "isInteger": _is_integer,
     "asInteger": _as_integer,
-    "asApproximateFloat": lambda amount: as_kind(amount, Amount).nanos / quantity.NANO,
-    "add": _plus,
-    "sub": lambda amount, other: _plus(amount, other, -1),
+    "asApproximateFloat": lambda amount: as_type(amount, Quantity).nanos / quantity.NANO,
+    "add": _add,
+    "sub": lambda amount, other: _add(amount, other, -1),
     "isGreaterThan": lambda left, right: _compare(left, right) > 0,
     "isLessThan": lambda left, right: _compare(left, right) < 0,
     "compareTo": _compare,
     "semver": _semver,
-    "isSemver": can_be_read(_semver),
-    "major": lambda found: as_kind(found, Version).major,
-    "minor": lambda found: as_kind(found, Version).minor,
-    "patch": lambda found: as_kind(found, Version).patch,
-    "string": str,
-    **networks.FUNCTIONS,
-    **formats.FUNCTIONS,
+    "isSemver": parses(_semver),
+    "major": lambda version: as_type(version, SemanticVersion).major,
+    "minor": lambda version: as_type(version, SemanticVersion).minor,
+    "patch": lambda version: as_type(version, SemanticVersion).patch,
 }

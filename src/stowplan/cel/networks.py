@@ -1,4 +1,4 @@
-"""CEL, Kubernetes' own functions on addresses and networks."""
+"""Kubernetes' own functions on IP addresses and networks (CIDR)."""
 
 from __future__ import annotations
 
@@ -6,75 +6,105 @@ import ipaddress
 from collections.abc import Callable
 from typing import Any
 
-from stowplan.cel.values import CelError, Network, address, as_kind, as_text, can_be_read, network, read_by
+from stowplan.cel.values import CelError, as_string, as_type, parses
 
-_NETWORKS = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Interface, ipaddress.IPv6Interface)
-
-
-def _ip(value: Any) -> Any:
-    if isinstance(value, ipaddress.IPv4Interface | ipaddress.IPv6Interface):
-        return value.ip
-    return read_by(address, value, f"IP Address {value!r} parse error")
-
-
-def _cidr(text: Any) -> Any:
-    return read_by(network, text, f"CIDR {text!r} parse error")
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 
 
 def is_network(value: Any) -> bool:
-    return isinstance(value, _NETWORKS)
+    """True if the value is an address or a network."""
+    return isinstance(value, Address | Network)
 
 
-def _address(value: Any) -> Any:
-    if isinstance(value, ipaddress.IPv4Interface | ipaddress.IPv6Interface):
+def _parse_address(text: str) -> Address | None:
+    """Parse an address as Kubernetes does: without a zone, and no IPv4 address in the form of IPv6."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv6Address) and (found.ipv4_mapped is not None or found.scope_id):
+        return None
+    return found
+
+
+def _parse_network(text: str) -> Network | None:
+    before, slash, length = text.partition("/")
+    if not slash or not length.isdigit() or (len(length) > 1 and length[0] == "0") or _parse_address(before) is None:
+        return None
+    try:
+        return ipaddress.ip_interface(text)
+    except ValueError:
+        return None
+
+
+def _ip(value: Any) -> Address:
+    if isinstance(value, Network):
+        return value.ip
+    address = _parse_address(as_string(value))
+    if address is None:
+        raise CelError(f"IP Address {value!r} parse error")
+    return address
+
+
+def _cidr(text: Any) -> Network:
+    network = _parse_network(as_string(text))
+    if network is None:
+        raise CelError(f"CIDR {text!r} parse error")
+    return network
+
+
+def _as_address(value: Any) -> Any:
+    if isinstance(value, Network):  # which is an address to Python
         raise CelError("no such overload")
-    return as_kind(value, ipaddress.IPv4Address | ipaddress.IPv6Address)
+    return as_type(value, Address)
 
 
-def _interface(value: Any) -> Any:
-    return as_kind(value, ipaddress.IPv4Interface | ipaddress.IPv6Interface)
+def _as_network(value: Any) -> Any:
+    return as_type(value, Network)
 
 
-def _contains_ip(net: Any, inner: Any) -> bool:
-    return (_ip(inner) if isinstance(inner, str) else _address(inner)) in _interface(net).network
+def _contains_ip(outer: Any, inner: Any) -> bool:
+    return (_ip(inner) if isinstance(inner, str) else _as_address(inner)) in _as_network(outer).network
 
 
-def _contains_cidr(net: Any, inner: Any) -> bool:
-    outer, other = _interface(net).network, (_cidr(inner) if isinstance(inner, str) else _interface(inner)).network
-    return bool(outer.version == other.version and other.subnet_of(outer))
+def _contains_cidr(outer: Any, inner: Any) -> bool:
+    whole = _as_network(outer).network
+    part = (_cidr(inner) if isinstance(inner, str) else _as_network(inner)).network
+    return bool(whole.version == part.version and part.subnet_of(whole))
 
 
-def _global_unicast(value: Any) -> bool:
-    found = _address(value)
-    broadcast = ipaddress.IPv4Address("255.255.255.255")
-    apart = found.is_unspecified or found.is_loopback or found.is_multicast or found.is_link_local
-    return not apart and found != broadcast
+def _is_global_unicast(value: Any) -> bool:
+    found = _as_address(value)
+    special = found.is_unspecified or found.is_loopback or found.is_multicast or found.is_link_local
+    return not special and found != _BROADCAST
 
 
-def _link_local_multicast(value: Any) -> bool:
-    found = _address(value)
-    net = "224.0.0.0/24" if found.version == 4 else "ff02::/16"
-    return found in ipaddress.ip_network(net)
+def _is_link_local_multicast(value: Any) -> bool:
+    found = _as_address(value)
+    return found in ipaddress.ip_network("224.0.0.0/24" if found.version == 4 else "ff02::/16")
 
 
-def _masked(net: Any) -> Network:
-    return ipaddress.ip_interface(str(_interface(net).network))
+def _masked(network: Any) -> Network:
+    return ipaddress.ip_interface(str(_as_network(network).network))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ip": _ip,
-    "isIP": can_be_read(_ip),
-    "ip.isCanonical": lambda text: str(_ip(as_text(text))) == text,
-    "family": lambda found: _address(found).version,
-    "isUnspecified": lambda found: _address(found).is_unspecified,
-    "isLoopback": lambda found: _address(found).is_loopback,
-    "isLinkLocalMulticast": _link_local_multicast,
-    "isLinkLocalUnicast": lambda found: _address(found).is_link_local,
-    "isGlobalUnicast": _global_unicast,
+    "isIP": parses(_ip),
+    "ip.isCanonical": lambda text: str(_ip(as_string(text))) == text,
+    "family": lambda address: _as_address(address).version,
+    "isUnspecified": lambda address: _as_address(address).is_unspecified,
+    "isLoopback": lambda address: _as_address(address).is_loopback,
+    "isLinkLocalMulticast": _is_link_local_multicast,
+    "isLinkLocalUnicast": lambda address: _as_address(address).is_link_local,
+    "isGlobalUnicast": _is_global_unicast,
     "cidr": _cidr,
-    "isCIDR": can_be_read(_cidr),
+    "isCIDR": parses(_cidr),
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "masked": _masked,
-    "prefixLength": lambda net: _interface(net).network.prefixlen,
+    "prefixLength": lambda network: _as_network(network).network.prefixlen,
+    "string": str,
 }

@@ -1,34 +1,23 @@
-"""CEL, the part that knows the language: parsing and type checking, by Google's own library (cel-cpp, in Python's
-hands).
-
-Why this one: of the libraries there are, only it checks types, and a wrong type must be the placement's fault before
-any cluster is looked at (`"a" + 1` and `semver(x, true)` are refused by Open Cluster Management). It also knows
-optional fields (`a.?b`, `a[?b]`) and hands out the checked syntax tree. cel-python and common-expression-language do
-not check types, the latter hands out no tree, and none of the three can count what an evaluation costs; so the tree is
-evaluated here (`cel_run`), with cel-go's own measure of cost. Functions of the standard still run in the library
-(`delegate`).
-"""
+"""The checked syntax tree of an expression, decoded from the message that the CEL library returns (cel.expr.Expr)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from stowplan.cel import environment
+from stowplan.cel.values import UInt
 from stowplan.objects.errors import StowplanError
-
-LONGEST = 16384  # characters
 
 
 class CelSyntaxError(StowplanError):
-    """An expression that does not parse, names what is not there, or mixes types; the text says where."""
+    """An expression that does not parse, names what is not declared, or mixes types. The text says where."""
 
 
 @dataclass(slots=True)
 class SyntaxNode:
-    """A node of a checked tree. `kind` says which of the others mean something."""
+    """A node of a tree. `kind` says which of the other fields are used."""
 
     kind: str  # const, ident, select, call, list, map, fold
     name: str = ""  # of the identifier, field or function
@@ -37,23 +26,22 @@ class SyntaxNode:
     member: bool = False  # of a call: its first argument stood before the dot
     test: bool = False  # of a select: has()
     optional: frozenset[int] = frozenset()  # which elements or entries may be missing
-    variables: tuple[str, str] = ("", "")  # of a fold: what runs, and what gathers
+    variables: tuple[str, str] = ("", "")  # of a fold: the loop variable, and the accumulator
+
+    def walk(self) -> Iterator[SyntaxNode]:
+        """Iterate over this node and all nodes below."""
+        yield self
+        for each in self.args:
+            yield from each.walk()
 
 
-def parse(expression: str) -> SyntaxNode:
-    """The checked tree of an expression."""
-    if len(expression) > LONGEST:
-        raise CelSyntaxError(f"an expression of {len(expression)} characters is too long; {LONGEST} are the most")
-    try:
-        compiled = environment.checker().compile(expression)
-    except RuntimeError as error:
-        text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-        raise CelSyntaxError(f"compilation failed: {environment.in_our_words(text)}") from None
-    checked = dict(_fields(dict(_fields(compiled.serialize()))[2]))
+def decode(message: bytes) -> SyntaxNode:
+    """Decode an expression that the library has compiled and serialized."""
+    checked = dict(_fields(dict(_fields(message))[2]))
     return _expression(checked[4])
 
 
-# -- protocol buffers, as far as a syntax tree needs them (cel.expr.Expr)
+# -- protocol buffers, as far as a syntax tree needs them
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
@@ -75,6 +63,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
+    """Return a varint, and where the next value begins."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -85,15 +74,37 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
+# -- nodes
+
+
 def _expression(data: bytes) -> SyntaxNode:
     for number, value in _fields(data):
-        if number in _FORMS:
-            return _FORMS[number](value)
+        if number in _NODES:
+            return _NODES[number](value)
     raise CelSyntaxError("a syntax tree with an empty node")
 
 
 def _constant(data: bytes) -> SyntaxNode:
-    return SyntaxNode("const", value=next((environment.constant(*found) for found in _fields(data)), None))
+    return SyntaxNode("const", value=next((_value(*found) for found in _fields(data)), None))
+
+
+def _value(number: int, value: Any) -> Any:
+    """Return the value of a constant; the field's number says its type."""
+    match number:
+        case 2:
+            return bool(value)
+        case 3:
+            return value - (1 << 64) if value >> 63 else value
+        case 4:
+            return UInt(value)
+        case 5:
+            return struct.unpack("<d", value)[0]
+        case 6:
+            return value.decode()
+        case 7:
+            return bytes(value)
+        case _:
+            return None
 
 
 def _identifier(data: bytes) -> SyntaxNode:
@@ -134,7 +145,7 @@ def _list(data: bytes) -> SyntaxNode:
     return node
 
 
-def _struct(data: bytes) -> SyntaxNode:
+def _map(data: bytes) -> SyntaxNode:
     node, optional = SyntaxNode("map"), set()
     for number, value in _fields(data):
         if number == 1 and value:
@@ -149,18 +160,18 @@ def _struct(data: bytes) -> SyntaxNode:
 
 
 def _fold(data: bytes) -> SyntaxNode:
-    """range, initial value, condition, step, result."""
+    """Decode a comprehension: range, initial value, condition, step, result."""
     parts = dict(_fields(data))
     args = [_expression(parts[number]) for number in (2, 4, 5, 6, 7)]
     return SyntaxNode("fold", args=args, variables=(parts[1].decode(), parts[3].decode()))
 
 
-_FORMS = {3: _constant, 4: _identifier, 5: _select, 6: _call, 7: _list, 8: _struct, 9: _fold}
-
-
-@cache
-def delegate(function: str, member: bool, forms: tuple[str, ...]) -> Any:
-    """A program of one call, for functions that the library has; `forms` is what becomes of each argument first."""
-    arguments = [form.format(f"a{index}") for index, form in enumerate(forms)]
-    before = f"{arguments.pop(0)}." if member else ""
-    return environment.plain().compile(f"{before}{function}({', '.join(arguments)})").eval
+_NODES: dict[int, Callable[[bytes], SyntaxNode]] = {
+    3: _constant,
+    4: _identifier,
+    5: _select,
+    6: _call,
+    7: _list,
+    8: _map,
+    9: _fold,
+}

@@ -3,7 +3,7 @@
     apply(change)           what the API says: nodes, pods and other objects come, change and go
     add_pod, remove_pod     a pod is (assumed to be) on a node, or not
     hold, release           room on a node is reserved under a name
-    stand_ins               what is held for pods of which reservation, in step with objects and pods (`standins.py`)
+    hold_as, held_rooms     room held for pods that do not exist yet, as objects of a plugin's kind say (`held/`)
     assumed                 objects taken for other than the API says, on behalf of pods (`assumed.py`)
     trial()                 all of these as a what-if, undone exactly (`trial.py`)
 
@@ -12,13 +12,13 @@ Every change costs what it changes. Finished pods take no room; pods without a n
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from weakref import WeakValueDictionary
 
 from stowplan.columns.assumed_objects import AssumedObjects
-from stowplan.columns.held.held_room import HeldRoom
+from stowplan.columns.held.held_room import FEW, HeldRoom
+from stowplan.columns.held.source import HoldingSource
 from stowplan.columns.nodes.answer_cache import AnswerCache
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.object_store import ObjectStore
@@ -32,12 +32,11 @@ from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.reservations import ResourceReservation
-from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape, signature
+from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape
 from stowplan.objects.workloads import Namespace
 
 CARRIED = (REQUIRED_ANTI, REQUIRED, PREFERRED)
-RECENT_SHAPES = 1024
+RECENT_QUERIES = 1024
 REMEMBERED = 10_000  # pods that are gone
 NOTHING = nullcontext()
 
@@ -70,13 +69,11 @@ class ClusterState:
         self.held: dict[str, tuple[str, dict[str, int]]] = {}
         self._nominations: dict[str, str] = {}
         self.firm: dict[str, None] = {}  # uids of those whose promise is
-        self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
-        self._recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
         self._queries: dict[AffinityTerm, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
         self.assumed = AssumedObjects(self.store, self.put, self._journaled)
-        self.stand_ins = HeldRoom(self.held, self.hold, self.release, self._journaled)
+        self.held_rooms: dict[type[Object], HeldRoom] = {}  # by the kind of object that holds room
         self.now = 0.0  # the caller's clock, when it last told us anything
 
     # -- changes
@@ -121,34 +118,24 @@ class ClusterState:
 
     # -- pods on nodes
 
-    def shape(self, pod: Pod) -> Shape:
-        """The shape that all pods like this one share."""
-        own: Shape | None = pod.__dict__.get("shape")
-        if own is not None and self._shapes.get(own.key) is own:
-            return own
-        key = signature(pod)
-        shape = self._shapes.get(key)
-        if shape is None:
-            shape = self._shapes[key] = Shape(pod, key)
-            self._recent.append(shape)
-        return shape
-
     def add_pod(self, pod: Pod, node_name: str, *, as_extension: bool = False) -> None:
         """The pod is on this node, and on no other. `as_extension`: counted as kube's PreFilter extensions count."""
         if pod.uid in self.pods:
             self.remove_pod(pod.uid, as_extension=as_extension)
         self.drop_nomination(pod.uid)
         row = self._row(node_name)
-        shape = self.shape(pod)
+        shape = pod.shape
         self._place(pod, row, shape, as_extension)
         self._journaled(lambda: self._displace(pod.uid, as_extension))
         self._hold_ports(shape, row, +1, as_extension)
-        self.stand_ins.came(pod, node_name)
+        for room in self.held_rooms.values():
+            room.pod_added(pod, node_name)
 
     def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
         placed = self.pods[uid]
         pod, shape, name = placed.pod, placed.shape, self.table.names[placed.row]
-        self.stand_ins.left(uid)
+        for room in self.held_rooms.values():
+            room.pod_removed(uid)
         self._hold_ports(shape, placed.row, -1, as_extension)
         self._displace(uid, as_extension)
         self._journaled(lambda: self._place(pod, self._row(name), shape, as_extension))
@@ -247,6 +234,34 @@ class ClusterState:
                     self.release(name)
             yield
 
+    # -- room held for pods that do not exist yet
+
+    def hold_as(self, source: HoldingSource) -> None:
+        """Hold room as objects of this source's kind say. A kind has one source: the first one registered."""
+        if source.kind in self.held_rooms:
+            return
+        if self._journal is not None:
+            raise RuntimeError("a trial cannot undo that room is held for another kind of object")
+        room = self.held_rooms[source.kind] = HeldRoom(source, self.held, self.hold, self.release, self._journaled)
+        for placed in self.pods.values():
+            room.pod_added(placed.pod, self.table.names[placed.row])
+        for found in self.store.every(source.kind).values():
+            room.put(found)
+
+    def offers(self, pod: Pod, most: int | None = FEW) -> tuple[list[str], bool]:
+        """Return names under which room is held that this pod may take, at most so many of each kind; and if there are
+        more.
+        """
+        if not self.held_rooms:
+            return [], False
+        found = [room.offers(pod, most) for room in self.held_rooms.values()]
+        return [name for names, _ in found for name in names], any(more for _, more in found)
+
+    @property
+    def holds_room(self) -> bool:
+        """True if there is an object that may hold room."""
+        return any(self.store.every(kind) for kind in self.held_rooms)
+
     # -- nominated pods
 
     def nominate(self, pod: Pod, node_name: str, *, firm: bool = False) -> None:
@@ -285,15 +300,17 @@ class ClusterState:
         """An object is now like this; in a what-if: is assumed to be."""
         before = self.store.put(found)
         self._journaled(lambda: self.discard(found) if before is None else self.put(before))
-        if isinstance(found, ResourceReservation):
-            self.stand_ins.put(found)
+        room = self.held_rooms.get(type(found))
+        if room is not None:
+            room.put(found)
 
     def discard(self, found: Object) -> None:
         before = self.store.remove(found)
         if before is not None:
             self._journaled(lambda: self.put(before))
-        if isinstance(found, ResourceReservation):
-            self.stand_ins.drop(found.key)
+        room = self.held_rooms.get(type(found))
+        if room is not None:
+            room.drop(found.key)
 
     def query(self, term: AffinityTerm) -> PodQuery:
         """The question that an incoming pod's affinity term asks about the pods that are there."""
@@ -303,7 +320,7 @@ class ClusterState:
             self._queries, self._queries_at = {}, self.store.version_of(Namespace)
         query = self._queries.get(term)
         if query is None:
-            if len(self._queries) >= RECENT_SHAPES:
+            if len(self._queries) >= RECENT_QUERIES:
                 self._queries.clear()
             query = self._queries[term] = term.query(self.namespace_labels())
         return query

@@ -85,9 +85,8 @@ class PackedDecision:
         totals = np.zeros(len(feasible), np.int64)
         for weight, score in scores.values():
             totals += score * weight
-        return replace(
-            self._decision, trail=Trail(packed.names, verdict_of, packed.verdicts, feasible, scores, totals)
-        )  # fmt: skip
+        trail = Trail(packed.names, verdict_of, packed.verdicts, feasible, scores, totals, packed.outside)
+        return replace(self._decision, trail=trail)
 
 
 def wide(score: Any) -> Any:

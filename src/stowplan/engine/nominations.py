@@ -55,7 +55,7 @@ class Nominations:
             return
         if new is None or (not new.node_name and new.nominated_node != old.nominated_node):
             profile = self._profiles.get(old.scheduler_name)
-            grouped = profile is not None and bool(profile.groups)
+            grouped = profile is not None and bool(profile.group_plugins)
             self._queue.events(
                 [pod_left(old, old.nominated_node)],
                 now,

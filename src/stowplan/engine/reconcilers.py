@@ -2,8 +2,8 @@
 
 Each plugin is told what changed since it was last asked, and answers with writes. It is asked again once those are
 answered, and not sooner than a second later. At the start, and after a write failed, it is asked about everything. A
-plugin that must look again at a certain time says so (`tend_at`). A limited number of its writes are under way at a
-time; the others follow as these are answered.
+plugin that must look again at a certain time says so (`reconcile_at`). Only some of its writes are under way at a time;
+the others follow as these are answered.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from functools import partial
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.reports import PluginMisbehaved, Report
+from stowplan.framework.interfaces import ReconcilePlugin
 from stowplan.framework.outbox import Outbox
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Write
 from stowplan.objects.changes import Result
@@ -33,9 +34,9 @@ MOST_WRITES = 32  # of one plugin, at a time
 class PluginReconciler:
     """One plugin: the changes it has not been told (None: everything), its writes under way, and those that follow."""
 
-    def __init__(self, enabled: EnabledPlugin) -> None:
+    def __init__(self, enabled: EnabledPlugin[ReconcilePlugin]) -> None:
         self.enabled = enabled
-        self.kinds = frozenset(enabled.plugin.tends)
+        self.kinds = frozenset(enabled.plugin.reconciles)
         self.changed: list[Object] | None = None
         self.ready_at = float("-inf")
         self.refusals = 0  # in a row
@@ -48,7 +49,7 @@ class PluginReconciler:
             return None
         if self.changed is None or self.changed:
             return self.ready_at
-        again: float | None = getattr(self.enabled.plugin, "tend_at", None)
+        again: float | None = getattr(self.enabled.plugin, "reconcile_at", None)
         return None if again is None else max(again, self.ready_at)
 
 
@@ -66,7 +67,7 @@ class Reconcilers:
 
     def clear(self) -> None:
         """Start again with the plugins of the profiles as they are now. One that several profiles share works once."""
-        found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.tending}
+        found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.reconcilers}
         for each in self.plugins:
             self._outbox.forget(each.awaited)
         self.plugins = [PluginReconciler(enabled) for enabled in found.values()]
@@ -99,7 +100,8 @@ class Reconcilers:
     def _ask(self, reconciler: PluginReconciler, now: float) -> None:
         changed, reconciler.changed, reconciler.ready_at = reconciler.changed, [], now + PAUSE
         try:
-            reconciler.to_send.extend(ask_list(reconciler.enabled, "tend", Write, changed, Cluster(self._state)))  # type: ignore[arg-type]
+            enabled, cluster = reconciler.enabled, Cluster(self._state)
+            reconciler.to_send.extend(call_list(enabled, enabled.plugin.reconcile, Write, changed, cluster))
         except PluginError as error:
             reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
             self._report(PluginMisbehaved(error.plugin, error.point, error.problem))

@@ -55,7 +55,7 @@ from stowplan.engine.groups.monitor import GroupMonitor
 from stowplan.engine.nominations import Nominations
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.preemption.preemption import Preemption
-from stowplan.engine.queue import cluster_events
+from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reconcilers import Reconcilers
 from stowplan.engine.reports import Report
@@ -92,6 +92,7 @@ class Scheduler:
         self.profiles = dict(profiles)
         self.state = state or ClusterState()
         self.pods: dict[str, Pod] = {}  # every pod that the API server told us about, by uid
+        self._attach_plugins()
         self._uids: dict[str, str] = {}  # the uid of the pod that has a name now, by namespace/name
         self._outbox = outbox = Outbox(answer_within)
         self.groups = Groups(self.profiles, self.state)
@@ -105,7 +106,8 @@ class Scheduler:
         )
         self._nominations = Nominations(self.profiles, self.state, self.groups, self.queue)
         failures = FailureHandler(self.profiles, self.pods, self.queue, self.groups, self._nominations, outbox, report)
-        self.binding = Binding(self.queue, self.groups, failures, outbox, report, extenders)
+        self._cluster_events = ClusterEvents(self.profiles)
+        self.binding = Binding(self.queue, self.groups, failures, self._cluster_events, outbox, report, extenders)
         retry = EvictionRetry(self.groups, self.pods, outbox)
         self.preemption = Preemption(
             self.state, self.pods, self.queue, self.groups, self.binding, retry, outbox, report
@@ -205,6 +207,8 @@ class Scheduler:
         """
         self.profiles.clear()
         self.profiles.update(profiles)
+        self._attach_plugins()
+        self._cluster_events.clear()
         self.binding.extenders = extenders
         self.attempts.rounds.clear(extenders)
         self._reconcilers.clear()
@@ -220,6 +224,11 @@ class Scheduler:
         for pod in list(self.pods.values()):
             if not pod.node_name and pod.uid not in self.queue.unit_of and pod.uid not in self.state.pods:
                 self.queue.add_pod(pod, now)
+
+    def _attach_plugins(self) -> None:
+        """Let the cluster state know which plugins hold room on nodes."""
+        for profile in self.profiles.values():
+            profile.attach(self.state)
 
     # -- pods
 
@@ -264,7 +273,7 @@ class Scheduler:
                     self._nominations.pending_pod_changed(old, pod)
                 self.queue.add_pod(pod, now)
         if old is not None or (pod.node_name and not out):  # a new pod without a node is no event for others
-            self.queue.events(list(cluster_events.of(old, None if out else pod)), now)
+            self.queue.events(self._cluster_events.of(old, None if out else pod), now)
         if old is not None and old.nominated_node:
             self._nominations.withdrawn(old, None if out else pod, now)
 
@@ -293,7 +302,7 @@ class Scheduler:
         self.binding.waits.object_changed(found)
         if self._reconcilers.plugins:
             self._reconcilers.object_changed(old, new)
-        self.queue.events(cluster_events.of(old, new), now)
+        self.queue.events(self._cluster_events.of(old, new), now)
 
     def _last_version(self, found: Object) -> Object | None:
         if not isinstance(found, Node):

@@ -16,7 +16,7 @@ import numpy as np
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.plugin_calls import ask, expect
+from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Candidate, Verdict
 from stowplan.objects.actions import Ask, PodRef, Victims
@@ -141,10 +141,10 @@ def in_order(extenders: Sequence[Extender]) -> list[tuple[int, Extender]]:
 def labels_for(pod: Pod, profile: Profile, cluster: Cluster) -> dict[str, str]:
     """The labels that extenders are to see on a pod, and that it does not have, or has otherwise."""
     found: dict[str, str] = {}
-    for bound in profile.showing:
-        said: dict[str, str] = expect(bound, "for_extenders", dict, ask(bound, "for_extenders", pod, cluster)) or {}
+    for enabled in profile.extender_label_plugins:
+        said: dict[str, str] = call_optional(enabled, enabled.plugin.for_extenders, dict, pod, cluster) or {}
         if not all(isinstance(text, str) for pair in said.items() for text in pair):
-            raise PluginError(bound.name, "for_extenders", f"answered {said!r}; labels are texts")
+            raise PluginError(enabled.name, "for_extenders", f"answered {said!r}; labels are texts")
         found |= said
     return {key: value for key, value in found.items() if pod.labels.get(key) != value}
 

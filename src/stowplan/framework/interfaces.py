@@ -16,8 +16,12 @@ Class attributes that a plugin may have, all optional:
     quick_pre_bind    its pre_bind wants no more than a write: the pod's status need not say meanwhile where it is to go
     awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
     reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
-    tends             kinds whose changes make it worth asking its `tend`; see `Tend`
-    tend_at           (of an instance) when to ask its `tend` again though nothing changed, by `cluster.now`; or None
+    reconciles        kinds whose changes make it worth calling its `reconcile`; see `ReconcilePlugin`
+    reconcile_at      (of an instance) when to call its `reconcile` again though nothing changed, by `cluster.now`, or
+                      None
+    holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
+                      (`columns/held/source.py`)
+    own_kinds         kinds whose cluster events only the plugin itself knows; see `ClusterEventsPlugin`
     args_file         where further arguments of it may be found: (the argument that names the file, its default); what
                       the configuration itself says wins, and a default file that is not there is nothing
     args_alike        arguments that are other names of others, in snake_case: {a name: the one it stands for}; where
@@ -29,7 +33,7 @@ Class attributes that a plugin may have, all optional:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -38,6 +42,7 @@ import msgspec
 from stowplan.columns.arrays import Bytes, Ints, Rows
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.verdict import (
     Avoid,
     Candidate,
@@ -50,8 +55,7 @@ from stowplan.framework.verdict import (
     Skip,
     Verdict,
 )
-from stowplan.objects.actions import Write
-from stowplan.objects.errors import ConfigError
+from stowplan.objects.actions import AnyAction, Write
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
@@ -255,7 +259,7 @@ class PermitPlugin(Protocol):
 
 @runtime_checkable
 class PreBindPlugin(Protocol):
-    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
+    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
         """Actions that must succeed before the pod is bound."""
 
 
@@ -275,13 +279,13 @@ class PreBoundPlugin(Protocol):
 
 @runtime_checkable
 class BindPlugin(Protocol):
-    def bind(self, pod: Pod, node_name: str) -> Any | None:
+    def bind(self, pod: Pod, node_name: str) -> AnyAction | None:
         """The action that binds the pod; None leaves it to the next plugin."""
 
 
 @runtime_checkable
 class PostBindPlugin(Protocol):
-    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[Any]:
+    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
         """Actions once the pod is bound."""
 
 
@@ -295,7 +299,9 @@ class SiblingsPlugin(Protocol):
 class ReconcilePlugin(Protocol):
     """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
+    reconciles: Collection[str]  # the kinds whose changes it is told of
+
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
         """What is to be written now. `changed` has the old and new versions of all objects of its kinds that changed
         since it was last asked; None: look at everything, at the start or because a write failed.
         """
@@ -360,28 +366,12 @@ class RequeuePlugin(Protocol):
         """What wakes a pod that this plugin rejected. A plugin without this is woken by everything."""
 
 
-# Each extension point, in kube-scheduler's spelling, and the method that a plugin has there.
-METHODS: dict[str, str] = {
-    "preEnqueue": "pre_enqueue",
-    "queueSort": "sort_key",
-    "preFilter": "pre_filter",
-    "filter": "filter",
-    "postFilter": "post_filter",
-    "preScore": "",
-    "score": "score",
-    "reserve": "reserve",
-    "permit": "permit",
-    "preBind": "pre_bind",
-    "bind": "bind",
-    "postBind": "post_bind",
-}
+@runtime_checkable
+class ClusterEventsPlugin(Protocol):
+    """A plugin that knows more cluster events than Kubernetes has.
 
+    Its `own_kinds` have no other events than these. Changes of other kinds have these and the usual ones.
+    """
 
-def points_of(plugin: type) -> frozenset[str]:
-    """The points at which a configuration may list this plugin."""
-    has = {point for point, method in METHODS.items() if method and callable(getattr(plugin, method, None))}
-    further = getattr(plugin, "configurable_at", ())
-    if not isinstance(further, tuple | list) or not METHODS.keys() >= set(further):
-        known = ", ".join(METHODS)
-        raise ConfigError(f"{plugin.__name__}.configurable_at is {further!r}", remedy=f"a tuple of some of {known}")
-    return frozenset(has | set(further))
+    def cluster_events(self, old: Object | None, new: Object | None) -> Iterable[ClusterEvent]:
+        """Return the cluster events of a change. `old` is None for a new object, `new` for a deleted one."""

@@ -1,13 +1,21 @@
-"""Asking a plugin, and trusting no answer: what raises or has a wrong shape, type or range becomes a PluginError."""
+"""Calls of plugins, with every answer checked.
+
+A plugin is somebody else's code. Whatever it raises, and any answer of a wrong shape, type or range, becomes a
+PluginError that names the plugin and the method.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from types import UnionType
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.arrays import Bools, Bytes
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.extension_points import CALLED
+from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.framework.verdict import Reject
@@ -15,76 +23,115 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 Answer = TypeVar("Answer")
-UNSIGNED: dict[Any, Any] = {np.dtype(np.int64): np.uint64, np.dtype(np.uint8): np.uint8}  # what scores may be
+Arguments = TypeVarTuple("Arguments")
+UNSIGNED: dict[Any, Any] = {
+    np.dtype(np.int64): np.uint64,
+    np.dtype(np.uint8): np.uint8,
+}  # the types that scores may have
 
 
-def ask(bound: EnabledPlugin, method: str, *arguments: Any) -> Any:
-    """Call a plugin; whatever it raises becomes a PluginError with its name."""
+def call(enabled: EnabledPlugin[object], method: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
+    """Call a method of an enabled plugin: `call(enabled, enabled.plugin.permit, pod, node_name, cluster)`."""
     try:
-        return getattr(bound.plugin, method)(*arguments)
+        return method(*arguments)
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
+        raise raised(enabled, method, error) from error
 
 
-def expect(bound: EnabledPlugin, point: str, kind: type[Answer], answer: Any) -> Answer | None:
-    """An answer of this kind, or None."""
+def call_optional(
+    enabled: EnabledPlugin[object],
+    method: Callable[[*Arguments], Answer | None],
+    kind: type[Answer],
+    *arguments: *Arguments,
+) -> Answer | None:
+    """Call a method that answers with this kind of value, or None."""
+    try:
+        answer = method(*arguments)
+    except PluginError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise raised(enabled, method, error) from error
     if answer is not None and not isinstance(answer, kind):
-        raise PluginError(bound.name, point, f"answered {answer!r}; {kind.__name__} or None was due")
+        raise wrong(enabled, method, answer, f"{kind.__name__} or None was due")
     return answer
 
 
-def ask_list(bound: EnabledPlugin, method: str, kind: type[Answer], *arguments: Any) -> list[Answer]:
-    """All answers of a plugin that gives several, or None; a generator does its work, and raises, in here."""
+def call_list(
+    enabled: EnabledPlugin[object],
+    method: Callable[[*Arguments], Iterable[Answer] | None],
+    kind: type[Answer] | UnionType,
+    *arguments: *Arguments,
+) -> list[Answer]:
+    """Call a method that answers with several values of this kind, or None. A generator runs, and raises, in here."""
     try:
-        answers = list(getattr(bound.plugin, method)(*arguments) or ())
+        answers = list(method(*arguments) or ())
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(bound.name, method, f"{type(error).__name__}: {error}") from error
+        raise raised(enabled, method, error) from error
     for answer in answers:
         if not isinstance(answer, kind):
-            raise PluginError(bound.name, method, f"answered {answer!r}; only {named(kind)} is right")
+            raise wrong(enabled, method, answer, f"only {_name_of(kind)} is right")
     return answers
 
 
-def named(kind: Any) -> str:
-    return " or ".join(each.__name__ for each in getattr(kind, "__args__", (kind,)))
+def raised(enabled: EnabledPlugin[object], method: Callable[..., object], error: BaseException) -> PluginError:
+    """The error that a method raised, as a PluginError."""
+    return PluginError(enabled.name, _method_name(enabled.plugin, method), f"{type(error).__name__}: {error}")
 
 
-def ask_filter(bound: EnabledPlugin, pod: Pod, nodes: Nodes) -> list[Reject]:
+def wrong(enabled: EnabledPlugin[object], method: Callable[..., object], answer: object, right: str) -> PluginError:
+    """A PluginError for an answer that is not what the method should give."""
+    return PluginError(enabled.name, _method_name(enabled.plugin, method), f"answered {answer!r}; {right}")
+
+
+def _method_name(plugin: object, method: Callable[..., object]) -> str:
+    """The name that the plugin has the method under; a wrapped method or a lambda calls itself something else."""
+    own = str(getattr(method, "__name__", ""))
+    names = (own, *CALLED)
+    return next((name for name in names if getattr(plugin, name, None) == method), own)
+
+
+def _name_of(kind: type | UnionType) -> str:
+    kinds = kind.__args__ if isinstance(kind, UnionType) else (kind,)
+    return " or ".join(each.__name__ for each in kinds)
+
+
+def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) -> list[Reject]:
     try:
-        return list(bound.plugin.filter(pod, nodes))
+        return list(enabled.plugin.filter(pod, nodes))
     except (Exception, SystemExit) as error:
-        raise PluginError(bound.name, "filter", f"{type(error).__name__}: {error}") from error
+        raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
 
 
-def checked(bound: EnabledPlugin, reject: Reject, size: int) -> Bools:
-    rows = getattr(reject, "rows", None)
+def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int) -> Bools:
+    """The rows of a rejection, once the whole rejection is known to be sound."""
+    rows: object = getattr(reject, "rows", None)
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
         found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
-        raise PluginError(bound.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
-    if not isinstance(reject.reason, str):
-        raise PluginError(bound.name, "filter", f"a reason must be a text; found {reject.reason!r}")
-    helps = reject.resolvable
+        raise PluginError(enabled.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
+    reason: object = reject.reason
+    if not isinstance(reason, str):
+        raise PluginError(enabled.name, "filter", f"a reason must be a text; found {reason!r}")
+    helps: object = reject.resolvable
     if not isinstance(helps, bool | np.bool_) and (
         not isinstance(helps, np.ndarray) or helps.dtype != np.bool_ or helps.shape != (size,)
     ):
-        raise PluginError(bound.name, "filter", f"resolvable must be a boolean, or {size} of them; found {helps!r}")
+        raise PluginError(enabled.name, "filter", f"resolvable must be a boolean, or {size} of them; found {helps!r}")
     return rows
 
 
-def ask_score(bound: EnabledPlugin, pod: Pod, nodes: Nodes) -> Ints | int | None:
-    score = ask(bound, "score", pod, nodes)
+def call_score(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes) -> Bytes | int | None:
+    """The scores as bytes of their own, one number for all nodes, or None."""
+    score = call(enabled, enabled.plugin.score, pod, nodes)
     if score is None or (type(score) is int and 0 <= score <= MAX_SCORE):
         return score
     if not isinstance(score, np.ndarray) or score.dtype not in UNSIGNED or score.shape != (len(nodes),):
         found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
-        raise PluginError(bound.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
-    if len(score) and int(score.view(UNSIGNED[score.dtype]).max()) > MAX_SCORE:  # below 0 is far above 100 then
-        wrong = int(score[(score < 0) | (score > MAX_SCORE)][0])
-        raise PluginError(bound.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {wrong}")
-    if score.dtype == np.uint8 and score.base is None:
-        return score
-    return score.astype(np.uint8)  # a copy, since a column itself would change under the trail's feet
+        raise PluginError(enabled.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
+    if len(score) and int(score.view(UNSIGNED[score.dtype]).max()) > MAX_SCORE:  # as unsigned, -1 is far above 100
+        out_of_range = int(score[(score < 0) | (score > MAX_SCORE)][0])
+        raise PluginError(enabled.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {out_of_range}")
+    return score.astype(np.uint8, copy=score.base is not None)  # a column would change while the trail refers to it

@@ -21,11 +21,11 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework.evaluation import LOCALITY
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
+from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
-from stowplan.framework.plugin_calls import ask_filter, ask_score
-from stowplan.framework.profile import EnabledPlugin
+from stowplan.framework.plugin_calls import call_filter, call_score
+from stowplan.framework.profile import EnabledPlugin, attach_plugin
 from stowplan.framework.random_clusters import RandomCluster, draw, stranger
 from stowplan.framework.verdict import FEASIBLE, SKIP, Only, Refuse
 from stowplan.framework.verdict_codes import VerdictCodes
@@ -88,7 +88,7 @@ class Check:
         self._name, self._pod = type(plugin).__name__, situation.pod
 
     def problems(self) -> Iterator[Problem]:
-        state = self._situation.state()
+        state = self._state(self._situation)
         before = picture(state)
         try:
             yield from self._answers(Cluster(state))
@@ -137,11 +137,16 @@ class Check:
         self, method: str, said: Answers, ask: Callable[[Nodes], Answers], alone: bool
     ) -> Iterator[Problem]:
         """Does the answer follow the node to another row, and, if declared so, to a cluster of its own?"""
-        turned = Cluster(self._situation.turned().state()).nodes
+        turned = Cluster(self._state(self._situation.turned())).nodes
         yield from _differ(f"{method} depends on the order of rows", ask(_only(turned, said)), said)
         for name in said if alone else ():
-            single = Cluster(self._situation.alone(name).state()).nodes
+            single = Cluster(self._state(self._situation.alone(name))).nodes
             yield from _differ(f"{method} {ALONE}", ask(single), said)
+
+    def _state(self, situation: RandomCluster) -> ClusterState:
+        state = situation.state()
+        attach_plugin(self._plugin, state)
+        return state
 
     # -- asking
 
@@ -160,19 +165,19 @@ class Check:
         raise _Broken("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or Refuse was due")
 
     def _filtered(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
-        bound, book = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()
+        enabled, book = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()
         verdict_of, places = np.full(len(nodes), FEASIBLE, np.int32), np.arange(len(nodes))
 
         def ask() -> None:
-            book.enter(bound, ask_filter(bound, pod or self._pod, nodes), verdict_of, places)
+            book.enter(enabled, call_filter(enabled, pod or self._pod, nodes), verdict_of, places)
 
         self._guarded("filter", ask)
         verdicts = [None, *((verdict.code, verdict.reasons) for verdict in book.verdicts)]
         return {name: verdicts[code + 1] for name, code in zip(nodes.names, verdict_of.tolist(), strict=True)}
 
     def _scored(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
-        bound = EnabledPlugin(self._name, plugin or self._plugin)
-        scores = self._guarded("score", lambda: ask_score(bound, pod or self._pod, nodes))
+        enabled = EnabledPlugin(self._name, plugin or self._plugin)
+        scores = self._guarded("score", lambda: call_score(enabled, pod or self._pod, nodes))
         return dict(
             zip(nodes.names, scores.tolist() if isinstance(scores, np.ndarray) else [scores] * len(nodes), strict=True)
         )

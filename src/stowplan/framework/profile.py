@@ -1,138 +1,244 @@
-"""A profile: which plugins run at which point, in which order, with which weights; ready to be used.
+"""A profile: the plugins of one scheduler name, in order, with weights; one typed table per extension point and role.
 
-One instance of a plugin serves all its points, as in kube-scheduler.
+One instance of a plugin serves all its points, as in kube-scheduler. A configuration may list a plugin at a point where
+it has no method (kube-scheduler splits in two what is one method here); the typed tables leave such a plugin out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
+from stowplan.columns.state import ClusterState
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
-from stowplan.framework.interfaces import METHODS
+from stowplan.framework.extension_points import METHODS
+from stowplan.framework.interfaces import (
+    AvoidPlugin,
+    BindPlugin,
+    ClusterEventsPlugin,
+    ExtenderLabelsPlugin,
+    FilterPlugin,
+    GaugesPlugin,
+    GroupPlugin,
+    NeedsFreePlugin,
+    PermitPlugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreBoundPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    QueueSortPlugin,
+    ReconcilePlugin,
+    RecountPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    SiblingsPlugin,
+    SlotsPlugin,
+)
 from stowplan.framework.registry import Registry
 from stowplan.framework.scoring import MAX_SCORE
 
-ASKED = (
-    "preEnqueue",
-    "filter",
-    "postFilter",
-    "permit",
-    "bind",
-    "postBind",
-)  # where a plugin without the method has no say
+PluginT_co = TypeVar("PluginT_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class EnabledPlugin:
-    """A plugin at a point. `weight` means something at score only."""
+class EnabledPlugin(Generic[PluginT_co]):
+    """A plugin that a profile enables at a point, under its configured name. Only score plugins have a weight."""
 
     name: str
-    plugin: Any
+    plugin: PluginT_co
     weight: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
+    """The plugins of one scheduler name. `points` is what the configuration lists at each extension point."""
+
     scheduler_name: str
-    points: Mapping[str, tuple[EnabledPlugin, ...]]
+    points: Mapping[str, tuple[EnabledPlugin[Any], ...]]
     percentage_of_nodes_to_score: int | None = None
 
-    def at(self, point: str) -> tuple[EnabledPlugin, ...]:
-        return self._asked.get(point, ())
+    # -- extension points, in the order in which a pod meets them
 
     @cached_property
-    def _asked(self) -> Mapping[str, tuple[EnabledPlugin, ...]]:
-        """Without plugins that a configuration may list somewhere, and that have nothing to do there."""
-        return {
-            point: tuple(bound for bound in bounds if point not in ASKED or hasattr(bound.plugin, METHODS[point]))
-            for point, bounds in self.points.items()
-        }
+    def pre_enqueue(self) -> tuple[EnabledPlugin[PreEnqueuePlugin], ...]:
+        return self._at("preEnqueue", "pre_enqueue")
 
     @cached_property
-    def all(self) -> tuple[EnabledPlugin, ...]:
-        """Every plugin that runs anywhere, each once."""
-        return tuple({bound.name: bound for bounds in self.points.values() for bound in bounds}.values())
+    def queue_sort(self) -> EnabledPlugin[QueueSortPlugin]:
+        return self.points["queueSort"][0]
 
     @cached_property
-    def groups(self) -> tuple[EnabledPlugin, ...]:
+    def pre_filters(self) -> tuple[EnabledPlugin[PreFilterPlugin], ...]:
+        return self._at("preFilter", "pre_filter")
+
+    @cached_property
+    def filters(self) -> tuple[EnabledPlugin[FilterPlugin], ...]:
+        return self._at("filter", "filter")
+
+    @cached_property
+    def post_filters(self) -> tuple[EnabledPlugin[PostFilterPlugin], ...]:
+        return self._at("postFilter", "post_filter")
+
+    @cached_property
+    def scorers(self) -> tuple[EnabledPlugin[ScorePlugin], ...]:
+        return self._at("score", "score")
+
+    @cached_property
+    def reservers(self) -> tuple[EnabledPlugin[ReservePlugin], ...]:
+        return self._at("reserve", "reserve")
+
+    @cached_property
+    def unreservers(self) -> tuple[EnabledPlugin[ReservePlugin], ...]:
+        """The reserve plugins with `unreserve`, in the order in which they are called: the last one first."""
+        return self._at("reserve", "unreserve")[::-1]
+
+    @cached_property
+    def permitters(self) -> tuple[EnabledPlugin[PermitPlugin], ...]:
+        return self._at("permit", "permit")
+
+    @cached_property
+    def pre_binders(self) -> tuple[EnabledPlugin[PreBindPlugin], ...]:
+        return self._at("preBind", "pre_bind")
+
+    @cached_property
+    def pre_bind_waiters(self) -> tuple[EnabledPlugin[PreBoundPlugin], ...]:
+        """The pre-bind plugins that may make a pod wait for what their actions began."""
+        return self._at("preBind", "pre_bound")
+
+    @cached_property
+    def binders(self) -> tuple[EnabledPlugin[BindPlugin], ...]:
+        return self._at("bind", "bind")
+
+    @cached_property
+    def post_binders(self) -> tuple[EnabledPlugin[PostBindPlugin], ...]:
+        return self._at("postBind", "post_bind")
+
+    # -- optional roles: a plugin that is enabled at any point is called
+
+    @cached_property
+    def group_plugins(self) -> tuple[EnabledPlugin[GroupPlugin], ...]:
         """The plugins that put pods into groups."""
-        return tuple(bound for bound in self.all if hasattr(bound.plugin, "group_of"))
+        return self._having("group_of")
 
     @cached_property
-    def holding(self) -> tuple[EnabledPlugin, ...]:
+    def slot_plugins(self) -> tuple[EnabledPlugin[SlotsPlugin], ...]:
         """The plugins that hold room for pods which do not exist yet."""
-        return tuple(bound for bound in self.all if hasattr(bound.plugin, "slots_of"))
+        return self._having("slots_of")
+
+    @cached_property
+    def sibling_plugins(self) -> tuple[EnabledPlugin[SiblingsPlugin], ...]:
+        """The plugins that name other pods to attempt along with a pod."""
+        return self._having("siblings")
+
+    @cached_property
+    def avoid_plugins(self) -> tuple[EnabledPlugin[AvoidPlugin], ...]:
+        """The plugins that name nodes to use only if no other node is feasible."""
+        return self._having("avoid")
+
+    @cached_property
+    def extender_label_plugins(self) -> tuple[EnabledPlugin[ExtenderLabelsPlugin], ...]:
+        """The plugins that change the labels which HTTP extenders see on a pod."""
+        return self._having("for_extenders")
+
+    @cached_property
+    def reconcilers(self) -> tuple[EnabledPlugin[ReconcilePlugin], ...]:
+        """The plugins that write objects to the API to keep them in step with the cluster."""
+        return self._having("reconcile")
+
+    @cached_property
+    def gauge_plugins(self) -> tuple[EnabledPlugin[GaugesPlugin], ...]:
+        """The plugins with metrics of their own."""
+        return self._having("gauges")
+
+    @cached_property
+    def recount_plugins(self) -> tuple[EnabledPlugin[RecountPlugin], ...]:
+        """The plugins whose counts can be compared with the API's objects."""
+        return self._having("recount")
+
+    @cached_property
+    def needs_free_filters(self) -> tuple[EnabledPlugin[NeedsFreePlugin], ...]:
+        """The filters that can say how much room they want free on a node."""
+        return self._at("filter", "needs_free")
+
+    # -- facts about the plugins
+
+    @cached_property
+    def all(self) -> tuple[EnabledPlugin[Any], ...]:
+        """Every plugin that is enabled at any point, each once."""
+        return tuple({enabled.name: enabled for plugins in self.points.values() for enabled in plugins}.values())
+
+    @cached_property
+    def event_plugins(self) -> tuple[EnabledPlugin[ClusterEventsPlugin], ...]:
+        """The plugins that add cluster events."""
+        return self._having("cluster_events")
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """The kinds that its plugins read."""
-        return frozenset(("Pod", "Node")).union(*(getattr(bound.plugin, "reads", ()) for bound in self.all))
+        """The kinds that the plugins read."""
+        return frozenset(("Pod", "Node")).union(*(getattr(enabled.plugin, "reads", ()) for enabled in self.all))
 
     @cached_property
-    def points_type(self) -> type[np.int32] | type[np.int64]:
-        """The narrower type that holds the sum of all weighted scores: half as wide is added up in half the time."""
-        most = MAX_SCORE * sum(bound.weight for bound in self.at("score"))
+    def totals_type(self) -> type[np.int32] | type[np.int64]:
+        """The narrower integer type that holds the sum of all weighted scores: adding up half the bytes is faster."""
+        most = MAX_SCORE * sum(enabled.weight for enabled in self.scorers)
         return np.int32 if most <= np.iinfo(np.int32).max else np.int64
 
     @cached_property
-    def reserving(self) -> tuple[EnabledPlugin, ...]:
-        """The reserve plugins that take something, and do not only give back."""
-        return tuple(bound for bound in self.at("reserve") if hasattr(bound.plugin, "reserve"))
+    def scored_without_pre_score(self) -> frozenset[str]:
+        """The score plugins whose PreScore, a point of its own in kube-scheduler, is switched off in this profile."""
+        pre_scored = {enabled.name for enabled in self.points.get("preScore", ())}
+        return frozenset(
+            enabled.name
+            for enabled in self.scorers
+            if "preScore" in getattr(enabled.plugin, "configurable_at", ()) and enabled.name not in pre_scored
+        )
 
     @cached_property
-    def pre_binding(self) -> tuple[EnabledPlugin, ...]:
-        """The pre-bind plugins that want something done, and do not only wait."""
-        return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bind"))
+    def quick_pre_binders(self) -> frozenset[str]:
+        """The plugins whose pre-binding is a single write."""
+        return frozenset(enabled.name for enabled in self.all if getattr(enabled.plugin, "quick_pre_bind", False))
 
     @cached_property
-    def awaiting(self) -> tuple[EnabledPlugin, ...]:
-        """The pre-bind plugins that may make a pod wait for what their actions began."""
-        return tuple(bound for bound in self.at("preBind") if hasattr(bound.plugin, "pre_bound"))
+    def skip_is_final(self) -> frozenset[str]:
+        """The plugins with nothing left to do for a pod once their pre-filter answers SKIP."""
+        return frozenset(enabled.name for enabled in self.all if getattr(enabled.plugin, "skip_is_final", False))
 
-    @cached_property
-    def quick(self) -> frozenset[str]:
-        """The plugins whose pre-binding is over in a moment."""
-        return frozenset(bound.name for bound in self.all if getattr(bound.plugin, "quick_pre_bind", False))
-
-    @cached_property
-    def done_by_skipping(self) -> frozenset[str]:
-        """The plugins that have nothing more to do for a pod once their pre-filter says so."""
-        return frozenset(bound.name for bound in self.all if getattr(bound.plugin, "skip_is_final", False))
-
-    @cached_property
-    def activators(self) -> tuple[EnabledPlugin, ...]:
-        """The plugins that name pods to be tried with another one."""
-        return tuple(bound for bound in self.all if hasattr(bound.plugin, "siblings"))
-
-    @cached_property
-    def avoiding(self) -> tuple[EnabledPlugin, ...]:
-        """The plugins that name nodes to be taken only if no other will do."""
-        return tuple(bound for bound in self.all if hasattr(bound.plugin, "avoid"))
-
-    @cached_property
-    def showing(self) -> tuple[EnabledPlugin, ...]:
-        """The plugins that say what extenders are to see of a pod."""
-        return tuple(bound for bound in self.all if hasattr(bound.plugin, "for_extenders"))
-
-    @cached_property
-    def tending(self) -> tuple[EnabledPlugin, ...]:
-        """The plugins that keep something in the API in step."""
-        return tuple(bound for bound in self.all if hasattr(bound.plugin, "tend"))
+    def attach(self, state: ClusterState) -> None:
+        """Make a state hold room as the plugins say. Every state that the profile decides on needs this once."""
+        for enabled in self.all:
+            attach_plugin(enabled.plugin, state)
 
     def plugin(self, name: str) -> Any | None:
-        """The instance of a plugin that runs anywhere in this profile."""
-        return next((bound.plugin for bound in self.all if bound.name == name), None)
+        """The instance of a plugin that is enabled at any point of this profile."""
+        return next((enabled.plugin for enabled in self.all if enabled.name == name), None)
+
+    def _at(self, point: str, method: str) -> tuple[EnabledPlugin[Any], ...]:
+        return _having(self.points.get(point, ()), method)
+
+    def _having(self, method: str) -> tuple[EnabledPlugin[Any], ...]:
+        return _having(self.all, method)
+
+
+def _having(plugins: Iterable[EnabledPlugin[Any]], method: str) -> tuple[EnabledPlugin[Any], ...]:
+    return tuple(enabled for enabled in plugins if hasattr(enabled.plugin, method))
+
+
+def attach_plugin(plugin: Any, state: ClusterState) -> None:
+    source = getattr(plugin, "holds_room", None)
+    if source is not None:
+        state.hold_as(source)
 
 
 def build(spec: ProfileSpec, registry: Registry, path: str = "profiles[0]") -> Profile:
-    """Make the plugins of a profile and put each where it belongs."""
-    names = dict.fromkeys(enabled.name for bounds in spec.points.values() for enabled in bounds)
+    """Make the plugins of a profile and list each at its points."""
+    names = dict.fromkeys(enabled.name for plugins in spec.points.values() for enabled in plugins)
     made = {name: registry.make(name, spec.plugin_args.get(name, {}), path=path) for name in names}
     points = {
         point: tuple(
@@ -152,7 +258,7 @@ def build_all(configuration: Configuration, registry: Registry) -> dict[str, Pro
 
 
 def _with_percentage(spec: ProfileSpec, configuration: Configuration) -> ProfileSpec:
-    """A profile that does not say how many nodes to look at goes by what holds for all."""
+    """The profile with the configuration's own percentageOfNodesToScore, where the profile gives none."""
     if spec.percentage_of_nodes_to_score is not None:
         return spec
     return msgspec.structs.replace(spec, percentage_of_nodes_to_score=configuration.percentage_of_nodes_to_score)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stowplan.framework.interfaces import points_of
+from stowplan.framework.extension_points import points_of
 from stowplan.objects.errors import ConfigError
 
 ENTRY_POINTS = "stowplan.plugins"

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.arrays import Bools, Bytes, Ints, Rows
 from stowplan.objects.actions import Ask
 from stowplan.objects.pods import Pod
 
@@ -120,7 +120,7 @@ class Verdict:
 
 
 FEASIBLE = -1
-UNSEEN = -2  # not looked at, because others were enough
+UNSEEN = -2  # not looked at: other nodes were enough, or the node is outside the rows that the decision was limited to
 
 
 class Names(Protocol):
@@ -137,15 +137,29 @@ class Trail:
 
     `scores` has, per plugin, its weight and a score for each feasible node (any integer type), or one for all.
     `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE, or UNSEEN. `names` need not be a
-    list: most trails are never read, and names are looked up only then.
+    list: most trails are never read, and names are looked up only then. `outside` counts the nodes that the decision
+    was not about (`schedule_one(within=…)`).
     """
 
     names: Names
     verdict_of: npt.NDArray[np.int32]
     verdicts: list[Verdict]
     feasible: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    scores: dict[str, tuple[int, Ints | int]] = field(default_factory=dict)
+    scores: dict[str, tuple[int, Ints | Bytes | int]] = field(default_factory=dict)
     totals: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    outside: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many nodes the decision was about."""
+        return len(self.names) - self.outside
+
+    def widen(self, names: Names, places: Rows) -> None:
+        """Cover all nodes (`names`) of the cluster instead of those at these places: the others are UNSEEN."""
+        verdict_of = np.full(len(names), UNSEEN, np.int32)
+        verdict_of[places] = self.verdict_of
+        self.outside = len(names) - len(self.names)
+        self.names, self.verdict_of, self.feasible = names, verdict_of, places[self.feasible]
 
     def rejections(self) -> Iterator[tuple[str, Verdict | None]]:
         """Each node that was looked at with its verdict; None for a feasible one."""
@@ -225,7 +239,7 @@ class Decision:
     @property
     def message(self) -> str:
         """kube-scheduler's words for why there is no node, without what post-filters add."""
-        nodes = len(self.trail.names)
+        nodes = self.trail.total
         if self.error or self.node is not None or self.gated is not None:
             return self.error
         if nodes == 0:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Rows
-from stowplan.framework.plugin_calls import checked
+from stowplan.framework.interfaces import FilterPlugin
+from stowplan.framework.plugin_calls import checked_rows
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
 from stowplan.objects.errors import PluginError
@@ -35,17 +36,19 @@ class VerdictCodes:
         return number
 
     def enter(
-        self, bound: EnabledPlugin, rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows | None
+        self, enabled: EnabledPlugin[FilterPlugin], rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows | None
     ) -> Bools | None:
         """Write down one plugin's rejections of the nodes at `places` (None: all); which it hit, None for none."""
         size = len(verdict_of) if places is None else len(places)
-        hits = [reject for reject in rejects if checked(bound, reject, size).any()]
+        hits = [reject for reject in rejects if checked_rows(enabled, reject, size).any()]
         if not hits:
             return None
         if len(hits) > 60:
-            raise PluginError(bound.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together")
+            raise PluginError(
+                enabled.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together"
+            )
         if len(hits) == 1:
-            return self._enter_one(bound.name, hits[0], verdict_of, places)
+            return self._enter_one(enabled.name, hits[0], verdict_of, places)
         patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         for bit, reject in enumerate(hits):
             patterns |= reject.rows.astype(np.int64) << bit
@@ -57,7 +60,7 @@ class VerdictCodes:
                 these = ((patterns == pattern) & (hopeless == is_hopeless)).nonzero()[0]
                 these = these if places is None else places[these]
                 if len(these):
-                    verdict_of[these] = self.number(Verdict(bound.name, code, reasons))
+                    verdict_of[these] = self.number(Verdict(enabled.name, code, reasons))
         return np.asarray(patterns != 0)
 
     def _enter_one(self, plugin: str, reject: Reject, verdict_of: Verdicts, places: Rows | None) -> Bools:

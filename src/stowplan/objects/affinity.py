@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from stowplan.objects.pods import PodAffinityTerm
+from stowplan.objects.pod_parts import PodAffinityTerm
 from stowplan.objects.selectors import Selector, compile_selector, matches
 
 

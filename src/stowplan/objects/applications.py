@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from stowplan.objects.pods import Pod
+from stowplan.objects.pods import Pod, once_per_pod
 
 KUBENEXUS, SIGS = "pod-group.scheduling.kubenexus.io", "pod-group.scheduling.sigs.k8s.io"
 NAMES, MINIMA = (
@@ -26,6 +26,7 @@ NAMES, MINIMA = (
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 APPLICATIONS, SPARKS_OWN = ("spark-app-id", "scheduling.kubenexus.io/app-id"), "spark-app-selector"
 ROLES = ("spark-role", "scheduling.kubenexus.io/role")
+_LABELS = frozenset((*APPLICATIONS, SPARKS_OWN, *ROLES, *NAMES, *MINIMA, POD_GROUP))
 DRIVER, EXECUTOR = "driver", "executor"
 NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 BY_LABELS, BY_SIGS, BY_KUBERNETES = "labels", "scheduling.x-k8s.io", "scheduling.k8s.io"  # who says how many are needed
@@ -46,18 +47,16 @@ NOBODY = Identity()
 
 
 def identity(pod: Pod) -> Identity:
-    """Worked out once for each version of a pod."""
-    found: Identity | None = pod.__dict__.get("identity")
-    if found is None:
-        found = pod.__dict__["identity"] = _identity(pod)
-    return found
+    """Return what a pod's labels say of it."""
+    if _LABELS.isdisjoint(pod.metadata.labels) and pod.spec.scheduling_group is None:
+        return NOBODY  # most pods
+    return _identity(pod)
 
 
+@once_per_pod
 def _identity(pod: Pod) -> Identity:
     labels = pod.labels
     own = "" if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name or ""
-    if not labels and not own:
-        return NOBODY
     problems: list[str] = []
     application = _agreed(labels, APPLICATIONS, problems) or labels.get(SPARKS_OWN, "")
     role = _agreed(labels, ROLES, problems)
@@ -67,6 +66,11 @@ def _identity(pod: Pod) -> Identity:
     if not (application or role or group or problems):
         return NOBODY
     return Identity(application, role, group, said_by, minimum, "; ".join(problems))
+
+
+def is_driver(pod: Pod) -> bool:
+    """True for the driver of a Spark application."""
+    return identity(pod).role == DRIVER
 
 
 def _group(labels: Mapping[str, str], own: str, problems: list[str]) -> tuple[str, str, int]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from stowplan.objects import meta, quantity, selectors
-from stowplan.objects.meta import Object, ObjectMeta
+from stowplan.objects.meta import ApiValue, Object, ObjectMeta
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelRequirement, LabelSelector, Selector
 
@@ -21,11 +21,7 @@ SET_LABEL = "cluster.open-cluster-management.io/clusterset"
 NO_SELECT, PREFER_NO_SELECT, NO_SELECT_IF_NEW = "NoSelect", "PreferNoSelect", "NoSelectIfNew"
 
 
-class _ClusterPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of an object."""
-
-
-class ClusterTaint(_ClusterPart, frozen=True):
+class ClusterTaint(ApiValue, frozen=True):
     key: str
     effect: str
     value: str = ""
@@ -37,12 +33,12 @@ class ClusterTaint(_ClusterPart, frozen=True):
         return float("-inf") if self.time_added is None else self.time_added.timestamp()
 
 
-class ClientConfig(_ClusterPart, frozen=True):
+class ClientConfig(ApiValue, frozen=True):
     url: str = ""
     ca_bundle: str = ""
 
 
-class ManagedClusterSpec(_ClusterPart, frozen=True):
+class ManagedClusterSpec(ApiValue, frozen=True):
     managed_cluster_client_configs: tuple[ClientConfig, ...] = ()
     hub_accepts_client: bool = False
     lease_duration_seconds: int = 0
@@ -53,16 +49,16 @@ class ClusterCondition(meta.Condition, frozen=True, omit_defaults=True):
     """What it does not say is not written."""
 
 
-class ClusterClaim(_ClusterPart, frozen=True):
+class ClusterClaim(ApiValue, frozen=True):
     name: str
     value: str = ""
 
 
-class ClusterVersion(_ClusterPart, frozen=True):
+class ClusterVersion(ApiValue, frozen=True):
     kubernetes: str = ""
 
 
-class ManagedClusterStatus(_ClusterPart, frozen=True):
+class ManagedClusterStatus(ApiValue, frozen=True):
     conditions: tuple[ClusterCondition, ...] = ()
     capacity: dict[str, Quantity] = {}
     allocatable: dict[str, Quantity] = {}
@@ -70,11 +66,11 @@ class ManagedClusterStatus(_ClusterPart, frozen=True):
     cluster_claims: tuple[ClusterClaim, ...] = ()
 
 
-class ClusterMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True):
+class ClusterMeta(ObjectMeta, frozen=True):
     finalizers: tuple[str, ...] = ()
 
 
-class ManagedCluster(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class ManagedCluster(Object, frozen=True, dict=True):
     metadata: ClusterMeta = ClusterMeta()
     spec: ManagedClusterSpec = ManagedClusterSpec()
     status: ManagedClusterStatus = ManagedClusterStatus()
@@ -129,16 +125,16 @@ def _moment(moment: datetime | None) -> str | None:
 # -- sets of clusters
 
 
-class ClusterSelector(_ClusterPart, frozen=True):
+class ClusterSelector(ApiValue, frozen=True):
     selector_type: str = ""
     label_selector: LabelSelector | None = None
 
 
-class ManagedClusterSetSpec(_ClusterPart, frozen=True):
+class ManagedClusterSetSpec(ApiValue, frozen=True):
     cluster_selector: ClusterSelector = ClusterSelector()
 
 
-class ManagedClusterSet(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class ManagedClusterSet(Object, frozen=True, dict=True):
     spec: ManagedClusterSetSpec = ManagedClusterSetSpec()
 
     @cached_property
@@ -161,29 +157,29 @@ class ManagedClusterSet(Object, frozen=True, rename="camel", omit_defaults=True,
         return (LabelRequirement(SET_LABEL, "In", (self.name,)),)
 
 
-class ManagedClusterSetBindingSpec(_ClusterPart, frozen=True):
+class ManagedClusterSetBindingSpec(ApiValue, frozen=True):
     cluster_set: str = ""
 
 
-class ManagedClusterSetBinding(Object, frozen=True, rename="camel", omit_defaults=True):
+class ManagedClusterSetBinding(Object, frozen=True):
     spec: ManagedClusterSetBindingSpec = ManagedClusterSetBindingSpec()
 
 
 # -- scores from elsewhere
 
 
-class ScoreItem(_ClusterPart, frozen=True):
+class ScoreItem(ApiValue, frozen=True):
     name: str
     value: int = 0
 
 
-class AddOnPlacementScoreStatus(_ClusterPart, frozen=True):
+class AddOnPlacementScoreStatus(ApiValue, frozen=True):
     conditions: tuple[ClusterCondition, ...] = ()
     scores: tuple[ScoreItem, ...] = ()
     valid_until: datetime | None = None
 
 
-class AddOnPlacementScore(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class AddOnPlacementScore(Object, frozen=True, dict=True):
     status: AddOnPlacementScoreStatus = AddOnPlacementScoreStatus()
 
     @cached_property

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from stowplan.objects.pods import Volume
+from stowplan.objects.pod_parts import Volume
 from stowplan.objects.selectors import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm
 from stowplan.objects.storage import CSISource, PersistentVolume, VolumeSpec
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import ApiValue, Object
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"  # with a class's name: the extended resource it always stands for
 
 
-class DeviceClassSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class DeviceClassSpec(ApiValue, frozen=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(Object, frozen=True, rename="camel", omit_defaults=True):
+class DeviceClass(Object, frozen=True):
     spec: DeviceClassSpec = DeviceClassSpec()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import ApiValue, Object
 
 
-class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class LeaseSpec(ApiValue, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     renew_time: datetime | None = None
 
 
-class Lease(Object, frozen=True, rename="camel", omit_defaults=True):
+class Lease(Object, frozen=True):
     spec: LeaseSpec = LeaseSpec()
 
     @property

@@ -7,7 +7,15 @@ from datetime import datetime
 import msgspec
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+class CompleteApiValue(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of an object whose JSON has every field: what is written must replace what is there."""
+
+
+class ApiValue(CompleteApiValue, frozen=True, omit_defaults=True):
+    """A part of an object whose JSON leaves out fields that have their default."""
+
+
+class OwnerReference(CompleteApiValue, frozen=True):
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -15,7 +23,7 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     controller: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ObjectMeta(ApiValue, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -28,7 +36,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     generation: int = 0
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel"):
+class Condition(CompleteApiValue, frozen=True):
     """A condition in the status of an object; pods have another sort."""
 
     type: str = ""
@@ -39,7 +47,7 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: datetime | None = None
 
 
-class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Object(ApiValue, frozen=True):
     """An object of any kind: the fields that all kinds share, read without the `metadata.` in between."""
 
     metadata: ObjectMeta = ObjectMeta()

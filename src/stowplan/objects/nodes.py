@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import ApiValue, Object
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.taints import Taint
 
 
-class _NodePart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a node."""
-
-
-class NodeSpec(_NodePart, frozen=True):
+class NodeSpec(ApiValue, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class ContainerImage(_NodePart, frozen=True):
+class ContainerImage(ApiValue, frozen=True):
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
-class NodeCondition(_NodePart, frozen=True):
+class NodeCondition(ApiValue, frozen=True):
     type: str = ""
     status: str = ""
 
 
-class NodeStatus(_NodePart, frozen=True):
+class NodeStatus(ApiValue, frozen=True):
     allocatable: dict[str, Quantity] = {}
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
     conditions: tuple[NodeCondition, ...] = ()
 
 
-class Node(Object, frozen=True, rename="camel", omit_defaults=True):
+class Node(Object, frozen=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

@@ -10,10 +10,8 @@ import re
 from datetime import datetime
 from functools import cached_property
 
-import msgspec
-
 from stowplan.objects.clusters import ClusterCondition
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import ApiValue, Object
 from stowplan.objects.selectors import LabelSelector, LabelSelectorRequirement
 
 GROUP = "cluster.open-cluster-management.io"
@@ -29,11 +27,7 @@ _TYPES = {"": BUILT_IN, "BuildIn": BUILT_IN}
 _RATE = re.compile(r"([0-9]+)([hms])")
 
 
-class _PlacementPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a placement."""
-
-
-class ClaimSelector(_PlacementPart, frozen=True):
+class ClaimSelector(ApiValue, frozen=True):
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
     @property
@@ -42,26 +36,26 @@ class ClaimSelector(_PlacementPart, frozen=True):
         return LabelSelector(match_expressions=self.match_expressions)
 
 
-class ClusterCelSelector(_PlacementPart, frozen=True):
+class ClusterCelSelector(ApiValue, frozen=True):
     cel_expressions: tuple[str, ...] = ()
 
 
-class RequiredClusterSelector(_PlacementPart, frozen=True):
+class RequiredClusterSelector(ApiValue, frozen=True):
     label_selector: LabelSelector = LabelSelector()
     claim_selector: ClaimSelector = ClaimSelector()
     cel_selector: ClusterCelSelector = ClusterCelSelector()
 
 
-class ClusterPredicate(_PlacementPart, frozen=True):
+class ClusterPredicate(ApiValue, frozen=True):
     required_cluster_selector: RequiredClusterSelector = RequiredClusterSelector()
 
 
-class AddOnScore(_PlacementPart, frozen=True):
+class AddOnScore(ApiValue, frozen=True):
     resource_name: str = ""
     score_name: str = ""
 
 
-class ScoreCoordinate(_PlacementPart, frozen=True):
+class ScoreCoordinate(ApiValue, frozen=True):
     type: str = ""
     built_in: str = ""
     build_in: str = ""
@@ -69,7 +63,7 @@ class ScoreCoordinate(_PlacementPart, frozen=True):
     when_missing: str = ""
 
 
-class PrioritizerConfig(_PlacementPart, frozen=True):
+class PrioritizerConfig(ApiValue, frozen=True):
     name: str = ""
     score_coordinate: ScoreCoordinate | None = None
     weight: int = 1
@@ -85,12 +79,12 @@ class PrioritizerConfig(_PlacementPart, frozen=True):
         return ScoreCoordinate(kind, named, "", given.add_on, given.when_missing)
 
 
-class PrioritizerPolicy(_PlacementPart, frozen=True):
+class PrioritizerPolicy(ApiValue, frozen=True):
     mode: str = ""
     configurations: tuple[PrioritizerConfig, ...] = ()
 
 
-class ClusterSpreadConstraint(_PlacementPart, frozen=True):
+class ClusterSpreadConstraint(ApiValue, frozen=True):
     topology_key: str = ""
     topology_key_type: str = ""
     max_skew: int = 1
@@ -101,11 +95,11 @@ class ClusterSpreadConstraint(_PlacementPart, frozen=True):
         return self.when_unsatisfiable == "DoNotSchedule"
 
 
-class SpreadPolicy(_PlacementPart, frozen=True):
+class SpreadPolicy(ApiValue, frozen=True):
     spread_constraints: tuple[ClusterSpreadConstraint, ...] = ()
 
 
-class ClusterToleration(_PlacementPart, frozen=True):
+class ClusterToleration(ApiValue, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -113,26 +107,26 @@ class ClusterToleration(_PlacementPart, frozen=True):
     toleration_seconds: int | None = None
 
 
-class GroupClusterSelector(_PlacementPart, frozen=True):
+class GroupClusterSelector(ApiValue, frozen=True):
     label_selector: LabelSelector = LabelSelector()
     claim_selector: ClaimSelector = ClaimSelector()
 
 
-class DecisionGroup(_PlacementPart, frozen=True):
+class DecisionGroup(ApiValue, frozen=True):
     group_name: str = ""
     group_cluster_selector: GroupClusterSelector = GroupClusterSelector()
 
 
-class GroupStrategy(_PlacementPart, frozen=True):
+class GroupStrategy(ApiValue, frozen=True):
     clusters_per_decision_group: int | str = 0
     decision_groups: tuple[DecisionGroup, ...] = ()
 
 
-class DecisionStrategy(_PlacementPart, frozen=True):
+class DecisionStrategy(ApiValue, frozen=True):
     group_strategy: GroupStrategy = GroupStrategy()
 
 
-class PlacementSpec(_PlacementPart, frozen=True):
+class PlacementSpec(ApiValue, frozen=True):
     cluster_sets: tuple[str, ...] = ()
     number_of_clusters: int | None = None
     predicates: tuple[ClusterPredicate, ...] = ()
@@ -144,21 +138,21 @@ class PlacementSpec(_PlacementPart, frozen=True):
     score_rate_limit: str = ""
 
 
-class DecisionGroupStatus(_PlacementPart, frozen=True):
+class DecisionGroupStatus(ApiValue, frozen=True):
     decision_group_index: int = 0
     decision_group_name: str = ""
     decisions: tuple[str, ...] = ()
     cluster_count: int = 0
 
 
-class PlacementStatus(_PlacementPart, frozen=True):
+class PlacementStatus(ApiValue, frozen=True):
     number_of_selected_clusters: int = 0
     decision_groups: tuple[DecisionGroupStatus, ...] = ()
     conditions: tuple[ClusterCondition, ...] = ()
     last_score_update_time: datetime | None = None
 
 
-class Placement(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class Placement(Object, frozen=True, dict=True):
     spec: PlacementSpec = PlacementSpec()
     status: PlacementStatus = PlacementStatus()
 
@@ -181,17 +175,17 @@ class Placement(Object, frozen=True, rename="camel", omit_defaults=True, dict=Tr
         return next((each for each in self.status.conditions if each.type == kind), None)
 
 
-class ClusterDecision(_PlacementPart, frozen=True):
+class ClusterDecision(ApiValue, frozen=True):
     cluster_name: str = ""
     reason: str = ""
     score: int = 0
 
 
-class PlacementDecisionStatus(_PlacementPart, frozen=True):
+class PlacementDecisionStatus(ApiValue, frozen=True):
     decisions: tuple[ClusterDecision, ...] = ()
 
 
-class PlacementDecision(Object, frozen=True, rename="camel", omit_defaults=True):
+class PlacementDecision(Object, frozen=True):
     status: PlacementDecisionStatus = PlacementDecisionStatus()
 
     @property

@@ -6,33 +6,27 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
-from stowplan.objects.meta import Condition, Object
+from stowplan.objects.meta import CompleteApiValue, Condition, Object
 from stowplan.objects.quantity import Quantity
 
 
-class _PodGroupPart(msgspec.Struct, frozen=True, rename="camel"):
-    """A piece of a group."""
-
-
-class Gang(_PodGroupPart, frozen=True):
+class Gang(CompleteApiValue, frozen=True):
     min_count: int = 0
 
 
-class SchedulingPolicy(_PodGroupPart, frozen=True):
+class SchedulingPolicy(CompleteApiValue, frozen=True):
     gang: Gang | None = None
 
 
-class PodGroupSpec(_PodGroupPart, frozen=True):
+class PodGroupSpec(CompleteApiValue, frozen=True):
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
 
 
-class PodGroupStatus(_PodGroupPart, frozen=True):
+class PodGroupStatus(CompleteApiValue, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class PodGroup(Object, frozen=True, rename="camel", omit_defaults=True):
+class PodGroup(Object, frozen=True):
     """Kubernetes' own. Its `basic` policy asks for nothing."""
 
     spec: PodGroupSpec = PodGroupSpec()
@@ -49,13 +43,13 @@ class PodGroup(Object, frozen=True, rename="camel", omit_defaults=True):
         return 1 if gang is None else max(gang.min_count, 1)
 
 
-class SigsPodGroupSpec(_PodGroupPart, frozen=True):
+class SigsPodGroupSpec(CompleteApiValue, frozen=True):
     min_member: int = 1
     min_resources: dict[str, Quantity] = {}
     schedule_timeout_seconds: int | None = None
 
 
-class SigsPodGroupStatus(_PodGroupPart, frozen=True):
+class SigsPodGroupStatus(CompleteApiValue, frozen=True):
     phase: str = ""
     occupied_by: str = ""
     running: int = 0
@@ -64,7 +58,7 @@ class SigsPodGroupStatus(_PodGroupPart, frozen=True):
     schedule_start_time: datetime | None = None
 
 
-class SigsPodGroup(Object, frozen=True, rename="camel", omit_defaults=True):
+class SigsPodGroup(Object, frozen=True):
     """That of scheduling.x-k8s.io/v1alpha1."""
 
     spec: SigsPodGroupSpec = SigsPodGroupSpec()

@@ -1,263 +1,32 @@
-"""Pods: the parts of spec and status that decisions read.
-
-Names of volumes and container fields that differ from pod to pod without meaning (tokens' volume names, environment)
-are not kept, so that pods of one template stay alike.
-"""
+"""Pods: a pod's value, and what is computed from it once."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING
-
-import msgspec
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TypeVar, cast
 
 from stowplan.objects.meta import Object
-from stowplan.objects.quantity import Quantity
-from stowplan.objects.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from stowplan.objects.pod_parts import PodCondition, PodSpec, PodStatus
+from stowplan.objects.shape import Shape, shape_of
 from stowplan.objects.taints import Toleration
 
-if TYPE_CHECKING:
-    from stowplan.objects.shape import Shape
+Value = TypeVar("Value")
 
 
-class _PodPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a pod."""
-
-
-class ResourceRequirements(_PodPart, frozen=True):
-    requests: dict[str, Quantity] = {}
-    limits: dict[str, Quantity] = {}
-
-
-class ContainerPort(_PodPart, frozen=True):
-    container_port: int = 0
-    host_port: int = 0
-    protocol: str = ""
-    host_ip: str = msgspec.field(default="", name="hostIP")
-
-
-class RestartRule(_PodPart, frozen=True):
-    action: str = ""
-
-
-class Container(_PodPart, frozen=True):
-    name: str = ""
-    image: str = ""
-    resources: ResourceRequirements = ResourceRequirements()
-    ports: tuple[ContainerPort, ...] = ()
-    restart_policy: str | None = None
-    restart_policy_rules: tuple[RestartRule, ...] = ()
-
-    @property
-    def sidecar(self) -> bool:
-        """Among init containers, one that keeps running."""
-        return self.restart_policy == "Always"
-
-
-class PreferredNodeTerm(_PodPart, frozen=True):
-    weight: int = 0
-    preference: NodeSelectorTerm = NodeSelectorTerm()
-
-
-class NodeAffinity(_PodPart, frozen=True):
-    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: tuple[PreferredNodeTerm, ...] = msgspec.field(
-        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class PodAffinityTerm(_PodPart, frozen=True):
-    topology_key: str = ""
-    label_selector: LabelSelector | None = None
-    namespaces: tuple[str, ...] = ()
-    namespace_selector: LabelSelector | None = None
-
-
-class WeightedPodAffinityTerm(_PodPart, frozen=True):
-    weight: int = 0
-    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
-
-
-class PodAffinity(_PodPart, frozen=True):
-    """Affinity or anti-affinity to other pods."""
-
-    required: tuple[PodAffinityTerm, ...] = msgspec.field(
-        default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
-    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(
-        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class Affinity(_PodPart, frozen=True):
-    node_affinity: NodeAffinity = NodeAffinity()
-    pod_affinity: PodAffinity = PodAffinity()
-    pod_anti_affinity: PodAffinity = PodAffinity()
-
-
-class TopologySpreadConstraint(_PodPart, frozen=True):
-    max_skew: int = 1
-    topology_key: str = ""
-    when_unsatisfiable: str = "DoNotSchedule"
-    label_selector: LabelSelector | None = None
-    min_domains: int | None = None
-    node_affinity_policy: str | None = None
-    node_taints_policy: str | None = None
-    match_label_keys: tuple[str, ...] = ()
-
-
-class ClaimVolume(_PodPart, frozen=True):
-    claim_name: str = ""
-    read_only: bool = False
-
-
-class DiskVolume(_PodPart, frozen=True):
-    """A GCE persistent disk (pdName), an EBS volume (volumeID) or an Azure disk (diskURI, kind)."""
-
-    pd_name: str = ""
-    volume_id: str = msgspec.field(default="", name="volumeID")
-    disk_name: str = ""
-    disk_uri: str = msgspec.field(default="", name="diskURI")
-    kind: str | None = None
-    read_only: bool = False
-    partition: int = 0
-
-
-class ISCSIVolume(_PodPart, frozen=True):
-    iqn: str = ""
-    target_portal: str = ""
-    lun: int = 0
-    read_only: bool = False
-
-
-class RBDVolume(_PodPart, frozen=True):
-    monitors: tuple[str, ...] = ()
-    image: str = ""
-    pool: str = "rbd"
-    read_only: bool = False
-
-
-class ImageVolume(_PodPart, frozen=True):
-    reference: str = ""
-
-
-class InlineVolume(_PodPart, frozen=True):
-    """An inline volume of a kind of which only the presence, or the driver, matters."""
-
-    driver: str = ""
-    volume_path: str = ""
-    volume_id: str = msgspec.field(default="", name="volumeID")
-    share_name: str = ""
-
-
-class ClaimSpecOfTemplate(_PodPart, frozen=True):
-    storage_class_name: str | None = None
-
-
-class ClaimTemplate(_PodPart, frozen=True):
-    spec: ClaimSpecOfTemplate = ClaimSpecOfTemplate()
-
-
-class EphemeralVolume(_PodPart, frozen=True):
-    volume_claim_template: ClaimTemplate | None = None
-
-
-class Volume(_PodPart, frozen=True):
-    """A volume; its name is kept only where it names a claim (`ephemeral`)."""
-
-    name: str = ""
-    persistent_volume_claim: ClaimVolume | None = None
-    ephemeral: EphemeralVolume | None = None
-    gce_persistent_disk: DiskVolume | None = None
-    aws_elastic_block_store: DiskVolume | None = None
-    azure_disk: DiskVolume | None = None
-    azure_file: InlineVolume | None = None
-    cinder: InlineVolume | None = None
-    vsphere_volume: InlineVolume | None = None
-    portworx_volume: InlineVolume | None = None
-    iscsi: ISCSIVolume | None = None
-    rbd: RBDVolume | None = None
-    image: ImageVolume | None = None
-    csi: InlineVolume | None = None
-
-
-class SchedulingGate(_PodPart, frozen=True):
-    name: str = ""
-
-
-class SchedulingGroup(_PodPart, frozen=True):
-    pod_group_name: str | None = None
-
-
-class PodResourceClaim(_PodPart, frozen=True):
-    name: str = ""
-    resource_claim_name: str | None = None
-    resource_claim_template_name: str | None = None
-
-
-class PodSpec(_PodPart, frozen=True):
-    node_name: str = ""
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
-    resources: ResourceRequirements = ResourceRequirements()
-    overhead: dict[str, Quantity] = {}
-    node_selector: dict[str, str] = {}
-    affinity: Affinity = Affinity()
-    tolerations: tuple[Toleration, ...] = ()
-    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    volumes: tuple[Volume, ...] = ()
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
-    scheduling_group: SchedulingGroup | None = None
-    resource_claims: tuple[PodResourceClaim, ...] = ()
-    priority: int | None = None
-    priority_class_name: str = ""
-    preemption_policy: str | None = None
-    scheduler_name: str = ""
-    host_network: bool = False
-    host_users: bool | None = None
-
-
-class PodCondition(_PodPart, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
-class ContainerStatus(_PodPart, frozen=True):
-    name: str = ""
-    resources: ResourceRequirements | None = None
-    allocated_resources: dict[str, Quantity] = {}
-
-
-class PodClaimStatus(_PodPart, frozen=True):
-    name: str = ""
-    resource_claim_name: str | None = None
-
-
-class PodStatus(_PodPart, frozen=True):
-    phase: str = ""
-    nominated_node_name: str = ""
-    start_time: datetime | None = None
-    conditions: tuple[PodCondition, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
-    init_container_statuses: tuple[ContainerStatus, ...] = ()
-    resources: ResourceRequirements | None = None
-    allocated_resources: dict[str, Quantity] = {}
-    resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
-
-
-class Pod(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class Pod(Object, frozen=True, dict=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
     @cached_property
     def shape(self) -> Shape:
-        """What the pod's template says to a scheduler. The columns put the shared one here for pods that are alike."""
-        from stowplan.objects.shape import Shape, signature
+        """What the pod's template says to a scheduler. All pods of one template share one shape."""
+        return shape_of(self)
 
-        return Shape(self, signature(self))
+    @cached_property
+    def derived(self) -> dict[Callable[[Pod], object], object]:
+        """What functions computed from this version of the pod; see `once_per_pod`. No part of the pod's value."""
+        return {}
 
     @property
     def request(self) -> dict[str, int]:
@@ -302,3 +71,16 @@ class Pod(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
 
     def condition(self, kind: str) -> PodCondition | None:
         return next((condition for condition in self.status.conditions if condition.type == kind), None)
+
+
+def once_per_pod(compute: Callable[[Pod], Value]) -> Callable[[Pod], Value]:
+    """Decorator of a function of a pod alone: it is computed once for each version of a pod."""
+
+    @wraps(compute)
+    def computed(pod: Pod) -> Value:
+        derived = pod.derived
+        if compute not in derived:
+            derived[compute] = compute(pod)
+        return cast("Value", derived[compute])
+
+    return computed

@@ -10,10 +10,14 @@ Sums are exact, in nano-units; rounding happens once, at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from stowplan.objects.pods import Container, ContainerStatus, Pod
+from stowplan.objects.pod_parts import Container, ContainerStatus
 from stowplan.objects.quantity import NANO, nanos, whole
 from stowplan.objects.selectors import is_label_key
+
+if TYPE_CHECKING:
+    from stowplan.objects.pods import Pod
 
 Amounts = dict[str, int]
 

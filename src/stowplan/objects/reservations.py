@@ -18,8 +18,9 @@ import msgspec
 
 from stowplan.objects import quantity, requests
 from stowplan.objects.applications import APPLICATIONS, DRIVER, NAMES, POD_GROUP, ROLES, identity
-from stowplan.objects.meta import Condition, Object
-from stowplan.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+from stowplan.objects.meta import ApiValue, Condition, Object
+from stowplan.objects.pod_parts import Container, PodSpec, ResourceRequirements
+from stowplan.objects.pods import Pod, once_per_pod
 
 GROUP, VERSION, KIND = "scheduling.kubenexus.io", "v1alpha1", "ResourceReservation"
 NAMED = f"{GROUP}/reservation"
@@ -30,11 +31,7 @@ LONGEST = 253
 _LABELS = frozenset((*APPLICATIONS, *ROLES, *NAMES, POD_GROUP))
 
 
-class _ReservationPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a reservation."""
-
-
-class Reserved(_ReservationPart, frozen=True):
+class Reserved(ApiValue, frozen=True):
     """Room on a node. The flat fields are the seed's spelling; `resources` wins where both name a resource."""
 
     node: str = ""
@@ -50,14 +47,14 @@ class Reserved(_ReservationPart, frozen=True):
         return {name: str(amount) for name, amount in given.items()}
 
 
-class ResourceReservationSpec(_ReservationPart, frozen=True):
+class ResourceReservationSpec(ApiValue, frozen=True):
     """`ttlSeconds`: one that nobody owns goes when no pod has used it for so long; 0: never."""
 
     reservations: dict[str, Reserved] = {}
     ttl_seconds: int = 0
 
 
-class ResourceReservationStatus(_ReservationPart, frozen=True):
+class ResourceReservationStatus(ApiValue, frozen=True):
     """`pods`: who has which place. `reserved` and `taken` are numbers of places."""
 
     pods: dict[str, str] = {}
@@ -73,7 +70,7 @@ class ReservedSlot(msgspec.Struct, frozen=True):
     amounts: dict[str, int]
 
 
-class ResourceReservation(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class ResourceReservation(Object, frozen=True, dict=True):
     spec: ResourceReservationSpec = ResourceReservationSpec()
     status: ResourceReservationStatus = ResourceReservationStatus()
 
@@ -95,17 +92,20 @@ class ResourceReservation(Object, frozen=True, rename="camel", omit_defaults=Tru
 
 
 def reservation_of(pod: Pod) -> str:
-    """namespace/name of the reservation that holds places for this pod, if there is one; empty for most pods."""
-    found: str | None = pod.__dict__.get("reservation")
-    if found is None:
-        found = pod.__dict__["reservation"] = _reservation_of(pod)
-    return found
-
-
-def _reservation_of(pod: Pod) -> str:
-    own = pod.annotations.get(NAMED, "") if pod.metadata.annotations else ""
-    if not own and _LABELS.isdisjoint(pod.labels) and pod.spec.scheduling_group is None:
+    """Return the namespace/name of the reservation that holds room for this pod; "" for most pods."""
+    metadata = pod.metadata
+    if (
+        not metadata.annotations.get(NAMED)
+        and _LABELS.isdisjoint(metadata.labels)
+        and pod.spec.scheduling_group is None
+    ):
         return ""
+    return _reservation_of(pod)
+
+
+@once_per_pod
+def _reservation_of(pod: Pod) -> str:
+    own = pod.annotations.get(NAMED, "")
     who = identity(pod)
     name = own or who.application or who.group or (pod.name if who.role == DRIVER else "")
     return f"{pod.namespace}/{object_name(name)}" if name else ""

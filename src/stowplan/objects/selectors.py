@@ -12,24 +12,26 @@ from typing import TypeAlias
 
 import msgspec
 
+from stowplan.objects.meta import CompleteApiValue
 
-class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel"):
+
+class LabelSelectorRequirement(CompleteApiValue, frozen=True):
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
+class LabelSelector(CompleteApiValue, frozen=True):
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSelectorTerm(CompleteApiValue, frozen=True):
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
     match_fields: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSelector(CompleteApiValue, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 

@@ -6,16 +6,22 @@ first asked for. What differs between pods of one template (name, uid, labels, n
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from stowplan.objects import affinity, requests
 from stowplan.objects.affinity import AffinityTerm, WeightedTerm
-from stowplan.objects.pods import Container, Pod, Volume
+from stowplan.objects.pod_parts import Container, Volume
 from stowplan.objects.selectors import NodeTerm, Selector, compile_node_selector, compile_term, from_labels
 from stowplan.objects.taints import Toleration
+
+if TYPE_CHECKING:
+    from stowplan.objects.pods import Pod
 
 ANY_ADDRESS = "0.0.0.0"
 REQUIRED_ANTI = "required-anti-affinity"
@@ -27,6 +33,8 @@ _ATTACHABLE_FIELDS = (
     "persistent_volume_claim", "ephemeral", "gce_persistent_disk", "aws_elastic_block_store", "azure_disk", "cinder",
     "portworx_volume",
 )  # fmt: skip
+
+RECENT_SHAPES = 1024  # shapes that are kept although no pod has them: the next pod of the template may come soon
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -48,6 +56,16 @@ def signature(pod: Pod) -> bytes:
 def is_kept(volume: Volume) -> bool:
     """Does any plugin read this volume? Tokens, config maps and scratch space differ in name only."""
     return volume != Volume(name=volume.name)
+
+
+def shape_of(pod: Pod) -> Shape:
+    """Return the shape that all pods of this pod's template share."""
+    key = signature(pod)
+    shape = _shapes.get(key)
+    if shape is None:
+        shape = _shapes[key] = Shape(msgspec.structs.replace(pod), key)  # a copy: `pod.shape` would make a cycle
+        _recent.append(shape)
+    return shape
 
 
 class Shape:
@@ -163,6 +181,10 @@ class Shape:
         yield from ((REQUIRED_ANTI, term) for term in self.required_anti_affinity)
         yield from ((REQUIRED, term) for term in self.required_affinity)
         yield from ((PREFERRED, weighted) for weighted in self.preferred_affinity)
+
+
+_shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
+_recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
 
 
 def claim_of(pod: Pod, volume: Volume) -> str:

@@ -16,8 +16,8 @@ from typing import TypeVar
 import msgspec
 
 from stowplan.objects import quantity
-from stowplan.objects.applications import DRIVER, identity
-from stowplan.objects.pods import Pod
+from stowplan.objects.applications import is_driver
+from stowplan.objects.pods import Pod, once_per_pod
 from stowplan.objects.reservations import GPU, amounts
 
 CPU = ("spark-executor-cpu", "kubenexus.io/executor-cpu")
@@ -48,17 +48,19 @@ class Executors(msgspec.Struct, frozen=True):
 
 def executors(pod: Pod) -> Executors | None:
     """What a driver says of its executors; None for other pods, and for drivers that say nothing."""
-    if not pod.metadata.annotations or identity(pod).role != DRIVER:
+    if not pod.metadata.annotations or not is_driver(pod):
         return None
-    found: Executors | None = pod.__dict__.get("executors")
-    if found is None and any(key in pod.annotations for key in EVERY):
-        found = pod.__dict__["executors"] = _read(pod.annotations)
-    return found
+    return _executors(pod)
+
+
+@once_per_pod
+def _executors(pod: Pod) -> Executors | None:
+    return _read(pod.annotations) if any(key in pod.annotations for key in EVERY) else None
 
 
 def hint_for_driver(pod: Pod) -> str:
     """What would help a driver that says nothing of its executors, and so waits for pods that only it creates."""
-    if identity(pod).role != DRIVER or executors(pod) is not None:
+    if not is_driver(pod) or executors(pod) is not None:
         return ""
     needed = f"{CPU[0]}, {MEMORY[0]} and {COUNT[0]}"
     return f"annotations {needed} on the driver would reserve room for its executors, so that it need not wait for them"

@@ -6,8 +6,9 @@ from functools import lru_cache
 
 import msgspec
 
-from stowplan.objects.meta import Object
-from stowplan.objects.pods import DiskVolume, InlineVolume, Pod
+from stowplan.objects.meta import ApiValue, Object
+from stowplan.objects.pod_parts import DiskVolume, InlineVolume
+from stowplan.objects.pods import Pod
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelSelector, NodeSelector, NodeTerm, compile_node_selector
 
@@ -16,15 +17,11 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
-class _StoragePart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A piece of a storage object."""
-
-
-class StorageRequest(_StoragePart, frozen=True):
+class StorageRequest(ApiValue, frozen=True):
     requests: dict[str, Quantity] = {}
 
 
-class ClaimSpec(_StoragePart, frozen=True):
+class ClaimSpec(ApiValue, frozen=True):
     volume_name: str = ""
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] = ()
@@ -34,11 +31,11 @@ class ClaimSpec(_StoragePart, frozen=True):
     volume_attributes_class_name: str | None = None
 
 
-class ClaimStatus(_StoragePart, frozen=True):
+class ClaimStatus(ApiValue, frozen=True):
     phase: str = ""
 
 
-class PersistentVolumeClaim(Object, frozen=True, rename="camel", omit_defaults=True):
+class PersistentVolumeClaim(Object, frozen=True):
     spec: ClaimSpec = ClaimSpec()
     status: ClaimStatus = ClaimStatus()
 
@@ -60,22 +57,22 @@ class PersistentVolumeClaim(Object, frozen=True, rename="camel", omit_defaults=T
         return f"PVC {self.key} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
 
 
-class ObjectReference(_StoragePart, frozen=True):
+class ObjectReference(ApiValue, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
 
 
-class CSISource(_StoragePart, frozen=True):
+class CSISource(ApiValue, frozen=True):
     driver: str = ""
     volume_handle: str = ""
 
 
-class VolumeNodeAffinity(_StoragePart, frozen=True):
+class VolumeNodeAffinity(ApiValue, frozen=True):
     required: NodeSelector | None = None
 
 
-class VolumeSpec(_StoragePart, frozen=True):
+class VolumeSpec(ApiValue, frozen=True):
     capacity: dict[str, Quantity] = {}
     storage_class_name: str = ""
     access_modes: tuple[str, ...] = ()
@@ -93,11 +90,11 @@ class VolumeSpec(_StoragePart, frozen=True):
     portworx_volume: InlineVolume | None = None
 
 
-class VolumeStatus(_StoragePart, frozen=True):
+class VolumeStatus(ApiValue, frozen=True):
     phase: str = ""
 
 
-class PersistentVolume(Object, frozen=True, rename="camel", omit_defaults=True):
+class PersistentVolume(Object, frozen=True):
     spec: VolumeSpec = VolumeSpec()
     status: VolumeStatus = VolumeStatus()
 
@@ -123,16 +120,16 @@ def node_terms(required: NodeSelector | None) -> tuple[NodeTerm, ...] | None:
     return tuple(NodeTerm(term.labels, ()) for term in compile_node_selector(required))
 
 
-class TopologyRequirement(_StoragePart, frozen=True):
+class TopologyRequirement(ApiValue, frozen=True):
     key: str = ""
     values: tuple[str, ...] = ()
 
 
-class TopologyTerm(_StoragePart, frozen=True):
+class TopologyTerm(ApiValue, frozen=True):
     match_label_expressions: tuple[TopologyRequirement, ...] = ()
 
 
-class StorageClass(Object, frozen=True, rename="camel", omit_defaults=True):
+class StorageClass(Object, frozen=True):
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologyTerm, ...] = ()
@@ -143,33 +140,33 @@ class StorageClass(Object, frozen=True, rename="camel", omit_defaults=True):
         return self.volume_binding_mode == "WaitForFirstConsumer"
 
 
-class DriverLimit(_StoragePart, frozen=True):
+class DriverLimit(ApiValue, frozen=True):
     count: int | None = None
 
 
-class CSINodeDriver(_StoragePart, frozen=True):
+class CSINodeDriver(ApiValue, frozen=True):
     name: str = ""
     node_id: str = msgspec.field(default="", name="nodeID")
     allocatable: DriverLimit | None = None
 
 
-class CSINodeSpec(_StoragePart, frozen=True):
+class CSINodeSpec(ApiValue, frozen=True):
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-class CSINode(Object, frozen=True, rename="camel", omit_defaults=True):
+class CSINode(Object, frozen=True):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIDriverSpec(_StoragePart, frozen=True):
+class CSIDriverSpec(ApiValue, frozen=True):
     storage_capacity: bool | None = None
 
 
-class CSIDriver(Object, frozen=True, rename="camel", omit_defaults=True):
+class CSIDriver(Object, frozen=True):
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
-class CSIStorageCapacity(Object, frozen=True, rename="camel", omit_defaults=True):
+class CSIStorageCapacity(Object, frozen=True):
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
     capacity: Quantity | None = None
@@ -181,18 +178,18 @@ class CSIStorageCapacity(Object, frozen=True, rename="camel", omit_defaults=True
         return self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
 
 
-class AttachmentSource(_StoragePart, frozen=True):
+class AttachmentSource(ApiValue, frozen=True):
     persistent_volume_name: str | None = None
     inline_volume_spec: VolumeSpec | None = None
 
 
-class AttachmentSpec(_StoragePart, frozen=True):
+class AttachmentSpec(ApiValue, frozen=True):
     attacher: str = ""
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()
 
 
-class VolumeAttachment(Object, frozen=True, rename="camel", omit_defaults=True):
+class VolumeAttachment(Object, frozen=True):
     spec: AttachmentSpec = AttachmentSpec()
 
 

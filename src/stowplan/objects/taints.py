@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
+from stowplan.objects.meta import CompleteApiValue
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -12,13 +12,13 @@ NO_EXECUTE = "NoExecute"
 KEEPS_OUT = (NO_SCHEDULE, NO_EXECUTE)
 
 
-class Taint(msgspec.Struct, frozen=True, rename="camel"):
+class Taint(CompleteApiValue, frozen=True):
     key: str
     effect: str
     value: str = ""
 
 
-class Toleration(msgspec.Struct, frozen=True, rename="camel"):
+class Toleration(CompleteApiValue, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""

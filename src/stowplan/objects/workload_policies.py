@@ -14,25 +14,21 @@ import msgspec
 
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
-from stowplan.objects.meta import Condition, Object
+from stowplan.objects.meta import CompleteApiValue, Condition, Object
 from stowplan.objects.selectors import LabelSelector, Selector
 
 TYPES = {"": "Preferred", "preferred": "Preferred", "require": "Required", "required": "Required"}
 METHODS = {"": "Balance", "balance": "Balance", "fill": "Fill"}
 
 
-class _PolicyPart(msgspec.Struct, frozen=True, rename="camel"):
-    """A piece of a policy."""
-
-
-class Allocation(_PolicyPart, frozen=True):
+class Allocation(CompleteApiValue, frozen=True):
     """A domain, by the value of the topology key, and how many pods it should have."""
 
     name: str = ""
     replicas: int = 0
 
 
-class WorkloadPolicySpec(_PolicyPart, frozen=True):
+class WorkloadPolicySpec(CompleteApiValue, frozen=True):
     topology_key: str = ""
     label_selector: LabelSelector | None = None
     allocation_policy: tuple[Allocation, ...] = ()
@@ -43,14 +39,14 @@ class WorkloadPolicySpec(_PolicyPart, frozen=True):
     match_label_keys: tuple[str, ...] = ()
 
 
-class DomainStatus(_PolicyPart, frozen=True):
+class DomainStatus(CompleteApiValue, frozen=True):
     name: str = ""
     desired: int = 0
     current: int = 0
     pending: int = 0
 
 
-class WorkloadPolicyStatus(_PolicyPart, frozen=True):
+class WorkloadPolicyStatus(CompleteApiValue, frozen=True):
     """`current` are the policy's pods in listed domains, `elsewhere` the others that have a node, `pending` those that
     have none.
     """
@@ -91,7 +87,7 @@ class AllocationRule(msgspec.Struct, frozen=True):
         return self.required or self.strict_topology
 
 
-class WorkloadPolicy(Object, frozen=True, rename="camel", omit_defaults=True, dict=True):
+class WorkloadPolicy(Object, frozen=True, dict=True):
     spec: WorkloadPolicySpec = WorkloadPolicySpec()
     status: WorkloadPolicyStatus = WorkloadPolicyStatus()
 

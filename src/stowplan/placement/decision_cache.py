@@ -1,7 +1,7 @@
-"""The PlacementDecisions there are, as the server shows them and as they will be once our own writes are through.
+"""The PlacementDecisions, as the API server shows them and as they will be after our own writes.
 
-A write counts from the moment it is sent, so that the next placement knows of it (Balance counts decisions), until the
-server shows it itself, or refuses it, or too long has passed.
+A write is assumed to succeed from the moment it is sent, so that the next placement is decided with it (Balance counts
+decisions). The assumption ends when the server shows the write, when the write fails, or after a while.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import Fleet
-from stowplan.objects.placements import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PlacementDecision
-from stowplan.placement.slices import ExistingSlice
+from stowplan.objects.placements import PlacementDecision
 
-NOBODY: tuple[str, ...] = ()
+ASSUMED_FOR = 30.0  # seconds for which a write is assumed that the API server does not show
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AssumedDecision:
-    """What a write will make of an object (None: it will be gone), and until when that is believed."""
+    """What a write makes of an object (None: it is deleted), and until when that is assumed."""
 
     decision: PlacementDecision | None
     until: float
@@ -27,77 +26,92 @@ class AssumedDecision:
 class DecisionCache:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._seen: dict[str, PlacementDecision] = {}
+        self._shown: dict[str, PlacementDecision] = {}
         self._assumed: dict[str, AssumedDecision] = {}
         self._of: defaultdict[str, set[str]] = defaultdict(set)
 
+    # -- reading
+
     def get(self, key: str) -> PlacementDecision | None:
-        """An object as it is, or is about to be."""
+        """Return an object as it is, or is assumed to be."""
         assumed = self._assumed.get(key)
-        return self._seen.get(key) if assumed is None else assumed.decision
+        return self._shown.get(key) if assumed is None else assumed.decision
 
     def uid(self, key: str) -> str:
-        seen = self._seen.get(key)
-        return "" if seen is None else seen.uid
+        """Return the uid of an object; "" if the API server has not shown the object."""
+        shown = self._shown.get(key)
+        return "" if shown is None else shown.uid
 
     def of(self, placement: str) -> dict[str, PlacementDecision]:
-        """The objects of a placement, by key."""
-        found = ((key, self.get(key)) for key in self._of.get(placement, ()))
-        return {key: decision for key, decision in found if decision is not None and decision.placement == placement}
+        """Return the objects of a placement, by key."""
+        found = {}
+        for key in self._of.get(placement, ()):
+            decision = self.get(key)
+            if decision is not None and decision.placement == placement:
+                found[key] = decision
+        return found
 
     def clusters(self, placement: str) -> list[str]:
-        """The clusters that a placement has, each as often as it is listed."""
+        """Return the names of a placement's clusters, each as often as it is listed."""
         return [name for decision in self.of(placement).values() for name in decision.cluster_names]
 
+    # -- what the API server shows
+
     def put(self, decision: PlacementDecision) -> bool:
-        """The server shows this; whether that is news."""
-        return self._change(decision.key, decision)
+        """Take in a shown object. True if it differs from what was known or assumed."""
+        return self._show(decision.key, decision)
 
     def remove(self, decision: PlacementDecision) -> bool:
-        return self._change(decision.key, None)
+        """Take in a deletion. True if it was not assumed."""
+        return self._show(decision.key, None)
 
-    def _change(self, key: str, shown: PlacementDecision | None) -> bool:
+    def _show(self, key: str, shown: PlacementDecision | None) -> bool:
         before, assumed = self.get(key), self._assumed.get(key)
         if shown is None:
-            self._seen.pop(key, None)
+            self._shown.pop(key, None)
         else:
-            self._seen[key] = shown
-        if assumed is not None and _alike(assumed.decision, shown):
+            self._shown[key] = shown
+        if assumed is not None and _same(assumed.decision, shown):
             del self._assumed[key]
-        return self._settle(key, before)
+        return self._update(key, before)
+
+    # -- what our writes will make of it
 
     def assume(self, key: str, decision: PlacementDecision | None, until: float) -> None:
         before = self.get(key)
         self._assumed[key] = AssumedDecision(decision, until)
-        self._settle(key, before)
+        self._update(key, before)
 
-    def doubt(self, key: str) -> None:
-        """A write failed: what the server shows counts."""
+    def drop_assumed(self, key: str) -> None:
+        """A write failed: the object is as the API server shows it."""
         before = self.get(key)
         self._assumed.pop(key, None)
-        self._settle(key, before)
+        self._update(key, before)
 
-    def doubt_old(self, placement: str, now: float) -> None:
-        """Writes of which the server has shown nothing for long are no longer believed."""
+    def drop_outdated(self, placement: str, now: float) -> None:
+        """Drop the assumptions about a placement's objects that the API server did not confirm in time."""
         for key in list(self._of.get(placement, ())):
             assumed = self._assumed.get(key)
             if assumed is not None and assumed.until <= now:
-                self.doubt(key)
+                self.drop_assumed(key)
 
-    def _settle(self, key: str, before: PlacementDecision | None) -> bool:
+    # -- counts and index
+
+    def _update(self, key: str, before: PlacementDecision | None) -> bool:
+        """Count and index an object again if it is not as it was before. True if so."""
         after = self.get(key)
-        if _alike(before, after):
+        if _same(before, after):
             return False
-        for decision, by in ((after, 1), (before, -1)):  # in this order no row is given back and taken again
+        for decision, by in ((after, 1), (before, -1)):  # in this order no row is released and taken again
             if decision is not None:
-                self._fleet.decide(decision.cluster_names, by)
+                self._fleet.count_decision(decision.cluster_names, by)
         for decision in (before, after):
             if decision is not None and decision.placement:
-                self._note(key, decision.placement)
+                self._index(key, decision.placement)
         return True
 
-    def _note(self, key: str, placement: str) -> None:
-        known = (self._seen.get(key), self.get(key))
+    def _index(self, key: str, placement: str) -> None:
+        known = (self._shown.get(key), self.get(key))
         if any(each is not None and each.placement == placement for each in known):
             self._of[placement].add(key)
         elif placement in self._of:
@@ -106,13 +120,8 @@ class DecisionCache:
                 del self._of[placement]
 
 
-def _alike(one: PlacementDecision | None, other: PlacementDecision | None) -> bool:
-    """Do both say the same?"""
+def _same(one: PlacementDecision | None, other: PlacementDecision | None) -> bool:
+    """True if both have the same labels and clusters, or both are missing."""
     if one is None or other is None:
         return one is other
     return one.labels == other.labels and one.status == other.status
-
-
-def held(decision: PlacementDecision) -> ExistingSlice:
-    labels = decision.labels
-    return ExistingSlice(labels.get(GROUP_INDEX_LABEL, ""), labels.get(GROUP_NAME_LABEL, ""), decision.cluster_names)

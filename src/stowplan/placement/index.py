@@ -1,92 +1,94 @@
-"""Which placements a change may matter to: what each goes by, and which clusters it may choose from.
+"""Which placements a change affects: what each decision depends on, and which clusters it may choose.
 
-A placement that does not ask for a label, a claim, a resource or a score is not woken when one changes; nor is one that
-may not choose from the sets that the cluster is in. Decisions of others wake nobody: Balance looks at them when it is
-asked, as in Open Cluster Management.
+A placement that does not use a label, a claim, a resource or a score is not requeued when one changes, nor is a
+placement that may not choose from the cluster's sets. Decisions of other placements requeue none: Balance reads them
+when a placement is decided, as in Open Cluster Management.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stowplan.columns.fleet.cluster_sets import ClusterSets
-from stowplan.framework.placement.evaluation import coordinates
+from stowplan.framework.placement.decision import ScoresUsed
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
 from stowplan.objects.placements import BUILT_IN, Placement
 
 LABELS, CLAIMS, RESOURCES, WHOLE = "labels", "claims", "resources", "the whole object"
 Keys = set[str]
-NOBODY: Keys = set()
+NONE: Keys = set()
 
 
 class PlacementIndex:
-    """`reads` says which score objects a placement's expressions ask for (None: any)."""
+    """Each `by_…` method returns the keys of the affected placements, sorted."""
 
-    def __init__(self, sets: ClusterSets, reads: Callable[[Placement], frozenset[str] | None]) -> None:
-        self._sets, self._reads = sets, reads
+    def __init__(self, sets: ClusterSets) -> None:
+        self._sets = sets
         self._in_namespace: dict[str, Keys] = {}
         self._by_part: dict[str, Keys] = {}
         self._by_score: dict[tuple[str, str], Keys] = {}
-        self._by_object: dict[str, Keys] = {}  # expressions; "": any
+        self._by_object: dict[str, Keys] = {}  # score objects that expressions read; "": any
         self._by_set: dict[str, Keys] = {}
-        self._chosen_from: dict[str, tuple[str, ...]] = {}
-        self._where: dict[str, list[tuple[dict[Any, Keys], Any]]] = {}
+        self._named_sets: dict[str, tuple[str, ...]] = {}  # the sets that a placement names
+        self._sets_of: dict[str, tuple[str, ...]] = {}  # the sets that it was last decided with
+        self._entries: dict[str, list[tuple[dict[Any, Keys], Any]]] = {}
 
-    def add(self, placement: Placement) -> None:
-        """Note what a placement goes by."""
+    def add(self, placement: Placement, scores: ScoresUsed) -> None:
+        """Index a placement by what its decision depends on."""
         self.remove(placement.key)
-        read = self._reads(placement)
-        places: list[tuple[dict[Any, Keys], Any]] = [(self._in_namespace, placement.namespace)]
-        places += [(self._by_part, part) for part in parts(placement)]
-        places += [(self._by_score, each) for each in coordinates(placement)]
-        places += [(self._by_object, name) for name in ([""] if read is None else read)]
-        for table, place in places:
-            table.setdefault(place, set()).add(placement.key)
-        self._where[placement.key] = places
+        entries: list[tuple[dict[Any, Keys], Any]] = [(self._in_namespace, placement.namespace)]
+        entries += [(self._by_part, part) for part in parts(placement)]
+        entries += [(self._by_score, each) for each in scores.coordinates]
+        entries += [(self._by_object, name) for name in ([""] if scores.objects is None else scores.objects)]
+        for table, value in entries:
+            table.setdefault(value, set()).add(placement.key)
+        self._entries[placement.key] = entries
+        self._named_sets[placement.key] = placement.spec.cluster_sets
 
     def remove(self, key: str) -> None:
-        for table, place in self._where.pop(key, ()):
-            _discard(table, place, key)
-        for name in self._chosen_from.pop(key, ()):
+        for table, value in self._entries.pop(key, ()):
+            _discard(table, value, key)
+        for name in self._sets_of.pop(key, ()):
             _discard(self._by_set, name, key)
+        self._named_sets.pop(key, None)
 
-    def chooses_from(self, key: str, sets: tuple[str, ...]) -> None:
-        """Which sets a placement turned out to be about."""
-        before = self._chosen_from.get(key, ())
+    def set_sets(self, key: str, sets: tuple[str, ...]) -> None:
+        """Index a placement by the sets it was decided with."""
+        before = self._sets_of.get(key, ())
         if before == sets:
             return
         for name in before:
             _discard(self._by_set, name, key)
         for name in sets:
             self._by_set.setdefault(name, set()).add(key)
-        self._chosen_from[key] = sets
+        self._sets_of[key] = sets
 
-    # -- who is woken
+    # -- affected placements
 
-    def by_binding(self, namespace: str, name: str, placements: dict[str, Placement]) -> Iterator[str]:
-        """Those of the namespace that name the set, or none."""
-        for key in self._in_namespace.get(namespace, ()):
-            wanted = placements[key].spec.cluster_sets
-            if not wanted or name in wanted:
-                yield key
+    def by_binding(self, namespace: str, name: str) -> list[str]:
+        """A binding to a set changed: affects the placements of its namespace that name the set, or no set."""
+        keys = self._in_namespace.get(namespace, NONE)
+        return sorted(key for key in keys if not self._named_sets[key] or name in self._named_sets[key])
 
-    def by_set(self, name: str, placements: dict[str, Placement]) -> Iterator[str]:
-        for namespace, bindings in self._sets.bindings.items():
-            if name in bindings:
-                yield from self.by_binding(namespace, name, placements)
+    def by_set(self, name: str) -> list[str]:
+        """A set changed: affects the placements that are bound to it."""
+        bound = [namespace for namespace, bindings in self._sets.bindings.items() if name in bindings]
+        return sorted(key for namespace in bound for key in self.by_binding(namespace, name))
 
-    def by_cluster(self, old: ManagedCluster | None, new: ManagedCluster | None) -> Keys:
-        """A cluster came, went or changed: everybody who may choose it, if that changed; otherwise those who go by what
-        did.
+    def by_cluster(self, old: ManagedCluster | None, new: ManagedCluster | None) -> list[str]:
+        """A cluster was added, deleted or changed.
+
+        If it entered or left a set: affects all placements of that set. Otherwise: those that use what changed.
         """
-        before, after = self._found_in(old), self._found_in(new)
+        before, after = self._selectable_in(old), self._selectable_in(new)
         found = self._of_sets(before ^ after)
-        stayed = self._of_sets(before & after)
-        if old is None or new is None or not stayed:
-            return found
+        others = self._of_sets(before & after)
+        if old is None or new is None or not others:
+            return sorted(found)
         if old.spec.taints != new.spec.taints:
-            return found | stayed
+            return sorted(found | others)
         for part, changed in (
             (LABELS, old.labels != new.labels),
             (CLAIMS, old.claims != new.claims),
@@ -94,31 +96,40 @@ class PlacementIndex:
             (WHOLE, not old.alike(new)),
         ):
             if changed:
-                found |= self._by_part.get(part, NOBODY) & stayed
-        return found
+                found |= self._by_part.get(part, NONE) & others
+        return sorted(found)
 
-    def by_score(self, score: AddOnPlacementScore, names: Iterable[str], cluster: ManagedCluster | None) -> Keys:
-        """Scores of these names changed, of one cluster."""
-        found = self._asking(score.name)
-        for name in names:
-            found = found | self._by_score.get((score.name, name), NOBODY)
-        return found & self._of_sets(self._found_in(cluster)) if found else found
+    def by_score(
+        self,
+        old: AddOnPlacementScore | None,
+        new: AddOnPlacementScore | None,
+        cluster: ManagedCluster | None,
+        now: float,
+    ) -> list[str]:
+        """Scores of one cluster changed."""
+        changed, score = _changed_scores(old, new, now), new or old
+        if not changed or score is None:
+            return []
+        found = self._reading(score.name)
+        for name in changed:
+            found = found | self._by_score.get((score.name, name), NONE)
+        return sorted(found & self._of_sets(self._selectable_in(cluster))) if found else []
 
-    def by_expiry(self, resource: str, clusters: Iterable[ManagedCluster], *, expressions: bool) -> Keys:
-        """The scores of these clusters are no longer valid."""
+    def by_expiry(self, resource: str, clusters: Iterable[ManagedCluster], *, expressions: bool) -> list[str]:
+        """Scores of these clusters expired. `expressions`: expired scores are hidden from expressions, too."""
         users: Keys = set().union(*(keys for (name, _), keys in self._by_score.items() if name == resource))
         if expressions:
-            users |= self._asking(resource)
+            users |= self._reading(resource)
         if not users:
-            return users
-        return users & self._of_sets(frozenset().union(*(self._found_in(each) for each in clusters)))
+            return []
+        return sorted(users & self._of_sets(frozenset().union(*(self._selectable_in(each) for each in clusters))))
 
-    def _asking(self, resource: str) -> Keys:
-        """Those whose expressions ask for a score object."""
-        return self._by_object.get(resource, NOBODY) | self._by_object.get("", NOBODY)
+    def _reading(self, resource: str) -> Keys:
+        """Return the placements whose expressions read a score object."""
+        return self._by_object.get(resource, NONE) | self._by_object.get("", NONE)
 
-    def _found_in(self, cluster: ManagedCluster | None) -> frozenset[str]:
-        """The sets from which it can be chosen."""
+    def _selectable_in(self, cluster: ManagedCluster | None) -> frozenset[str]:
+        """Return the sets from which a cluster can be chosen."""
         return frozenset() if cluster is None or cluster.terminating else self._sets.of(cluster)
 
     def _of_sets(self, names: Iterable[str]) -> Keys:
@@ -126,7 +137,7 @@ class PlacementIndex:
 
 
 def parts(placement: Placement) -> Iterator[str]:
-    """What of a cluster's object a placement goes by, besides its taints and sets."""
+    """Return the parts of a cluster's object that a placement uses, other than taints and sets."""
     spec = placement.spec
     selectors = [each.required_cluster_selector for each in spec.predicates]
     groups = [each.group_cluster_selector for each in spec.decision_strategy.group_strategy.decision_groups]
@@ -144,12 +155,27 @@ def parts(placement: Placement) -> Iterator[str]:
         yield RESOURCES
 
 
-def _discard(table: dict[Any, Keys], place: Any, key: str) -> None:
-    keys = table.get(place)
+def _changed_scores(old: AddOnPlacementScore | None, new: AddOnPlacementScore | None, now: float) -> frozenset[str]:
+    """Return the names of the scores that changed; "" among them if the object was added or deleted.
+
+    Values that are no longer valid count, too: whenMissing may be lastKnown, and Open Cluster Management's expressions
+    read them.
+    """
+    found = set[str]()
+    for moment in (now, -math.inf):
+        before, after = ({} if each is None or each.valid_until < moment else each.values for each in (old, new))
+        found |= {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    if (old is None) != (new is None):
+        found.add("")  # an expression may test whether the object exists
+    return frozenset(found)
+
+
+def _discard(table: dict[Any, Keys], value: Any, key: str) -> None:
+    keys = table.get(value)
     if keys is not None:
         keys.discard(key)
         if not keys:
-            del table[place]
+            del table[value]
 
 
 def _amounts(cluster: ManagedCluster) -> tuple[object, object]:

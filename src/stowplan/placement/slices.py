@@ -1,10 +1,8 @@
-"""Which PlacementDecision holds which clusters: a hundred at the most, and every cluster stays where it is if it can.
+"""Which PlacementDecision lists which clusters: at most a hundred each, and a cluster stays where it is if possible.
 
-Whoever watches decisions takes a cluster that is in none of them for one that was given up, and tears down what runs
-there. So objects are written in phases, each after the one before it has succeeded: new objects; then each with all it
-is to have and, still, those of its clusters that are on their way to another object; only then without those; then
-surplus objects go. Whatever is written, in whatever order within a phase, no cluster that stays chosen is ever in no
-object.
+A consumer of decisions takes a cluster that no decision lists for one that was deselected, and tears down what runs
+there. So a cluster that moves from one object to another is listed in both for a while: an object keeps its `leaving`
+clusters until their new object has them (`decision_writes` has the order of writes).
 """
 
 from __future__ import annotations
@@ -13,7 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stowplan.framework.placement.decision_groups import ChosenGroup
-from stowplan.objects.placements import MOST_IN_A_SLICE
+from stowplan.objects.placements import (
+    GROUP_INDEX_LABEL,
+    GROUP_NAME_LABEL,
+    MOST_IN_A_SLICE,
+    Placement,
+    PlacementDecision,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,101 +31,127 @@ class ExistingSlice:
 
 @dataclass(slots=True)
 class PlannedSlice:
-    """An object as it is to be; `number` 0 until it has one."""
+    """An object as it shall be. `number` is 0 until the object has one."""
 
     number: int
     index: int
     name: str
     clusters: list[str] = field(default_factory=list)
     room: int = MOST_IN_A_SLICE
+    leaving: list[str] = field(default_factory=list)  # clusters that another object shall have and does not have yet
 
 
 @dataclass(slots=True)
 class SliceLayout:
-    slots: list[PlannedSlice]
-    surplus: list[int]
+    slices: list[PlannedSlice]
+    surplus: list[int]  # the numbers of objects that are not needed
 
-    def moving(self, current: Mapping[int, ExistingSlice]) -> dict[int, list[str]]:
-        """For each object, its clusters that another one is to have and does not have yet."""
-        target = {cluster: slot.number for slot in self.slots for cluster in slot.clusters}
-        return {
-            number: [
-                cluster
-                for cluster in held.clusters
-                if (to := target.get(cluster, number)) != number
-                and (to not in current or cluster not in current[to].clusters)
-            ]
-            for number, held in current.items()
-        }
+
+def by_number(
+    placement: Placement, current: Mapping[str, PlacementDecision]
+) -> tuple[dict[int, PlacementDecision], list[str]]:
+    """Return a placement's objects by number, and the keys of those whose names are not ours."""
+    numbered, unnumbered, prefix = dict[int, PlacementDecision](), list[str](), f"{placement.key}-decision-"
+    for key, decision in current.items():
+        digits = key.removeprefix(prefix) if key.startswith(prefix) else ""
+        if digits.isdecimal() and digits[0] != "0":
+            numbered[int(digits)] = decision
+        else:
+            unnumbered.append(key)
+    return numbered, unnumbered
+
+
+def layout_of(groups: Sequence[ChosenGroup], current: Mapping[int, PlacementDecision]) -> SliceLayout:
+    """Return where each cluster goes, given the objects there are, by number."""
+    existing = {}
+    for number, each in current.items():
+        labels = each.labels
+        index, name = labels.get(GROUP_INDEX_LABEL, ""), labels.get(GROUP_NAME_LABEL, "")
+        existing[number] = ExistingSlice(index, name, each.cluster_names)
+    return layout(groups, existing)
 
 
 def layout(groups: Sequence[ChosenGroup], current: Mapping[int, ExistingSlice]) -> SliceLayout:
-    """Where each cluster goes."""
     chosen = {cluster: index for index, group in enumerate(groups) for cluster in group.clusters}
     left = dict(sorted(current.items()))
-    slots: list[PlannedSlice] = []
+    slices: list[PlannedSlice] = []
     for index, group in enumerate(groups):
-        slots += _of_group(index, group, chosen, left)
-    _number(slots, left, chosen)
-    return SliceLayout(slots, list(left))
+        slices += _of_group(index, group, chosen, left)
+    _number(slices, left, chosen)
+    _keep_leaving(slices, current)
+    return SliceLayout(slices, list(left))
 
 
 def _of_group(
     index: int, group: ChosenGroup, chosen: Mapping[str, int], left: dict[int, ExistingSlice]
 ) -> list[PlannedSlice]:
-    """The group's objects; those of the existing ones that it keeps are taken out of `left`."""
-    need = len(group.slices())
-    slots, settled = [], set[str]()
-    for number in _kept(index, chosen, left, need):
-        held = left.pop(number)
-        staying = [c for c in dict.fromkeys(held.clusters) if chosen.get(c) == index and c not in settled]
-        leaving = sum(1 for c in held.clusters if chosen.get(c, index) != index)
-        settled.update(staying[:MOST_IN_A_SLICE])
-        slot = PlannedSlice(number, index, group.name, staying[:MOST_IN_A_SLICE])
-        slot.room = max(MOST_IN_A_SLICE - len(slot.clusters) - leaving, 0)
-        slots.append(slot)
-    _fill(slots, [c for c in group.clusters if c not in settled], index, group.name)
+    """Return the group's objects. The existing objects that the group keeps are removed from `left`."""
+    needed = len(group.slices())
+    slices, placed = [], set[str]()
+    for number in _kept(index, chosen, left, needed):
+        existing = left.pop(number)
+        staying = [c for c in dict.fromkeys(existing.clusters) if chosen.get(c) == index and c not in placed]
+        leaving = sum(1 for c in existing.clusters if chosen.get(c, index) != index)
+        placed.update(staying[:MOST_IN_A_SLICE])
+        planned = PlannedSlice(number, index, group.name, staying[:MOST_IN_A_SLICE])
+        planned.room = max(MOST_IN_A_SLICE - len(planned.clusters) - leaving, 0)
+        slices.append(planned)
+    _fill(slices, [c for c in group.clusters if c not in placed], index, group.name)
     order = {cluster: place for place, cluster in enumerate(group.clusters)}
-    for slot in slots:
-        slot.clusters.sort(key=order.__getitem__)
-    return slots
+    for planned in slices:
+        planned.clusters.sort(key=order.__getitem__)
+    return slices
 
 
-def _kept(index: int, chosen: Mapping[str, int], left: Mapping[int, ExistingSlice], need: int) -> list[int]:
-    """As many of the existing objects as are needed: the group's own, those with most of its clusters before others,
-    and those of other groups that hold nobody else's clusters.
+def _kept(index: int, chosen: Mapping[str, int], left: Mapping[int, ExistingSlice], needed: int) -> list[int]:
+    """Return the numbers of the existing objects that a group keeps, as many as needed.
+
+    The group's own objects come first, those with most of its clusters before others. Then come objects of other groups
+    that list clusters of this group and of no other.
     """
-    shares = []
-    for number, held in left.items():
-        share = sum(1 for cluster in held.clusters if chosen.get(cluster) == index)
-        strangers = any(chosen.get(cluster, index) != index for cluster in held.clusters)
-        if held.index == str(index) or (share and not strangers):
-            shares.append((held.index != str(index), -share, number))
-    return sorted(number for _, _, number in sorted(shares)[:need])
+    ranked = []
+    for number, existing in left.items():
+        share = sum(1 for cluster in existing.clusters if chosen.get(cluster) == index)
+        mixed = any(chosen.get(cluster, index) != index for cluster in existing.clusters)
+        if existing.index == str(index) or (share and not mixed):
+            ranked.append((existing.index != str(index), -share, number))
+    return sorted(number for _, _, number in sorted(ranked)[:needed])
 
 
-def _fill(slots: list[PlannedSlice], clusters: list[str], index: int, name: str) -> None:
-    for slot in slots:
-        taken, clusters = clusters[: slot.room], clusters[slot.room :]
-        slot.clusters += taken
-    while clusters or not slots:
-        slots.append(PlannedSlice(0, index, name, clusters[:MOST_IN_A_SLICE]))
+def _fill(slices: list[PlannedSlice], clusters: list[str], index: int, name: str) -> None:
+    """Put clusters into objects that have room, and the rest into new objects."""
+    for planned in slices:
+        taken, clusters = clusters[: planned.room], clusters[planned.room :]
+        planned.clusters += taken
+    while clusters or not slices:
+        slices.append(PlannedSlice(0, index, name, clusters[:MOST_IN_A_SLICE]))
         clusters = clusters[MOST_IN_A_SLICE:]
 
 
-def _number(slots: Iterable[PlannedSlice], left: dict[int, ExistingSlice], chosen: Mapping[str, int]) -> None:
-    """New objects take over surplus ones that hold nothing of use, or the lowest number that is free."""
-    idle = [number for number, held in left.items() if not any(cluster in chosen for cluster in held.clusters)]
-    taken = {slot.number for slot in slots} | left.keys()
+def _number(slices: Iterable[PlannedSlice], left: dict[int, ExistingSlice], chosen: Mapping[str, int]) -> None:
+    """Give each new object the number of a surplus object that lists no chosen cluster, or the lowest free number."""
+    unused = [number for number, existing in left.items() if not any(c in chosen for c in existing.clusters)]
+    taken = {planned.number for planned in slices} | left.keys()
     free = 1
-    for slot in slots:
-        if slot.number:
+    for planned in slices:
+        if planned.number:
             continue
-        if idle:
-            slot.number = idle.pop(0)
-            del left[slot.number]
+        if unused:
+            planned.number = unused.pop(0)
+            del left[planned.number]
             continue
         while free in taken:
             free += 1
-        slot.number = free
+        planned.number = free
         taken.add(free)
+
+
+def _keep_leaving(slices: Iterable[PlannedSlice], current: Mapping[int, ExistingSlice]) -> None:
+    """Note in each object its clusters that another object shall have and does not have yet."""
+    target = {cluster: planned.number for planned in slices for cluster in planned.clusters}
+    for planned in slices:
+        existing = current.get(planned.number)
+        for cluster in () if existing is None else existing.clusters:
+            to = target.get(cluster, planned.number)
+            if to != planned.number and (to not in current or cluster not in current[to].clusters):
+                planned.leaving.append(cluster)

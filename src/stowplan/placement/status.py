@@ -1,4 +1,7 @@
-"""A placement's status: what it is to say, and whether it says so already."""
+"""A placement's status: its conditions in Open Cluster Management's words, its decision groups, and the patch for them.
+
+A status that was written is assumed until the API server shows it, as decisions are (`decision_cache`).
+"""
 
 from __future__ import annotations
 
@@ -8,51 +11,81 @@ from typing import Any
 
 import msgspec
 
-from stowplan.framework.placement.decision import ERROR, PlacementChoice, PluginStatus
+from stowplan.framework.placement.decision import ERROR, MISCONFIGURED, WARNING, PlacementChoice, PluginStatus
 from stowplan.framework.placement.decision_groups import ChosenGroup
 from stowplan.objects import placements as api
+from stowplan.objects.actions import Patch
 from stowplan.objects.clusters import ClusterCondition
 from stowplan.objects.placements import DecisionGroupStatus, Placement, PlacementStatus
-from stowplan.placement import messages
+from stowplan.placement.decision_cache import ASSUMED_FOR
+from stowplan.placement.decision_writes import Phase, PlannedWrite
 from stowplan.placement.slices import SliceLayout
 
+LONGEST_CONDITION = 4096
+KEPT = "the last good decisions are kept"
 
-def fulfilled(
+
+class StatusCache:
+    """The statuses that were written and are not shown yet, by the placement's key, and until when each is assumed."""
+
+    def __init__(self) -> None:
+        self._assumed: dict[str, tuple[PlacementStatus, float]] = {}
+
+    def current(self, placement: Placement, now: float) -> PlacementStatus:
+        """Return the placement's status as it is, or is assumed to be."""
+        status, until = self._assumed.get(placement.key, (placement.status, 0.0))
+        return status if now < until else placement.status
+
+    def put(self, old: Placement, new: Placement, now: float) -> bool:
+        """Take in a shown placement. True if its status differs from what was known or assumed."""
+        expected = comparable(self.current(old, now))
+        shown, assumed = comparable(new.status), self._assumed.get(new.key)
+        if assumed is not None and shown == comparable(assumed[0]):
+            del self._assumed[new.key]
+        return shown != expected
+
+    def write(self, placement: Placement, wanted: PlacementStatus, scored_at: float | None, now: float) -> list[Phase]:
+        """Return the phase that writes this status, and assume that it succeeds; none if there is no need to write."""
+        before = self.current(placement, now)
+        if comparable(wanted) == comparable(before) and scored_at is None:
+            return []
+        self._assumed[placement.key] = wanted, now + ASSUMED_FOR
+        patch = Patch(kind="Placement", key=placement.key, body=_body(wanted, before, scored_at))
+        return [Phase([PlannedWrite(patch)])]
+
+    def drop_assumed(self, key: str) -> None:
+        """A write failed, or the placement is gone: the status is as the API server shows it."""
+        self._assumed.pop(key, None)
+
+
+# -- the status that a placement shall have
+
+
+def decided(
     choice: PlacementChoice, status: PluginStatus, groups: Sequence[ChosenGroup], layout: SliceLayout
 ) -> PlacementStatus:
-    """After a decision. A group's decisions are listed by their numbers."""
+    """Return the status after a decision. The objects of a group are listed in the order of their numbers."""
     placement = choice.asked.placement
-    listed = tuple(
-        DecisionGroupStatus(
-            index,
-            group.name,
-            tuple(_names(placement, layout, index)),
-            len(group.clusters),
-        )
-        for index, group in enumerate(groups)
-    )
-    said = messages.conditions(choice, status, len(choice.picked))
-    return PlacementStatus(len(choice.picked), listed, _observed(placement, said))
+    listed = []
+    for index, group in enumerate(groups):
+        numbers = sorted(each.number for each in layout.slices if each.index == index)
+        names = tuple(f"{placement.name}-decision-{number}" for number in numbers)
+        listed.append(DecisionGroupStatus(index, group.name, names, len(group.clusters)))
+    found = conditions(choice, status, len(choice.picked))
+    return PlacementStatus(len(choice.picked), tuple(listed), _observed(placement, found))
 
 
-def _names(placement: Placement, layout: SliceLayout, index: int) -> list[str]:
-    numbers = sorted(slot.number for slot in layout.slots if slot.index == index)
-    return [f"{placement.name}-decision-{number}" for number in numbers]
-
-
-def unfulfilled(choice: PlacementChoice, status: PluginStatus, before: PlacementStatus) -> PlacementStatus:
-    """What cannot be decided leaves all as it was, but says so."""
-    placement = choice.asked.placement
-    wrong = messages.misconfigured(status, plain=choice.asked.ocm)
-    kept = next((each for each in before.conditions if each.type == api.SATISFIED), None)
+def undecided(choice: PlacementChoice, status: PluginStatus, before: PlacementStatus) -> PlacementStatus:
+    """Return the status of a placement that cannot be decided: as before, with conditions that say why."""
+    found = next((each for each in before.conditions if each.type == api.SATISFIED), None)
     if status.code == ERROR:
-        message = f"{status.message}; {messages.KEPT}"
-        kept = ClusterCondition(api.SATISFIED, "False", "NotAllDecisionsScheduled", message)
-    elif kept is None:
-        kept = messages.satisfied(choice, status, before.number_of_selected_clusters)
-    return PlacementStatus(
-        before.number_of_selected_clusters, before.decision_groups, _observed(placement, [wrong, kept])
-    )
+        message = f"{status.message}; {KEPT}"
+        found = ClusterCondition(api.SATISFIED, "False", "NotAllDecisionsScheduled", message)
+    elif found is None:
+        found = _satisfied(choice, status, before.number_of_selected_clusters)
+    both = [_misconfigured(status, ocm=choice.asked.ocm), found]
+    observed = _observed(choice.asked.placement, both)
+    return PlacementStatus(before.number_of_selected_clusters, before.decision_groups, observed)
 
 
 def _observed(placement: Placement, conditions: Sequence[ClusterCondition]) -> tuple[ClusterCondition, ...]:
@@ -60,8 +93,52 @@ def _observed(placement: Placement, conditions: Sequence[ClusterCondition]) -> t
     return tuple(msgspec.structs.replace(each, observed_generation=generation) for each in conditions)
 
 
+# -- conditions
+
+
+def conditions(choice: PlacementChoice, status: PluginStatus, selected: int) -> list[ClusterCondition]:
+    """Return both conditions, sorted by type. `status` is that of the choice, or of its decision groups."""
+    return [_misconfigured(status, ocm=choice.asked.ocm), _satisfied(choice, status, selected)]
+
+
+def _misconfigured(status: PluginStatus, *, ocm: bool) -> ClusterCondition:
+    if status.code != MISCONFIGURED:
+        return ClusterCondition(api.MISCONFIGURED, "False", "Succeedconfigured", "Placement configurations check pass")
+    message = status.message if ocm else f"{status.text}; {KEPT}"
+    return ClusterCondition(api.MISCONFIGURED, "True", "Misconfigured", f"{status.plugin}:{message}")
+
+
+def _satisfied(choice: PlacementChoice, status: PluginStatus, selected: int) -> ClusterCondition:
+    reason, message = _satisfied_reason(choice, status, selected)
+    if status.code == WARNING and not choice.asked.ocm:
+        message = f"{message}; {status.text}"[:LONGEST_CONDITION]
+    return ClusterCondition(api.SATISFIED, str(reason == "AllDecisionsScheduled"), reason, message)
+
+
+def _satisfied_reason(choice: PlacementChoice, status: PluginStatus, selected: int) -> tuple[str, str]:
+    """Return the first reason that applies, and its message."""
+    if not choice.bindings:
+        return "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace"
+    if not choice.sets:
+        listed = ",".join(choice.asked.placement.spec.cluster_sets)
+        return "NoIntersection", f"None of ManagedClusterSets [{listed}] is bound to placement namespace"
+    if status.code == ERROR:
+        return "NotAllDecisionsScheduled", status.message
+    if not len(choice.candidates):
+        listed = ",".join(choice.sets)
+        return "AllManagedClusterSetsEmpty", f"All ManagedClusterSets [{listed}] have no member ManagedCluster"
+    if not selected:
+        return "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate"
+    if not choice.unscheduled:
+        return "AllDecisionsScheduled", "All cluster decisions scheduled"
+    return "NotAllDecisionsScheduled", f"{choice.unscheduled} cluster decisions unscheduled"
+
+
+# -- comparing and writing
+
+
 def comparable(status: PlacementStatus) -> tuple[Any, ...]:
-    """What counts when two statuses are compared: conditions of ours, without the times of their transitions."""
+    """Return what counts when two statuses are compared: no foreign conditions, no transition times."""
     conditions = sorted(
         (each.type, each.status, each.reason, each.message, each.observed_generation)
         for each in status.conditions
@@ -70,9 +147,10 @@ def comparable(status: PlacementStatus) -> tuple[Any, ...]:
     return status.number_of_selected_clusters, status.decision_groups, conditions
 
 
-def body(wanted: PlacementStatus, before: PlacementStatus, scored_at: float | None) -> dict[str, Any]:
-    """For a merge patch: lists are written whole, so conditions of others go along; those whose status stays keep the
-    time since when it is so, the others get it when they are written.
+def _body(wanted: PlacementStatus, before: PlacementStatus, scored_at: float | None) -> dict[str, Any]:
+    """Return the body of a merge patch. It has foreign conditions, too, since a merge patch replaces the whole list.
+
+    A condition keeps its transition time if its status stays; otherwise the writer sets it.
     """
     since = {(each.type, each.status): each.last_transition_time for each in before.conditions}
     ours = {each.type for each in wanted.conditions}

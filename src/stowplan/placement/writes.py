@@ -1,107 +1,165 @@
-"""What is under way for each placement: phases of writes, sent one after the other (`placement_plan` says why).
+"""The writes in progress: their numbers and deadlines, and the phases of each placement (as in `decision_writes`).
 
-If a write is refused or never answered, the rest is dropped, the placement's decisions are again what the server shows,
-and it is decided anew after a pause that grows with every failure in a row.
+If a write is refused or not answered, the rest of the plan is dropped, the placement's decisions are again what the
+API server shows, and the placement is decided again after a pause that grows with each failure in a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from stowplan.framework.pending_actions import PendingActions
-from stowplan.objects.actions import Create, Delete, ObjectRef, Record
+import msgspec
+
+from stowplan.objects.actions import Action, Create, Delete, ObjectRef, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.placements import API_VERSION, Placement
-from stowplan.placement.decision_cache import DecisionCache
-from stowplan.placement.write_plan import Phase, PlannedWrite
+from stowplan.placement.decision_cache import ASSUMED_FOR, DecisionCache
+from stowplan.placement.decision_writes import CONTROLLER, Phase, PlannedWrite
 
-BELIEVED = 30.0  # seconds that a write counts which the server has not shown yet
 LONGEST_PAUSE = 300.0
-CONTROLLER = "placementController"
+Subject = TypeVar("Subject")
+AnAction = TypeVar("AnAction", bound=Action)
 _VERBS: dict[type, str] = {Create: "created", Delete: "deleted"}
 
 
+class SentActions(Generic[Subject]):
+    """Gives each action its number and deadline, and keeps what it was sent for until the answer or the deadline."""
+
+    def __init__(self, answer_within: float) -> None:
+        self._answer_within = answer_within
+        self._last = 0
+        self._subjects: dict[int, Subject] = {}
+        self._deadlines: list[tuple[float, int]] = []
+
+    def send(self, action: AnAction, now: float, subject: Subject | None = None) -> AnAction:
+        """Return the action with its number and deadline. Without a subject its answer is not awaited."""
+        self._last += 1
+        deadline = now + self._answer_within
+        if subject is not None:
+            self._subjects[self._last] = subject
+            heapq.heappush(self._deadlines, (deadline, self._last))
+        return msgspec.structs.replace(action, id=self._last, deadline=deadline)
+
+    def pop(self, number: int) -> Subject | None:
+        """Return what an answered action was sent for; None if its answer is not awaited, or was taken before."""
+        return self._subjects.pop(number, None)
+
+    def send_all(self, actions: Iterable[Action], now: float) -> list[Action]:
+        """Send actions whose answers are not awaited."""
+        return [self.send(action, now) for action in actions]
+
+    def overdue(self, now: float) -> Result | None:
+        """Return a result for the first action that was not answered in time."""
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return None
+        return Result(self._deadlines[0][1], 0, "no answer in time")
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._subjects.pop(number, None)
+
+    def next_deadline(self) -> float | None:
+        while self._deadlines and self._deadlines[0][1] not in self._subjects:
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+
+@dataclass(slots=True)
 class WritesInProgress:
-    """The phases still to come, and what is awaited of the present one."""
+    """A placement's phases to come, and the writes of the present phase that are not answered."""
 
-    __slots__ = ("awaited", "phase", "phases")
+    placement: Placement
+    phases: list[Phase]
+    phase: Phase = field(default_factory=Phase)
+    awaited: dict[int, PlannedWrite] = field(default_factory=dict)
 
-    def __init__(self, phases: list[Phase]) -> None:
-        self.phases = [phase for phase in phases if phase.writes]
-        self.phase = Phase()
-        self.awaited: dict[int, PlannedWrite] = {}
+
+@dataclass(frozen=True, slots=True)
+class WriteProgress:
+    """What follows for a placement from an answer. `done`: all its writes have succeeded."""
+
+    key: str
+    actions: list[Action] = field(default_factory=list)
+    done: bool = False
+    retry_after: float | None = None  # seconds, if a write has failed
 
 
 class PlacementWrites:
-    """`settled(key, failed, now)` is told when a placement's writes are through, or given up."""
-
-    def __init__(
-        self, book: DecisionCache, outbox: PendingActions, settled: Callable[[str, bool, float], None]
-    ) -> None:
-        self._book, self._outbox, self._settled = book, outbox, settled
+    def __init__(self, cache: DecisionCache, answer_within: float) -> None:
+        self._cache, self._sent = cache, SentActions[str](answer_within)  # each is sent for the key of its placement
         self._plans: dict[str, WritesInProgress] = {}
-        self._failures: dict[str, int] = {}
+        self._failures: dict[str, int] = {}  # in a row
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._plans
+    def start(self, placement: Placement, phases: list[Phase], now: float) -> list[Action]:
+        """Return the writes of the first phase; none if nothing is to be written."""
+        phases = [phase for phase in phases if phase.writes]
+        if not phases:
+            return []
+        plan = self._plans[placement.key] = WritesInProgress(placement, phases)
+        return self._send_next(plan, now)
+
+    def answered(self, result: Result, now: float) -> WriteProgress | None:
+        """One write was answered. The next phase is sent after the last answer of the present one.
+
+        Return None if the answer is no longer awaited.
+        """
+        key = self._sent.pop(result.id)
+        if key is None:
+            return None
+        plan = self._plans[key]
+        write = plan.awaited.pop(result.id)
+        if not result.fine and not (isinstance(write.action, Delete) and result.status == 404):
+            return self._fail(key, plan, write, result, now)
+        if plan.awaited:
+            return WriteProgress(key)
+        events, done = plan.phase.events, not plan.phases
+        writes = [] if done else self._send_next(plan, now)
+        if done:
+            del self._plans[key]
+            self._failures.pop(key, None)
+        return WriteProgress(key, [*self._sent.send_all(events, now), *writes], done)
+
+    def overdue(self, now: float) -> Result | None:
+        """Return a result for the first write that was not answered in time."""
+        return self._sent.overdue(now)
+
+    def next_deadline(self) -> float | None:
+        return self._sent.next_deadline()
 
     def forget(self, key: str) -> None:
         plan = self._plans.pop(key, None)
         self._failures.pop(key, None)
         if plan is not None:
-            self._outbox.forget(plan.awaited)
+            self._sent.forget(plan.awaited)
 
-    def start(self, placement: Placement, phases: list[Phase], now: float) -> Iterator[Any]:
-        """Write all this; nothing to write is fine, too."""
-        plan = WritesInProgress(phases)
-        if plan.phases:
-            self._plans[placement.key] = plan
-            yield from self._next(placement, plan, now)
-
-    def pause(self, key: str) -> float:
-        """How long to wait after so many failures."""
-        return min(2.0 ** min(self._failures.get(key, 1) - 1, 10), LONGEST_PAUSE)
-
-    def _next(self, placement: Placement, plan: WritesInProgress, now: float) -> Iterator[Any]:
-        plan.phase = plan.phases.pop(0)
+    def _send_next(self, plan: WritesInProgress, now: float) -> list[Action]:
+        plan.phase, actions = plan.phases.pop(0), list[Action]()
         for write in plan.phase.writes:
             if write.key:
-                self._book.assume(write.key, write.becomes, now + BELIEVED)
-            sent = self._outbox.send(write.action, now, partial(self._answered, placement))
-            plan.awaited[sent.id] = write
-            yield sent
+                self._cache.assume(write.key, write.becomes, now + ASSUMED_FOR)
+            action = self._sent.send(write.action, now, plan.placement.key)
+            plan.awaited[action.id] = write
+            actions.append(action)
+        return actions
 
-    def _answered(self, placement: Placement, result: Result, now: float) -> Iterator[Any]:
-        plan = self._plans[placement.key]
-        write = plan.awaited.pop(result.id)
-        if not result.fine and not (isinstance(write.action, Delete) and result.status == 404):
-            yield from self._failed(placement, plan, write, result, now)
-        elif not plan.awaited:
-            yield from plan.phase.events
-            if plan.phases:
-                yield from self._next(placement, plan, now)
-            else:
-                del self._plans[placement.key]
-                self._failures.pop(placement.key, None)
-                self._settled(placement.key, False, now)
-
-    def _failed(
-        self, placement: Placement, plan: WritesInProgress, write: PlannedWrite, result: Result, now: float
-    ) -> Iterator[Any]:
-        """Nobody knows what the server has now but the server."""
-        self._outbox.forget(plan.awaited)
+    def _fail(self, key: str, plan: WritesInProgress, write: PlannedWrite, result: Result, now: float) -> WriteProgress:
+        """Drop the plan: what became of its other writes is only known when the API server shows it."""
+        self._sent.forget(plan.awaited)
         for each in (write, *plan.awaited.values()):
             if each.key:
-                self._book.doubt(each.key)
-        del self._plans[placement.key]
-        self._failures[placement.key] = self._failures.get(placement.key, 0) + 1
-        self._settled(placement.key, True, now)
-        yield _refusal(placement, write, result)
+                self._cache.drop_assumed(each.key)
+        del self._plans[key]
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        pause = min(2.0 ** min(failures - 1, 10), LONGEST_PAUSE)
+        return WriteProgress(key, [self._sent.send(_refusal(plan.placement, write, result), now)], retry_after=pause)
 
 
 def _refusal(placement: Placement, write: PlannedWrite, result: Result) -> Record:
+    """Return the event about a write that failed."""
     about = ObjectRef(placement.namespace, placement.name, placement.uid, "Placement", API_VERSION)
     verb = _VERBS.get(type(write.action), "written")
     what = write.key or f"the status of {placement.key}"

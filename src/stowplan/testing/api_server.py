@@ -25,7 +25,8 @@ from stowplan.objects.actions import (
 )
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
-from stowplan.objects.pods import Pod, PodCondition
+from stowplan.objects.pod_parts import PodCondition
+from stowplan.objects.pods import Pod
 from stowplan.testing import patching
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # what the clock shows when a world's time is 0

@@ -15,7 +15,6 @@ from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.testing.builders import a_pod
 from stowplan.testing.comparison import contents, differences
-from stowplan.testing.moved_slots import carry_moves
 
 if TYPE_CHECKING:
     from stowplan.testing.world import World
@@ -63,6 +62,8 @@ def check_assumed_pods(world: World) -> None:
 def check_columns(world: World) -> None:
     """The columns are what they would be if built again from the API server's objects and the assumed pods."""
     rebuilt = ClusterState()
+    for profile in world.scheduler.profiles.values():
+        profile.attach(rebuilt)
     for each in world.objects.values():
         rebuilt.apply(Put(each))
     for assumed_pod in world.scheduler.assumed_pods.values():
@@ -72,7 +73,8 @@ def check_columns(world: World) -> None:
     for reservation in state.store.every(ResourceReservation).values():
         if reservation.owner in world.scheduler.assumed_pods:  # the API server does not have it yet
             rebuilt.put(reservation)
-    carry_moves(state, rebuilt)
+    for kind, room in state.held_rooms.items():
+        rebuilt.held_rooms[kind].copy_moves(room)
     questions, keys = state.counting.questions, ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):
@@ -131,7 +133,7 @@ def check_node(world: World, name: str, bound: Pod) -> None:
     for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):
         state.apply(Put(each))
     row = state.table.row_of[name]
-    for resource in state.shape(bound).request:
+    for resource in bound.shape.request:
         taken, offered = state.table.requested[resource], state.table.allocatable.get(resource)
         there = 0 if offered is None else int(offered[row])
         assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"

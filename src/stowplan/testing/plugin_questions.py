@@ -8,7 +8,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.plugin_calls import ask_filter, ask_score
+from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.verdict import FEASIBLE
 from stowplan.framework.verdict_codes import VerdictCodes
@@ -21,7 +21,7 @@ def filtered(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, FilterAnsw
     """Return per node None if it passes the plugin's filter, else (code, reasons)."""
     nodes, enabled, codes = Cluster(state).nodes, EnabledPlugin(type(plugin).__name__, plugin), VerdictCodes()
     verdict_of = np.full(len(nodes), FEASIBLE, np.int32)
-    codes.enter(enabled, ask_filter(enabled, pod, nodes), verdict_of, np.arange(len(nodes)))
+    codes.enter(enabled, call_filter(enabled, pod, nodes), verdict_of, np.arange(len(nodes)))
     return {
         name: None if code == FEASIBLE else (codes.verdicts[code].code, codes.verdicts[code].reasons)
         for name, code in zip(nodes.names, verdict_of.tolist(), strict=True)
@@ -36,5 +36,5 @@ def refused(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, tuple[str, 
 def scored(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, int] | None:
     """Return per node the plugin's score; None if the plugin does not score this pod."""
     nodes = Cluster(state).nodes
-    scores = ask_score(EnabledPlugin(type(plugin).__name__, plugin), pod, nodes)
+    scores = call_score(EnabledPlugin(type(plugin).__name__, plugin), pod, nodes)
     return None if scores is None else dict(zip(nodes.names, np.broadcast_to(scores, len(nodes)).tolist(), strict=True))

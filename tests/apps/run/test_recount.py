@@ -171,8 +171,8 @@ def test_what_the_engine_reports_of_plugins_is_said_once_for_each_text() -> None
     said = io.StringIO()
     program = SchedulerService(RunOptions(), beside_kube_scheduler, Log(stream=said))
     for problem in ("one", "one", "two", "one"):
-        program._report(PluginMisbehaved("Census", "tend", problem))
+        program._report(PluginMisbehaved("Census", "reconcile", problem))
     lines = said.getvalue().splitlines()
     assert [line.split(" ", 4)[-1].split("] ")[-1] for line in lines] == [
-        f'"A plugin misbehaves" plugin="Census" point="tend" problem="{text}"' for text in ("one", "two")
+        f'"A plugin misbehaves" plugin="Census" point="reconcile" problem="{text}"' for text in ("one", "two")
     ]

@@ -1,4 +1,4 @@
-"""Stand-ins: who has which slot, what is held for nobody yet, and that all of it follows from the objects."""
+"""Held room: which pod has which slot, which slots are held, and that both follow from the objects."""
 
 from __future__ import annotations
 
@@ -10,33 +10,43 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.columns.held.held_room import FEW, reserved_slots
-from stowplan.columns.held.slots import SlotBook
-from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.held.held_room import FEW, HeldRoom
+from stowplan.columns.held.held_slots import HeldSlots
+from stowplan.columns.held.source import Holding, Slot
 from stowplan.columns.state import ClusterState
-from stowplan.objects import kinds
 from stowplan.objects.changes import Gone, Put
+from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
-from stowplan.objects.reservations import ResourceReservation
 from stowplan.testing.builders import a_node, a_pod
-from stowplan.testing.moved_slots import carry_moves
 
 NODES = ("a", "b", "c")
-LABEL = "scheduling.kubenexus.io/app-id"
+LABEL = "app"
 
 
-def a_book(slots: Mapping[str, str], *, owner: str = "", pods: Mapping[str, str] | None = None) -> ResourceReservation:
-    """Slots by name with their nodes; `pods` is what the status says."""
-    owners = [{"kind": "Pod", "name": owner, "uid": owner, "apiVersion": "v1"}] if owner else []
-    reserved = {name: {"node": node, "resources": {"cpu": 1}} for name, node in slots.items()}
-    return kinds.convert(
-        ResourceReservation,
-        {
-            "metadata": {"name": "app", "namespace": "default", "uid": "r", "ownerReferences": owners},
-            "spec": {"reservations": reserved},
-            "status": {"pods": dict(pods or {})},
-        },
-    )
+class Holder(Object, frozen=True):
+    """An object that holds room."""
+
+    holding: Holding = Holding()
+
+
+class Holders:
+    """A pod's label names its holder."""
+
+    kind = Holder
+
+    def key_of(self, pod: Pod) -> str:
+        return f"default/{pod.labels[LABEL]}" if LABEL in pod.labels else ""
+
+    def holding(self, found: Object) -> Holding:
+        assert isinstance(found, Holder)
+        return found.holding
+
+
+def a_holder(slots: Mapping[str, str], *, owner: str = "", reported: Mapping[str, str] | None = None) -> Holder:
+    """Slots by name with their nodes, in the order of their names."""
+    made = {name: Slot(node, {"pods": 1, "cpu": 1000}) for name, node in sorted(slots.items())}
+    metadata = ObjectMeta(name="app", namespace="default", uid="r")
+    return Holder(metadata=metadata, holding=Holding(made, owner, "driver", reported or {}))
 
 
 def a_member(name: str, node: str) -> Pod:
@@ -45,13 +55,18 @@ def a_member(name: str, node: str) -> Pod:
 
 def a_state(*objects: Any) -> ClusterState:
     state = ClusterState()
+    state.hold_as(Holders())
     for each in (*(a_node(name, cpu=8) for name in NODES), *objects):
         state.apply(Put(each))
     return state
 
 
-def book(state: ClusterState) -> SlotBook:
-    found = state.stand_ins.at("default/app")
+def room(state: ClusterState) -> HeldRoom:
+    return state.held_rooms[Holder]
+
+
+def slots_of(state: ClusterState) -> HeldSlots:
+    found = room(state).get("default/app")
     assert found is not None
     return found
 
@@ -102,7 +117,7 @@ def test_who_has_which_slot(
     slots: dict[str, str], owner: str, status: dict[str, str], members: dict[str, str], left: dict[str, str]
 ) -> None:
     """Whichever comes first, the reservation or the pods."""
-    made, pods = a_book(slots, owner=owner, pods=status), [a_member(*each) for each in members.items()]
+    made, pods = a_holder(slots, owner=owner, reported=status), [a_member(*each) for each in members.items()]
     for objects in ((made, *pods), (*pods, made), (*reversed(pods), made)):
         state = a_state(*objects)
         assert held(state) == left
@@ -115,13 +130,13 @@ def test_who_has_which_slot(
 
 def test_a_slot_is_nobody() -> None:
     """No pod to be counted, evicted or bound."""
-    state = a_state(a_book({"one": "a"}))
+    state = a_state(a_holder({"one": "a"}))
     row = state.table.row_of["a"]
     assert not state.pods and not state.pods_on[row] and not state.priorities
 
 
 def test_a_book_ends_with_its_owner_and_with_its_reservation() -> None:
-    driver, made = a_member("d", "a"), a_book(DRIVEN, owner="d")
+    driver, made = a_member("d", "a"), a_holder(DRIVEN, owner="d")
     state = a_state(made, driver, a_member("p", "b"))
     assert len(held(state)) == 2
     state.apply(Gone(driver))
@@ -129,16 +144,16 @@ def test_a_book_ends_with_its_owner_and_with_its_reservation() -> None:
     state.apply(Put(driver))
     assert len(held(state)) == 2
     state.apply(Gone(made))
-    assert held(state) == {} and book(state).pods
+    assert held(state) == {} and slots_of(state).pods
     for pod in (driver, a_member("p", "b")):
         state.apply(Gone(pod))
-    assert state.stand_ins.at("default/app") is None, "nothing is left behind"
+    assert room(state).get("default/app") is None, "nothing is left behind"
 
 
 def test_a_pod_that_was_placed_elsewhere_takes_a_slot_along() -> None:
-    state = a_state(a_book(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "c"))
+    state = a_state(a_holder(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "c"))
     assert len(held(state)) == 3
-    state.stand_ins.move("p")
+    room(state).move("p")
     assert held(state) == {"executor-2": "b", "executor-3": "b"}
     state.apply(Put(a_member("p", "c")))
     assert len(held(state)) == 2, "an update changes nothing"
@@ -147,26 +162,26 @@ def test_a_pod_that_was_placed_elsewhere_takes_a_slot_along() -> None:
 
 
 def test_aside_while_a_pod_of_its_own_is_decided() -> None:
-    state = a_state(a_book({"one": "a", "two": "b"}), a_member("p", "a"))
+    state = a_state(a_holder({"one": "a", "two": "b"}), a_member("p", "a"))
     before = dict(state.held)
-    names, more = state.stand_ins.offers(a_pod(labels={LABEL: "app"}))
+    names, more = state.offers(a_pod(labels={LABEL: "app"}))
     assert not more
     with state.aside(names):
         assert held(state) == {}
     assert state.held == before
     for other in (a_pod(), a_pod(labels={LABEL: "other"})):
-        assert state.stand_ins.offers(other) == ([], False)
+        assert state.offers(other) == ([], False)
 
 
 def test_of_many_slots_a_few_are_offered_first() -> None:
-    state = a_state(a_book({f"s-{number}": "a" for number in range(40)}))
+    state = a_state(a_holder({f"s-{number}": "a" for number in range(40)}))
     pod = a_pod(labels={LABEL: "app"})
-    few, every = state.stand_ins.offers(pod), state.stand_ins.offers(pod, None)
+    few, every = state.offers(pod), state.offers(pod, None)
     assert (len(few[0]), few[1], len(every[0]), every[1]) == (FEW, True, 40, False)
 
 
 def test_a_pod_that_is_taken_away_in_a_what_if_leaves_its_slot_reserved() -> None:
-    state = a_state(a_book(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "b"))
+    state = a_state(a_holder(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "b"))
     row = state.table.row_of["b"]
     taken = int(state.table.requested["cpu"][row])
     with state.trial() as trial:
@@ -175,25 +190,6 @@ def test_a_pod_that_is_taken_away_in_a_what_if_leaves_its_slot_reserved() -> Non
         trial.remove_pod("d")
         assert int(state.table.requested["cpu"][row]) == 0, "with the driver all of it goes"
     assert int(state.table.requested["cpu"][row]) == taken
-
-
-@pytest.mark.parametrize(
-    ("objects", "expected"),
-    [
-        pytest.param([], 4, id="those it will reserve"),
-        pytest.param([a_book({**DRIVEN, "executor-4": "c"}, owner="x")], 4, id="what was left by another is nothing"),
-        pytest.param(
-            [a_book(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "b")], 2, id="those that are still free"
-        ),
-    ],
-)
-def test_slots_that_count_for_a_group(objects: list[Any], expected: int) -> None:
-    annotations = {"spark-executor-cpu": "1", "spark-executor-mem": "1Gi", "spark-executor-count": "4"}
-    labels = {LABEL: "app", "spark-role": "driver"}
-    metadata = {"name": "d", "namespace": "default", "uid": "d", "labels": labels, "annotations": annotations}
-    driver = kinds.convert(Pod, {"metadata": metadata})
-    assert reserved_slots(driver, Cluster(a_state(*objects))) == expected
-    assert reserved_slots(a_pod(), Cluster(a_state(*objects))) == 0
 
 
 # -- whatever happens
@@ -226,9 +222,9 @@ def take(state: ClusterState, objects: dict[str, Any], step: tuple[Any, ...]) ->
         case ("go", name) if objects.pop(name, None) is not None:
             state.remove_pod(name)
         case ("move", name):
-            state.stand_ins.move(name)
+            room(state).move(name)
         case ("put", reserved, owner, status):
-            objects["app"] = a_book(reserved, owner=owner, pods=status)
+            objects["app"] = a_holder(reserved, owner=owner, reported=status)
             state.put(objects["app"])
         case ("drop",) if (found := objects.pop("app", None)) is not None:
             state.discard(found)
@@ -236,22 +232,22 @@ def take(state: ClusterState, objects: dict[str, Any], step: tuple[Any, ...]) ->
 
 def seen(state: ClusterState) -> Any:
     columns = {name: column[:3].tolist() for name, column in state.table.requested.items()}
-    found = state.stand_ins.at("default/app")
-    taken = {} if found is None else {slot: found.taken_by(slot) for slot in found.slots}
+    found = room(state).get("default/app")
+    taken = {} if found is None else {slot: found.taken_by(slot) for slot in found.holding.slots}
     return dict(state.held), columns, taken, {} if found is None else dict(found.pods)
 
 
 def check(state: ClusterState, objects: dict[str, Any]) -> None:
     rebuilt = a_state(*objects.values())
-    carry_moves(state, rebuilt)
+    rebuilt.held_rooms[Holder].copy_moves(state.held_rooms[Holder])
     assert seen(state) == seen(rebuilt)
-    found = state.stand_ins.at("default/app")
+    found = room(state).get("default/app")
     if found is not None:
-        seated = [uid for slot in found.slots if (uid := found.taken_by(slot))]
+        seated = [uid for slot in found.holding.slots if (uid := found.taken_by(slot))]
         assert len(seated) == len(set(seated)), "a pod in two slots"
         assert set(seated) <= {*found.pods, found.owner}
-        for slot, uid in found.seats.items():
-            assert found.slots[slot].node == found.pods[uid][1]
+        for slot, uid in found.pod_in.items():
+            assert found.holding.slots[slot].node == found.pods[uid][1]
         assert len(held(state)) == (len(found.free) if found.in_force else 0)
 
 
@@ -271,3 +267,14 @@ def test_it_follows_from_what_is_there_and_is_undone_exactly(
             check(state, inside)
     assert seen(state) == before
     check(state, objects)
+
+
+def test_a_source_that_is_registered_late_finds_what_is_there() -> None:
+    late = ClusterState()
+    made = a_holder(DRIVEN, owner="d")
+    for each in (*(a_node(name, cpu=8) for name in NODES), made, a_member("d", "a"), a_member("p", "b")):
+        late.apply(Put(each))
+    assert not late.held and late.offers(a_member("q", "")) == ([], False) and not late.holds_room
+    late.hold_as(Holders())
+    late.hold_as(Holders())
+    assert late.held == a_state(made, a_member("d", "a"), a_member("p", "b")).held and late.holds_room

@@ -1,4 +1,4 @@
-"""From which clusters a placement may choose, and what its conditions say when it may not."""
+"""From which clusters a placement may choose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import evaluation
 from stowplan.framework.placement.decision import PlacementChoice, PlacementQuestion
 from stowplan.objects.clusters import ManagedCluster
-from stowplan.placement import messages
 from stowplan.plugins import clusters
 from tests.placement.fleets import NOW, a_binding, a_cluster, a_placement, a_set
 
@@ -79,42 +78,3 @@ def test_a_binding_that_is_called_otherwise_than_its_set_counts_only_in_compatib
     odd = type(odd)(metadata=odd.metadata, spec=type(odd.spec)("two"))
     assert chosen(a_placement(), C1, a_set("one"), odd).sets == ()
     assert chosen(a_placement(), C1, a_set("one"), odd, strict=False).sets == ("one",)
-
-
-BAD_SET = a_set("odd", selectorType="Unheard")
-
-
-@pytest.mark.parametrize(
-    ("spec", "objects", "expected"),
-    [
-        pytest.param({}, [C1], ("False", "NoManagedClusterSetBindings"), id="no binding"),
-        pytest.param({"clusterSets": ["x"]}, [C1, *TWO], ("False", "NoIntersection"), id="no set in common"),
-        pytest.param({}, [*TWO], ("False", "AllManagedClusterSetsEmpty"), id="no cluster"),
-        pytest.param({}, [C1, BAD_SET, a_binding("odd")], ("False", "NotAllDecisionsScheduled"), id="an error"),
-        pytest.param({"numberOfClusters": 0}, [C1, *TWO], ("False", "NoManagedClusterMatched"), id="none wanted"),
-        pytest.param({"numberOfClusters": 1}, [C1, C2, *TWO], ("True", "AllDecisionsScheduled"), id="all is well"),
-        pytest.param({}, [C1, C2, *TWO], ("True", "AllDecisionsScheduled"), id="all that there are"),
-        pytest.param({"numberOfClusters": 3}, [C1, C2, *TWO], ("False", "NotAllDecisionsScheduled"), id="too few"),
-    ],
-)
-def test_what_the_condition_says(spec: dict[str, Any], objects: list[Any], expected: tuple[str, str]) -> None:
-    choice = chosen(a_placement(**spec), *objects)
-    wrong, said = messages.conditions(choice, choice.status, len(choice.picked))
-    assert (said.type, said.status, said.reason) == ("PlacementSatisfied", *expected)
-    assert (wrong.type, wrong.status, wrong.reason) == ("PlacementMisconfigured", "False", "Succeedconfigured")
-
-
-def test_how_many_are_missing_is_said() -> None:
-    choice = chosen(a_placement(numberOfClusters=5), C1, C2, *TWO)
-    assert messages.satisfied(choice, choice.status, 2).message == "3 cluster decisions unscheduled"
-
-
-def test_what_is_misconfigured_is_said_with_its_place_and_remedy() -> None:
-    choice = chosen(a_placement(prioritizerPolicy={"mode": "exact"}), C1, *TWO)
-    plain = messages.misconfigured(choice.status, plain=True)
-    assert (plain.status, plain.reason) == ("True", "Misconfigured")
-    assert plain.message == ":incorrect prioritizer policy mode: exact"
-    assert messages.misconfigured(choice.status, plain=False).message == (
-        ":spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; Additive or Exact is right; "
-        "the last good decisions are kept"
-    )

@@ -112,7 +112,7 @@ def laid_out(
 ) -> tuple[dict[int, tuple[int, int]], list[int]]:
     """For each object, its group and how many it has; and those that go."""
     found = layout(groups, current)
-    return {slot.number: (slot.index, len(slot.clusters)) for slot in found.slots}, found.surplus
+    return {slot.number: (slot.index, len(slot.clusters)) for slot in found.slices}, found.surplus
 
 
 ONE = ExistingSlice("0", "", names(100))
@@ -152,5 +152,5 @@ def test_layout(
 
 def test_a_new_cluster_that_sorts_first_moves_nobody() -> None:
     found = layout([ChosenGroup("", ("a", *names(128)))], {1: ONE, 2: TWO})
-    assert [slot.clusters for slot in found.slots] == [list(names(100)), ["a", *names(28, 100)]]
-    assert not any(found.moving({1: ONE, 2: TWO}).values())
+    assert [slot.clusters for slot in found.slices] == [list(names(100)), ["a", *names(28, 100)]]
+    assert not any(planned.leaving for planned in found.slices)

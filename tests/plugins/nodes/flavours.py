@@ -8,7 +8,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.plugin_calls import ask_score
+from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.registry import Registry
 from stowplan.objects.nodes import Node
@@ -49,5 +49,5 @@ def scored_among(plugin: FlavourClusterWide, state: ClusterState, feasible: str)
     """What the nodes named get when no others are feasible."""
     every = Cluster(state).nodes
     nodes = every.where(np.array([name in feasible for name in every.names]))
-    scores = ask_score(EnabledPlugin("FlavourClusterWide", plugin), a_pod(labels=GOLD), nodes)
+    scores = call_score(EnabledPlugin("FlavourClusterWide", plugin), a_pod(labels=GOLD), nodes)
     return dict(zip(nodes.names, np.broadcast_to(np.asarray(scores), len(nodes)).tolist(), strict=True))

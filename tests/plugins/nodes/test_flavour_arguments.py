@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.interfaces import GaugesPlugin, RecountPlugin, points_of
+from stowplan.framework.extension_points import points_of
+from stowplan.framework.interfaces import GaugesPlugin, RecountPlugin
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.changes import Gone
 from stowplan.objects.errors import ConfigError

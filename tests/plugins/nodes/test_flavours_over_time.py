@@ -218,7 +218,7 @@ def test_the_seeds_configurations_are_read_as_they_stand() -> None:
 
 
 def test_defaults_that_the_seed_lists_again_run_once_and_first_with_weight_1() -> None:
-    scores = [(bound.name, bound.weight) for bound in profiles(of_seed("config.yaml"))[NAME].at("score")]
+    scores = [(each.name, each.weight) for each in profiles(of_seed("config.yaml"))[NAME].scorers]
     assert scores[:2] == [("NodeResourcesFit", 1), ("NodeResourcesBalancedAllocation", 1)]
     assert scores[-1] == ("FlavourClusterWide", 1)
     assert ("TaintToleration", 3) in scores and ("PodTopologySpread", 2) in scores

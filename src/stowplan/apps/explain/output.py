@@ -68,7 +68,7 @@ def _ahead(decision: Decision) -> str:
     totals = sorted(decision.trail.totals.tolist(), reverse=True)
     ahead = totals[0] - totals[1] if len(totals) > 1 else None
     how = "the only node left" if ahead is None else f"{ahead} ahead" if ahead else "drawn among the best"
-    return f"{how}; {len(totals)} of {len(decision.trail.names)} nodes feasible"
+    return f"{how}; {len(totals)} of {decision.trail.total} nodes feasible"
 
 
 def _scores(decision: Decision) -> Table:

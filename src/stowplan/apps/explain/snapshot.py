@@ -13,7 +13,8 @@ from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
-from stowplan.objects.pods import Pod, PodStatus
+from stowplan.objects.pod_parts import PodStatus
+from stowplan.objects.pods import Pod
 
 __all__ = ["Explanation", "GroupExplanation", "Snapshot"]
 

@@ -52,6 +52,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
     state = cluster(scenario["cluster"])
     pod = kinds.convert(Pod, scenario["pod"])
     profile = profile_of(pod, scenario.get("config"))
+    profile.attach(state)
     decision = schedule_one(pod, state, profile)
     if decision.error:
         raise StowplanError(decision.error)
@@ -108,7 +109,7 @@ def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answe
     if decision.node is not None or decision.gated is not None:
         return {}
     answer: Answer = {"message": decision.message}
-    post_filters = {bound.name: bound.plugin for bound in profile.at("postFilter")}
+    post_filters = {enabled.name: enabled.plugin for enabled in profile.post_filters}
     if "DefaultPreemption" in post_filters and len(decision.trail.names):
         answer["preemption"] = _preemption(decision, state, profile, post_filters["DefaultPreemption"])
     return answer
@@ -123,7 +124,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
     found = []
     if not reason:
         evaluation = Evaluation(decision.pod, state, profile)
-        evaluation.narrow()
+        evaluation.pre_filter()
         found, _ = plugin.dry_run(decision.pod, decision, evaluation)
     answer["candidates"] = {
         each.node: {"victims": [pod.name for pod in each.victims], "pdbViolations": each.violations}

@@ -26,7 +26,7 @@ from stowplan.objects.placements import (
     Placement,
     PlacementDecision,
 )
-from stowplan.placement import messages
+from stowplan.placement import status as placement_status
 from stowplan.plugins import clusters
 
 Answer = dict[str, Any]
@@ -103,7 +103,7 @@ def _take(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) 
         case AddOnPlacementScore():
             fleet.put_score(found)
         case PlacementDecision():
-            fleet.decide(found.cluster_names, 1)
+            fleet.count_decision(found.cluster_names, 1)
             return found.cluster_names if found.placement == placement.key else ()
     return ()
 
@@ -169,7 +169,7 @@ def _slices(placement: Placement, named: list[tuple[ChosenGroup, list[str]]]) ->
 
 
 def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
-    found = messages.conditions(choice, status, len(choice.picked))
+    found = placement_status.conditions(choice, status, len(choice.picked))
     return [
         {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message} for each in found
     ]

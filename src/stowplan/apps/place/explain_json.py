@@ -10,7 +10,7 @@ from typing import Any
 
 from stowplan.framework.placement import decision_groups
 from stowplan.framework.placement.decision import PlacementChoice, PluginStatus
-from stowplan.placement import messages
+from stowplan.placement import status as placement_status
 from stowplan.placement.explain import account
 
 Answer = dict[str, Any]
@@ -44,7 +44,7 @@ def _error(status: PluginStatus) -> str:
 
 
 def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
-    found = messages.conditions(choice, status, len(choice.picked))
+    found = placement_status.conditions(choice, status, len(choice.picked))
     return [
         {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message} for each in found
     ]

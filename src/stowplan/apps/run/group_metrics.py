@@ -30,7 +30,7 @@ PodOf = Callable[[str], Pod | None]
 
 
 def concern(profile: Profile) -> bool:
-    return any(bound.name in (GROUPS, RESERVATIONS) for bound in profile.all)
+    return any(enabled.name in (GROUPS, RESERVATIONS) for enabled in profile.all)
 
 
 class GroupMetrics:

@@ -18,7 +18,7 @@ from stowplan.apps.run.plugin_metrics import PluginGauges
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.interfaces import METHODS
+from stowplan.framework.extension_points import METHODS
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
@@ -185,10 +185,12 @@ class Metrics:
         made: dict[str, Any] = {}
         points = {
             point: tuple(
-                EnabledPlugin(bound.name, made.setdefault(bound.name, Timed(bound, profile, self)), bound.weight)
-                for bound in bounds
+                EnabledPlugin(
+                    enabled.name, made.setdefault(enabled.name, Timed(enabled, profile, self)), enabled.weight
+                )
+                for enabled in plugins
             )
-            for point, bounds in profile.points.items()
+            for point, plugins in profile.points.items()
         }
         return Profile(profile.scheduler_name, points, profile.percentage_of_nodes_to_score)
 
@@ -204,12 +206,12 @@ class Metrics:
 class Timed:
     """A plugin whose methods are timed; in all else it is that plugin."""
 
-    def __init__(self, bound: EnabledPlugin, profile: Profile, metrics: Metrics) -> None:
-        self.__plugin = bound.plugin
+    def __init__(self, enabled: EnabledPlugin[Any], profile: Profile, metrics: Metrics) -> None:
+        self.__plugin = enabled.plugin
         for method, point in SPELLED.items():
-            call = getattr(bound.plugin, method, None)
+            call = getattr(enabled.plugin, method, None)
             if call is not None and method != "sort_key":
-                setattr(self, method, self._wrapped(call, bound.name, point, profile.scheduler_name, metrics))
+                setattr(self, method, self._wrapped(call, enabled.name, point, profile.scheduler_name, metrics))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__plugin, name)

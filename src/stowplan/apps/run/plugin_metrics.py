@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.interfaces import Gauge
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.interfaces import Gauge, GaugesPlugin
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
 
@@ -39,24 +39,23 @@ class PluginGauges:
         A plugin that raises, or changes its mind about labels, goes without its figures; `misbehaved` is told.
         """
         cluster, shown = Cluster(engine.state), set[Shown]()
-        for bound in (bound for profile in engine.profiles.values() for bound in profile.all):
-            if hasattr(bound.plugin, "gauges"):
-                shown.update(self._of(bound, cluster, misbehaved))
+        for enabled in (enabled for profile in engine.profiles.values() for enabled in profile.gauge_plugins):
+            shown.update(self._of(enabled, cluster, misbehaved))
         for name, labels in self._shown - shown:
             gauge = self._metrics[name].gauge
             gauge.remove(*labels) if labels else gauge.set(0)
         self._shown = shown
 
     def _of(
-        self, bound: EnabledPlugin, cluster: Cluster, misbehaved: Callable[[PluginMisbehaved], None]
+        self, enabled: EnabledPlugin[GaugesPlugin], cluster: Cluster, misbehaved: Callable[[PluginMisbehaved], None]
     ) -> Iterator[Shown]:
         try:
-            for found in ask_list(bound, "gauges", Gauge, cluster):
+            for found in call_list(enabled, enabled.plugin.gauges, Gauge, cluster):
                 yield self._show(found)
         except PluginError as error:
             misbehaved(PluginMisbehaved(error.plugin, error.point, error.problem))
         except (ValueError, TypeError) as error:  # a name that cannot be one, a value that is no number
-            misbehaved(PluginMisbehaved(bound.name, "gauges", str(error)))
+            misbehaved(PluginMisbehaved(enabled.name, "gauges", str(error)))
 
     def _show(self, found: Gauge) -> Shown:
         metric = self._metrics.get(found.name)

@@ -17,8 +17,8 @@ from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.pods import assumed
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.interfaces import Drift
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.interfaces import Drift, RecountPlugin
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
@@ -59,40 +59,40 @@ class Recounter:
         if live is None or not self._running.synced:
             return
         asked = {
-            (profile.scheduler_name, bound.name): (profile, bound)
+            (profile.scheduler_name, enabled.name): (profile, enabled)
             for profile in live.engine.profiles.values()
-            for bound in profile.all
-            if getattr(bound.plugin, "recount_every", 0)
+            for enabled in profile.recount_plugins
+            if enabled.plugin.recount_every
         }
         self._due = {key: self._due.get(key, now + each.plugin.recount_every) for key, (_, each) in asked.items()}
         for profile_name, plugin in self._shown - asked.keys():
             self._drift.remove(plugin, profile_name)  # nobody compares it any more
         self._shown &= asked.keys()
-        for key, (profile, bound) in asked.items():
+        for key, (profile, enabled) in asked.items():
             if self._due[key] <= now:
-                self._due[key] = now + bound.plugin.recount_every
-                self._look_at(live, profile, bound)
+                self._due[key] = now + enabled.plugin.recount_every
+                self._look_at(live, profile, enabled)
 
-    def _look_at(self, live: EngineLoop[Scheduler], profile: Profile, bound: EnabledPlugin) -> None:
+    def _look_at(self, live: EngineLoop[Scheduler], profile: Profile, enabled: EnabledPlugin[RecountPlugin]) -> None:
         try:
-            found = self._recounted(live, bound)
+            found = self._recounted(live, enabled)
         except PluginError as error:  # it goes without its recount
             self._running.misbehaved(PluginMisbehaved(error.plugin, error.point, error.problem))
         else:
-            self._tell(profile, bound, found)
+            self._tell(profile, enabled, found)
 
-    def _recounted(self, live: EngineLoop[Scheduler], bound: EnabledPlugin) -> list[Drift]:
+    def _recounted(self, live: EngineLoop[Scheduler], enabled: EnabledPlugin[RecountPlugin]) -> list[Drift]:
         live.take_in()  # the reflector may know what the engine has not looked at yet
         pods = as_decided(self._running.reflectors["Pod"].known.objects.values(), live.engine.assumed_pods)
-        return ask_list(bound, "recount", Drift, pods, Cluster(live.engine.state))
+        return call_list(enabled, enabled.plugin.recount, Drift, pods, Cluster(live.engine.state))
 
-    def _tell(self, profile: Profile, bound: EnabledPlugin, found: list[Drift]) -> None:
-        self._made.labels(bound.name, profile.scheduler_name).inc()
-        self._drift.labels(bound.name, profile.scheduler_name).set(len(found))
-        self._shown.add((profile.scheduler_name, bound.name))
+    def _tell(self, profile: Profile, enabled: EnabledPlugin[RecountPlugin], found: list[Drift]) -> None:
+        self._made.labels(enabled.name, profile.scheduler_name).inc()
+        self._drift.labels(enabled.name, profile.scheduler_name).set(len(found))
+        self._shown.add((profile.scheduler_name, enabled.name))
         if found:
             said = ", ".join(f"{each.what}: {each.counted}, not {each.recounted}" for each in found[:SHOWN])
             self._running.log.warning(
                 "Counts differ from the API's objects",
-                plugin=bound.name, profile=profile.scheduler_name, differences=len(found), first=said,
+                plugin=enabled.name, profile=profile.scheduler_name, differences=len(found), first=said,
             )  # fmt: skip

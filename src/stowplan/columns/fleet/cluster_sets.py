@@ -59,7 +59,7 @@ class ClusterSets:
         """The rows of the clusters of these sets, by name; without those on their way out."""
         fleet = self.fleet
         version = (self.version, fleet.versions[LABELS], fleet.versions["members"], fleet.capacity)
-        return fleet.kept(("rows of sets", names), version, lambda: self._rows(names))
+        return fleet.cached(("rows of sets", names), version, lambda: self._rows(names))
 
     def _rows(self, names: tuple[str, ...]) -> Rows:
         fleet = self.fleet

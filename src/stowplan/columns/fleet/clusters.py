@@ -155,7 +155,7 @@ class Fleet(NamedRows):
             self._scored[row] -= 1
             self._release(row)
 
-    def decide(self, names: Iterable[str], by: int) -> None:
+    def count_decision(self, names: Iterable[str], by: int) -> None:
         """So many decisions more (or, below zero, less) name these clusters."""
         for name in names:
             row = self.row(name)
@@ -203,7 +203,7 @@ class Fleet(NamedRows):
 
     # -- questions
 
-    def kept(
+    def cached(
         self,
         question: Hashable,
         version: Hashable,
@@ -226,7 +226,7 @@ class Fleet(NamedRows):
     def matching(self, kind: str, selector: Selector | None) -> Bools:
         """Which rows' labels (or claims) a selector matches."""
         version = (self.versions[kind], self.capacity)
-        return self.kept((kind, selector), version, lambda: self._matching(kind, selector))
+        return self.cached((kind, selector), version, lambda: self._matching(kind, selector))
 
     def _matching(self, kind: str, selector: Selector | None) -> Bools:
         found = np.full(self.capacity, selector is not None)

@@ -7,7 +7,7 @@ rows are positions 0 … len(nodes)-1.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -26,7 +26,6 @@ from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm, Selector, field_matches
-from stowplan.objects.shape import Shape
 from stowplan.objects.taints import Taint
 from stowplan.objects.workloads import Namespace, Service
 
@@ -235,10 +234,12 @@ class Cluster:
         """What is assumed of objects, and what the API server says of them; for reading only."""
         return self._state.assumed
 
-    @property
-    def stand_ins(self) -> HeldRoom:
-        """What is reserved for pods that do not exist yet; for reading only."""
-        return self._state.stand_ins
+    def held_room(self, kind: type[Object]) -> HeldRoom:
+        """Return the room that objects of a kind hold for pods that do not exist yet; for reading only."""
+        room = self._state.held_rooms.get(kind)
+        if room is None:
+            raise LookupError(f"no plugin holds room for {kind.__name__} here: `Profile.attach` must be called first")
+        return room
 
     @property
     def now(self) -> float:
@@ -253,9 +254,6 @@ class Cluster:
         return {} if namespace is None else namespace.labels
 
     # -- pods
-
-    def shape(self, pod: Pod) -> Shape:
-        return self._state.shape(pod)
 
     def pods_on(self, node_name: str) -> list[Pod]:
         row = self._state.table.row_of.get(node_name)
@@ -310,9 +308,9 @@ class Cluster:
         """How many pods match that have no node yet."""
         return self._state.waiting.count(query)
 
-    def waiting_drivers(self) -> list[Pod]:
-        """The Spark drivers that have no node yet."""
-        return list(self._state.waiting.drivers.values())
+    def pending_pods(self, condition: Callable[[Pod], bool]) -> list[Pod]:
+        """Return the pods without a node that meet a condition: a function of the pod alone, the same in every call."""
+        return self._state.waiting.meeting(condition)
 
     def used(self, use: Hashable) -> Tally | None:
         return self._state.uses.get(use)

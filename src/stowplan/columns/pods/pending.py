@@ -1,14 +1,15 @@
-"""Pods that have no node yet: how many of them match a question.
+"""Pods that have no node yet: how many of them match a query, and which of them meet a condition.
 
-Decisions have no use for it, what is said about policies has. So pods are only remembered at first; they are counted,
-and kept in step from then on, once somebody asks.
+Most decisions do not need the answers. A query or a condition is therefore answered from all pods the first time, and
+its answer is kept up to date from then on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stowplan.columns.pods.match_counts import LabelSet, MatchCounts
 from stowplan.objects.affinity import PodQuery
-from stowplan.objects.applications import DRIVER, identity
 from stowplan.objects.pods import Pod
 
 NOWHERE = 0  # the one row of a count without nodes
@@ -19,19 +20,21 @@ class PendingPods:
         self._pods: dict[str, Pod] = {}
         self._counting: MatchCounts | None = None
         self._sets: dict[str, LabelSet] = {}  # where each pod is counted, if anybody asked
-        self.drivers: dict[str, Pod] = {}  # those of them that will want executors
+        self._meeting: dict[Callable[[Pod], bool], dict[str, Pod]] = {}  # by condition
 
     def heard(self, pod: Pod, gone: bool) -> None:
         """A pod came, changed or went."""
         before = self._pods.pop(pod.uid, None)
-        self.drivers.pop(pod.uid, None)
+        for met in self._meeting.values():
+            met.pop(pod.uid, None)
         if before is not None and self._counting is not None:
             self._counting.remove(before, self._sets.pop(pod.uid), 1, False)
         if gone or pod.terminating or not pod.pending:
             return
         self._pods[pod.uid] = pod
-        if identity(pod).role == DRIVER:
-            self.drivers[pod.uid] = pod
+        for condition, met in self._meeting.items():
+            if condition(pod):
+                met[pod.uid] = pod
         if self._counting is not None:
             self._count(pod, self._counting)
 
@@ -43,6 +46,13 @@ class PendingPods:
                 self._count(pod, self._counting)
         counter, _ = self._counting.ask((query,), False, 1)
         return counter.tally.count(NOWHERE)
+
+    def meeting(self, condition: Callable[[Pod], bool]) -> list[Pod]:
+        """Return the pods that meet a condition: a function of the pod alone, the same object for every call."""
+        met = self._meeting.get(condition)
+        if met is None:
+            met = self._meeting[condition] = {uid: pod for uid, pod in self._pods.items() if condition(pod)}
+        return list(met.values())
 
     def _count(self, pod: Pod, counting: MatchCounts) -> None:
         self._sets[pod.uid] = counting.add(pod, NOWHERE, 1, False)

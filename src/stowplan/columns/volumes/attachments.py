@@ -19,7 +19,8 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.objects import csi_migration
 from stowplan.objects.meta import Object
-from stowplan.objects.pods import Pod, Volume
+from stowplan.objects.pod_parts import Volume
+from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm
 from stowplan.objects.shape import ATTACHABLE, claim_of
 from stowplan.objects.storage import (

@@ -125,7 +125,7 @@ class Attempts:
 
     def _placed(self, unit: Unit, outcome: UnitOutcome, now: float) -> None:
         """Everything is reserved. Ask for permits and start the binding cycles."""
-        permits = self._profiles[unit.profile].at("permit")
+        permits = self._profiles[unit.profile].permitters
         if permits:
             outcome.refused = self._refused_permit(outcome.assumed_pods)
             outcome.whole = outcome.refused is None

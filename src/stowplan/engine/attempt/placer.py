@@ -129,7 +129,7 @@ class Placer:
         if decision.node is None:
             outcome.failed.append(decision)
         elif provisionally or not decision.asks:
-            idle = decision.skipped & profile.done_by_skipping
+            idle = decision.skipped & profile.skip_is_final
             assumed_pod = AssumedPod(pod, decision.node, unit, profile, self._state, idle)
             outcome.refused = assumed_pod.assume()
             if outcome.refused is None:
@@ -150,12 +150,12 @@ def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:
     pods = sorted(pods, key=lambda pod: pod.uid)
     sizes: dict[bytes, float] = {}
     for pod in pods:
-        shape = state.shape(pod)
+        shape = pod.shape
         if shape.key not in sizes:
             sizes[shape.key] = _share(shape.request, state)
     if len(sizes) < 2:
         return pods
-    return sorted(pods, key=lambda pod: -sizes[state.shape(pod).key])
+    return sorted(pods, key=lambda pod: -sizes[pod.shape.key])
 
 
 def _share(request: Mapping[str, int], state: ClusterState) -> float:

@@ -9,14 +9,14 @@ import math
 from collections.abc import Set
 from contextlib import suppress
 from enum import Enum
-from typing import Any
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.queue.cluster_events import ClusterEvent, pod_left
 from stowplan.engine.unit import Unit
-from stowplan.framework.plugin_calls import ask, ask_list, expect
+from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
+from stowplan.framework.plugin_calls import call, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict import NotYet, Refuse, Verdict
 from stowplan.objects.actions import AnyAction, Patch
@@ -80,10 +80,10 @@ class AssumedPod:
             return str(error)
 
     def _reserve(self) -> Verdict | None:
-        for enabled in self.profile.reserving:
+        for enabled in self.profile.reservers:
             if enabled.name in self.idle:
                 continue
-            refused = expect(enabled, "reserve", Refuse, ask(enabled, "reserve", self.pod, self.node_name, self.state))
+            refused = call_optional(enabled, enabled.plugin.reserve, Refuse, self.pod, self.node_name, self.state)
             if refused is not None:
                 self.release()
                 return Verdict(enabled.name, refused.code, refused.reasons)
@@ -91,8 +91,8 @@ class AssumedPod:
 
     def ask_permits(self) -> Verdict | None:
         """Let plugins permit, refuse, or delay the binding. Those that delay it are in `permits` afterwards."""
-        for enabled in self.profile.at("permit"):
-            answer = ask(enabled, "permit", self.pod, self.node_name, Cluster(self.state))
+        for enabled in self.profile.permitters:
+            answer = call(enabled, enabled.plugin.permit, self.pod, self.node_name, Cluster(self.state))
             if answer is None:
                 continue
             refused = answer if isinstance(answer, Refuse) else self._delay(enabled, answer)
@@ -101,10 +101,9 @@ class AssumedPod:
                 return Verdict(enabled.name, refused.code, refused.reasons)
         return None
 
-    def _delay(self, enabled: EnabledPlugin, seconds: Any) -> Refuse | None:
-        number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
-        if not number:
-            raise PluginError(enabled.name, "permit", f"answered {seconds!r}; None, Refuse or seconds to wait were due")
+    def _delay(self, enabled: EnabledPlugin[PermitPlugin], seconds: object) -> Refuse | None:
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not math.isfinite(seconds):
+            raise wrong(enabled, enabled.plugin.permit, seconds, "None, Refuse or seconds to wait were due")
         if seconds <= 0:
             return Refuse((messages.waited(0, enabled.name),))
         self.permits[enabled.name] = min(float(seconds), LONGEST_PERMIT)
@@ -115,31 +114,32 @@ class AssumedPod:
     def pre_bind(self) -> list[tuple[str, AnyAction]]:
         """Actions that must succeed before the binding, each with the name of its plugin."""
         actions: list[tuple[str, AnyAction]] = []
-        for enabled in self.profile.pre_binding:
+        for enabled in self.profile.pre_binders:
             if enabled.name in self.idle:
                 continue
-            for action in ask_list(enabled, "pre_bind", AnyAction, self.pod, self.node_name, Cluster(self.state)):
+            cluster = Cluster(self.state)
+            for action in call_list(enabled, enabled.plugin.pre_bind, AnyAction, self.pod, self.node_name, cluster):
                 if isinstance(action, Patch):
                     self.state.assumed.written(action.kind, action.key, self.uid)
                 actions.append((enabled.name, action))
         return actions
 
     @property
-    def pre_bind_waiters(self) -> list[EnabledPlugin]:
+    def pre_bind_waiters(self) -> list[EnabledPlugin[PreBoundPlugin]]:
         """The plugins that may delay the binding until their pre-bind actions took effect."""
-        return [enabled for enabled in self.profile.awaiting if enabled.name not in self.idle]
+        return [enabled for enabled in self.profile.pre_bind_waiters if enabled.name not in self.idle]
 
-    def pre_bound(self, enabled: EnabledPlugin) -> bool | NotYet | Refuse:
+    def pre_bound(self, enabled: EnabledPlugin[PreBoundPlugin]) -> bool | NotYet | Refuse:
         """Ask a plugin whether its pre-bind actions took effect."""
-        answer = ask(enabled, "pre_bound", self.pod, self.node_name, Cluster(self.state))
+        answer: object = call(enabled, enabled.plugin.pre_bound, self.pod, self.node_name, Cluster(self.state))
         if not isinstance(answer, bool | NotYet | Refuse):
-            raise PluginError(enabled.name, "pre_bound", f"answered {answer!r}; a bool, NotYet or Refuse was due")
+            raise wrong(enabled, enabled.plugin.pre_bound, answer, "a bool, NotYet or Refuse was due")
         return answer
 
     def bind(self) -> AnyAction | None:
         """The binding, by the first plugin that wants to bind the pod."""
-        for enabled in self.profile.at("bind"):
-            action = expect(enabled, "bind", AnyAction, ask(enabled, "bind", self.pod, self.node_name))
+        for enabled in self.profile.binders:
+            action = call_optional(enabled, enabled.plugin.bind, AnyAction, self.pod, self.node_name)
             if action is not None:
                 return action
         return None
@@ -147,12 +147,13 @@ class AssumedPod:
     def siblings(self) -> list[str]:
         """Uids of pods that plugins want to be attempted now."""
         cluster = Cluster(self.state)
-        return [uid for each in self.profile.activators for uid in ask_list(each, "siblings", str, self.pod, cluster)]
+        found = (call_list(each, each.plugin.siblings, str, self.pod, cluster) for each in self.profile.sibling_plugins)
+        return [uid for uids in found for uid in uids]
 
     def post_bind(self) -> list[AnyAction]:
         cluster, actions = Cluster(self.state), list[AnyAction]()
-        for enabled in self.profile.at("postBind"):
-            actions += ask_list(enabled, "post_bind", AnyAction, self.pod, self.node_name, cluster)
+        for enabled in self.profile.post_binders:
+            actions += call_list(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
         return actions
 
     # -- undo
@@ -164,10 +165,9 @@ class AssumedPod:
         """
         assumed_objects = self.state.assumed
         held = [each for each in assumed_objects.by(self.uid) if assumed_objects.pending(each)]
-        for enabled in reversed(self.profile.at("reserve")):
-            if hasattr(enabled.plugin, "unreserve"):
-                with suppress(PluginError):  # the other plugins must unreserve, too
-                    ask(enabled, "unreserve", self.pod, self.node_name, self.state)
+        for enabled in self.profile.unreservers:
+            with suppress(PluginError):  # the other plugins must unreserve, too
+                call(enabled, enabled.plugin.unreserve, self.pod, self.node_name, self.state)
         placed = self.state.pods.get(self.uid)
         if placed is not None and placed.pod is self.pod:
             self.state.remove_pod(self.uid)

@@ -19,6 +19,7 @@ from stowplan.engine.binding.rollback import Rollback
 from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.pods import assumed
+from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupTimedOut, PermitWaited, PodBound, Report
 from stowplan.framework import extenders as extender_calls
@@ -38,6 +39,7 @@ class Binding:
         queue: SchedulingQueue,
         groups: Groups,
         failures: FailureHandler,
+        cluster_events: ClusterEvents,
         outbox: Outbox,
         report: Callable[[Report], None],
         extenders: Sequence[Extender] = (),
@@ -46,7 +48,7 @@ class Binding:
         self._report, self.extenders = report, extenders
         self.assumed_pods: dict[str, AssumedPod] = {}  # by uid
         self.waits = PreBindWaits()
-        self.rollback = Rollback(self.assumed_pods, queue, groups, failures, self.waits, outbox)
+        self.rollback = Rollback(self.assumed_pods, queue, groups, failures, cluster_events, self.waits, outbox)
         self.together: dict[str, BindTogether] = {}  # by group
         self.missing: list[str] = []  # uids of pods that the API server does not have; the scheduler empties it
 
@@ -63,7 +65,7 @@ class Binding:
     def start(self, assumed_pods: Sequence[AssumedPod], now: float) -> None:
         """Start the binding cycle of pods that were added."""
         for each in assumed_pods:
-            if each.profile.activators:
+            if each.profile.sibling_plugins:
                 self._activate_siblings(each)
         for each in assumed_pods:
             if self.assumed_pods.get(each.uid) is not each:
@@ -151,7 +153,7 @@ class Binding:
         if not actions:
             self._bind_if_ready(assumed_pod, now)
             return
-        if not assumed_pod.profile.quick.issuperset(plugin for plugin, _ in actions):
+        if not assumed_pod.profile.quick_pre_binders.issuperset(plugin for plugin, _ in actions):
             self._announce(assumed_pod, now)
         for plugin, action in actions:
             self._send(assumed_pod, action, partial(self._pre_bind_answered, assumed_pod, plugin), now)
@@ -264,9 +266,9 @@ class Binding:
         if assumed_pod.uid in self._queue.unit_of:
             self._queue.remove_pod(assumed_pod.uid, now)
         self._outbox.send(messages.scheduled(assumed_pod.pod, assumed_pod.node_name), now)
-        if assumed_pod.profile.activators:
+        if assumed_pod.profile.sibling_plugins:
             self._activate_siblings(assumed_pod)
-        if assumed_pod.profile.at("postBind"):
+        if assumed_pod.profile.post_binders:
             self._post_bind(assumed_pod, now)
 
     def _remove(self, assumed_pod: AssumedPod) -> None:

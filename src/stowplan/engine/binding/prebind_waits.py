@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod
+from stowplan.framework.interfaces import PreBoundPlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.verdict import NotYet, Refuse
 from stowplan.objects.errors import PluginError
@@ -88,7 +89,10 @@ class PreBindWaits:
         return self._weigh(wait, answers, now)
 
     def _weigh(
-        self, wait: PreBindWait, answers: Iterable[tuple[EnabledPlugin, bool | NotYet | Refuse]], now: float
+        self,
+        wait: PreBindWait,
+        answers: Iterable[tuple[EnabledPlugin[PreBoundPlugin], bool | NotYet | Refuse]],
+        now: float,
     ) -> PreBindStatus:
         until: set[Ref] = set()
         deadlines: list[tuple[str, float, str]] = []
@@ -139,5 +143,5 @@ class PreBindWaits:
         self.to_ask.pop(wait.assumed_pod.uid, None)
 
 
-def _awaits(enabled: EnabledPlugin) -> tuple[str, ...]:
+def _awaits(enabled: EnabledPlugin[PreBoundPlugin]) -> tuple[str, ...]:
     return tuple(getattr(enabled.plugin, "awaits", ()))

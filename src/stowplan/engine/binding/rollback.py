@@ -14,8 +14,7 @@ from stowplan.engine.binding.assumed_pod import AssumedPod, BindStep
 from stowplan.engine.binding.prebind_waits import PreBindWaits
 from stowplan.engine.failure import Failure, FailureHandler
 from stowplan.engine.groups.groups import Groups
-from stowplan.engine.queue import cluster_events
-from stowplan.engine.queue.cluster_events import ClusterEvent
+from stowplan.engine.queue.cluster_events import ClusterEvent, ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.framework.outbox import Outbox
 from stowplan.objects.pods import Pod
@@ -28,13 +27,14 @@ class Rollback:
         queue: SchedulingQueue,
         groups: Groups,
         failures: FailureHandler,
+        cluster_events: ClusterEvents,
         waits: PreBindWaits,
         outbox: Outbox,
     ) -> None:
         """`assumed_pods`: all of them, by uid."""
         self._assumed_pods = assumed_pods
         self._by_group: dict[str, dict[str, AssumedPod]] = {}  # members that can still be rolled back
-        self._queue, self._groups, self._failures = queue, groups, failures
+        self._queue, self._groups, self._failures, self._cluster_events = queue, groups, failures, cluster_events
         self._waits, self._outbox = waits, outbox
 
     # -- members of groups
@@ -113,7 +113,7 @@ class Rollback:
         released = assumed_pod.release()
         for _, found in released:
             self._waits.object_changed(found)
-        return [each for old, new in released for each in cluster_events.of(old, new)]
+        return [each for old, new in released for each in self._cluster_events.of(old, new)]
 
     def stop_waiting(self, assumed_pod: AssumedPod) -> None:
         """Forget the results and reminders that the pod waits for."""

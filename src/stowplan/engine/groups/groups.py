@@ -16,7 +16,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState, age
 from stowplan.engine.unit import Unit
 from stowplan.framework.interfaces import TIMEOUT, Group
-from stowplan.framework.plugin_calls import ask, expect
+from stowplan.framework.plugin_calls import call, call_optional
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
@@ -52,14 +52,14 @@ class Groups:
 
     def group_of(self, pod: Pod, profile: Profile) -> Group | None:
         """Ask the profile's plugins for the pod's group."""
-        for enabled in profile.groups:
-            group = expect(enabled, "group_of", Group, ask(enabled, "group_of", pod, Cluster(self._state)))
+        for enabled in profile.group_plugins:
+            group = call_optional(enabled, enabled.plugin.group_of, Group, pod, Cluster(self._state))
             if group is not None:
-                return self._with_slots(group, pod, profile) if profile.holding else group
+                return self._with_slots(group, pod, profile) if profile.slot_plugins else group
         return None
 
     def _with_slots(self, group: Group, pod: Pod, profile: Profile) -> Group:
-        held = (ask(enabled, "slots_of", pod, Cluster(self._state)) for enabled in profile.holding)
+        held = (call(enabled, enabled.plugin.slots_of, pod, Cluster(self._state)) for enabled in profile.slot_plugins)
         return msgspec.structs.replace(group, slots=group.slots + sum(int(each) for each in held))
 
     def find_name(self, pod: Pod, profile: Profile) -> tuple[str, str]:
@@ -105,7 +105,7 @@ class Groups:
         """A pod was added or changed, or is `gone`: deleted or finished."""
         profile = self._profiles.get(pod.scheduler_name)
         try:
-            group = None if gone or profile is None or not profile.groups else self.group_of(pod, profile)
+            group = None if gone or profile is None or not profile.group_plugins else self.group_of(pod, profile)
         except PluginError:
             group = None  # the pod is told when it is attempted
         before = self._name_of.get(pod.uid, "")
@@ -236,4 +236,4 @@ class Groups:
 
 
 def _any_groups(profiles: Mapping[str, Profile]) -> bool:
-    return any(profile.groups for profile in profiles.values())
+    return any(profile.group_plugins for profile in profiles.values())

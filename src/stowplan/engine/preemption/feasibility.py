@@ -18,7 +18,7 @@ from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.unit import Unit
-from stowplan.framework.plugin_calls import ask
+from stowplan.framework.plugin_calls import call
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, Decision
 from stowplan.objects.pods import Pod
@@ -39,9 +39,9 @@ class Feasibility:
         decisions: Iterable[Decision],
     ) -> None:
         self._state, self._needed = state, unit.needed
-        self._number = Counter(map(state.shape, unit.ready))
+        self._number = Counter(pod.shape for pod in unit.ready)
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
-        decided = {state.shape(each.pod): each for each in decisions}
+        decided = {each.pod.shape: each for each in decisions}
         self._closed = {shape: _closed(each, profile) for shape, each in decided.items()}
         self._at_least = {} if members is None else _still_wanted(members, state)
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))
@@ -116,15 +116,14 @@ class Feasibility:
 def _wanted(pod: Pod, profile: Profile) -> Amounts:
     """What must be free on a node for this pod, as far as filters can say."""
     wanted: Amounts = {}
-    for bound in profile.at("filter"):
-        if hasattr(bound.plugin, "needs_free"):
-            wanted |= dict(ask(bound, "needs_free", pod))
+    for enabled in profile.needs_free_filters:
+        wanted |= dict(call(enabled, enabled.plugin.needs_free, pod))
     return {name: amount for name, amount in wanted.items() if amount > 0}
 
 
 def _closed(decision: Decision, profile: Profile) -> Bools:
     """Per live row: True if the node rejects such a pod, whatever runs there."""
-    by_node = {bound.name for bound in profile.at("filter") if _judges_nodes(bound.plugin)}
+    by_node = {enabled.name for enabled in profile.filters if _judges_nodes(enabled.plugin)}
     verdicts: Sequence[bool] = [
         verdict.code == UNRESOLVABLE and verdict.plugin in by_node for verdict in decision.trail.verdicts
     ]
@@ -166,6 +165,5 @@ def _own_amount(members: GroupState, state: ClusterState, name: str) -> int:
 
 def resource_plugins(profile: Profile) -> frozenset[str]:
     """The filters that look at free resources: what helps a pod that they rejected helps the group."""
-    filters = profile.at("filter")
-    found = frozenset(enabled.name for enabled in filters if hasattr(enabled.plugin, "needs_free"))
-    return found or frozenset(enabled.name for enabled in filters)
+    plugins = profile.needs_free_filters or profile.filters
+    return frozenset(enabled.name for enabled in plugins)

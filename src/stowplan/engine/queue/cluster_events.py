@@ -1,40 +1,28 @@
 """What happened to the cluster, in kube-scheduler's words: the events that may make a rejected pod schedulable.
 
-A change of an object becomes one happening per aspect that changed. Plugins register for them (`Wake`); an update of
-any kind also answers to "Update", and a pod on a node or not to "Pod".
+A change of an object becomes one event for each aspect that changed. Plugins register for events (`Wake`); "Update" is
+every update of a kind, "Pod" is a pod with or without a node. Plugins may add events of their own (`cluster_events`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from stowplan.engine.pods import assumed
+from stowplan.framework.cluster_event import ASSIGNED, UNSCHEDULED, ClusterEvent
 from stowplan.framework.interfaces import Wake
+from stowplan.framework.plugin_calls import call_list
+from stowplan.framework.profile import Profile
 from stowplan.objects import requests
-from stowplan.objects.applications import DRIVER, identity
+from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.reservations import KIND, ResourceReservation, vacated
 
-ASSIGNED, UNSCHEDULED = "AssignedPod", "UnschedulablePod"
-PENDING_DRIVER = "PendingDriver"
-
-
-class ClusterEvent(msgspec.Struct, frozen=True):
-    resource: str
-    action: str
-    old: Any = None
-    new: Any = None
-
-    @property
-    def label(self) -> str:
-        """How metrics call it: AssignedPodDelete, NodeAdd."""
-        return f"{self.resource}{self.action}"
-
+__all__ = ["ASSIGNED", "EVERYTHING", "UNSCHEDULED", "ClusterEvent", "ClusterEvents", "concerns", "pod_left"]
 
 EVERYTHING = ClusterEvent("*", "*")  # wakes every pod, whatever rejected it
 
@@ -53,13 +41,35 @@ def concerns(wake: Wake, happening: ClusterEvent) -> bool:
     return happening.action in wake.actions or any_update or "*" in wake.actions
 
 
-def of(old: Object | None, new: Object | None) -> Iterator[ClusterEvent]:
-    """What a change from one version of an object to the next means."""
+class ClusterEvents:
+    """The events of changes, with those that plugins of the profiles add."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+        self.clear()
+
+    def clear(self) -> None:
+        """The profiles have other plugins now."""
+        plugins = {each.name: each for profile in self._profiles.values() for each in profile.event_plugins}
+        self._plugins = tuple(plugins.values())
+        self._own_kinds = frozenset(kind for each in self._plugins for kind in getattr(each.plugin, "own_kinds", ()))
+
+    def of(self, old: Object | None, new: Object | None) -> list[ClusterEvent]:
+        """The events of a change from one version of an object to the next; None is no object."""
+        kind = type(old if new is None else new).__name__
+        found = [] if kind in self._own_kinds else list(_of_kubernetes(old, new))
+        for enabled in self._plugins:
+            try:
+                found += call_list(enabled, enabled.plugin.cluster_events, ClusterEvent, old, new)
+            except PluginError:
+                found.append(EVERYTHING)  # as with a hint that raises: an attempt too many does no harm
+        return found
+
+
+def _of_kubernetes(old: Object | None, new: Object | None) -> Iterator[ClusterEvent]:
     found = new if new is not None else old
     if isinstance(found, Pod):
         yield from _of_pod(old, new)  # type: ignore[arg-type]
-    elif isinstance(found, ResourceReservation):
-        yield from _of_reservation(old, new)  # type: ignore[arg-type]
     elif old is None or new is None:
         yield ClusterEvent(type(found).__name__, "Add" if old is None else "Delete", old, new)
     elif isinstance(old, Node) and isinstance(new, Node):
@@ -83,13 +93,6 @@ def _node_updates(old: Node, new: Node) -> Iterator[str]:
         yield "UpdateNodeDeclaredFeature"
 
 
-def _of_reservation(old: ResourceReservation | None, new: ResourceReservation | None) -> Iterator[ClusterEvent]:
-    """Room that is no longer held is, to whoever waits for room, what a pod leaves behind."""
-    if old is None or new is None or old.spec != new.spec or old.owner != new.owner:
-        yield ClusterEvent(KIND, "Add" if old is None else "Delete" if new is None else "Update", old, new)
-    yield from (ClusterEvent(ASSIGNED, "Delete", left, None) for left in vacated(old, new))
-
-
 def _of_pod(old: Pod | None, new: Pod | None) -> Iterator[ClusterEvent]:
     """Pods come to nodes, go from them and change there; one without a node changes, which concerns itself alone."""
     was, now = _sort(old), _sort(new)
@@ -99,8 +102,6 @@ def _of_pod(old: Pod | None, new: Pod | None) -> Iterator[ClusterEvent]:
         return
     if was == ASSIGNED:
         yield ClusterEvent(was, "Delete", old, None)
-    if was == UNSCHEDULED and not now and old is not None and identity(old).role == DRIVER:
-        yield ClusterEvent(PENDING_DRIVER, "Delete", old, None)  # others may have to wait for their turn
     if now == ASSIGNED:
         yield ClusterEvent(now, "Add", None, new)
 

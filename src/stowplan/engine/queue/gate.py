@@ -15,7 +15,7 @@ from stowplan.engine.groups.groups import Groups
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.unit import Unit
 from stowplan.framework.interfaces import UNKNOWN
-from stowplan.framework.plugin_calls import ask, expect
+from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, Refuse, Verdict
 from stowplan.objects.errors import PluginError
@@ -40,8 +40,8 @@ class Gate:
             return None
 
     def _ask(self, pod: Pod, profile: str) -> Verdict | None:
-        for enabled in self._profiles[profile].at("preEnqueue"):
-            refused = expect(enabled, "pre_enqueue", Refuse, ask(enabled, "pre_enqueue", pod, Cluster(self._state)))
+        for enabled in self._profiles[profile].pre_enqueue:
+            refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, pod, Cluster(self._state))
             if refused is not None:
                 return Verdict(enabled.name, refused.code, refused.reasons)
         return None

@@ -27,7 +27,7 @@ class QueueOrder:
 
     def clear(self) -> None:
         """The profiles have other plugins now."""
-        self._sort: Any = next(iter(self._profiles.values())).at("queueSort")[0].plugin
+        self._sort: Any = next(iter(self._profiles.values())).queue_sort.plugin
         self.ages_after = float(getattr(self._sort, "ages_after", 0.0))
         self._by_cluster = hasattr(self._sort, "cluster_key")
         self._by_group = self._by_cluster or hasattr(self._sort, "group_key")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from stowplan.engine.queue.cluster_events import EVERYTHING, ClusterEvent, concerns
 from stowplan.engine.queue.gate import GROUP
 from stowplan.engine.unit import Unit
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.plugin_calls import ask_list
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import PluginError
 
@@ -49,7 +50,7 @@ class RequeueHints:
         if plugin == GROUP and wake.own:
             return getattr(event.new, "uid", None) in unit.pods
         profile = self._profiles[unit.profile]
-        asked = [each.plugin for each in profile.groups] if plugin == GROUP else [profile.plugin(plugin)]
+        asked = [each.plugin for each in profile.group_plugins] if plugin == GROUP else [profile.plugin(plugin)]
         pods = [unit.lead] if plugin == GROUP else unit.pods.values()  # all members of a group wait for the same
         try:
             return any(wake.helps(each, pod, event.old, event.new) for each in asked for pod in pods)
@@ -61,19 +62,19 @@ class RequeueHints:
         key = (profile, plugin)
         if key not in self._registered:
             found = self._profiles[profile]
-            enabled = found.groups if plugin == GROUP else [each for each in found.all if each.name == plugin]
+            enabled = found.group_plugins if plugin == GROUP else [each for each in found.all if each.name == plugin]
             self._registered[key] = _registered_by(enabled, plugin)
         return self._registered[key]
 
 
-def _registered_by(plugins: Iterable[EnabledPlugin], name: str) -> tuple[Wake, ...] | None:
+def _registered_by(plugins: Iterable[EnabledPlugin[Any]], name: str) -> tuple[Wake, ...] | None:
     wakes: tuple[Wake, ...] = ()
     asked = False
     for enabled in plugins:
         if hasattr(enabled.plugin, "wakes_on"):
             asked = True
             try:
-                wakes += tuple(ask_list(enabled, "wakes_on", Wake))
+                wakes += tuple(call_list(enabled, enabled.plugin.wakes_on, Wake))
             except PluginError:
                 return None
     if name == GROUP:

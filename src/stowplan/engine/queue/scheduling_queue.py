@@ -57,7 +57,7 @@ class SchedulingQueue(UnitQueue):
         if profile is None or pod.terminating:
             self.remove_pod(pod.uid, now)
             return
-        group, broken = self._grouped.find_name(pod, profile) if profile.groups else ("", "")
+        group, broken = self._grouped.find_name(pod, profile) if profile.group_plugins else ("", "")
         unit = self.units.get(self.unit_of.get(pod.uid, group or pod.uid))
         if unit is not None and pod.uid in unit.pods:
             if (unit.group, unit.profile) == (group, profile.scheduler_name):
@@ -184,7 +184,7 @@ class SchedulingQueue(UnitQueue):
         """A pod that comes to a node or leaves one changes what its group is missing."""
         pod = event.new or event.old
         profile = self._profiles.get(pod.scheduler_name)
-        if profile is None or not profile.groups or event.action not in ("Add", "Delete"):
+        if profile is None or not profile.group_plugins or event.action not in ("Add", "Delete"):
             return
         try:
             group = self._grouped.group_of(pod, profile)

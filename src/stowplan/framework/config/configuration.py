@@ -20,7 +20,7 @@ from msgspec import Meta
 from stowplan.framework.config import document, plugin_sets, settings
 from stowplan.framework.config.argument_types import Percent
 from stowplan.framework.config.arguments import GROUP, arguments
-from stowplan.framework.config.document import shown, suggestion, under
+from stowplan.framework.config.document import ConfigValue, shown, suggestion, under
 from stowplan.framework.config.plugin_sets import PLACEMENT_POINTS, POINTS, Enabled, Implements
 from stowplan.framework.config.settings import ClientConnection, Extender, LeaderElection
 from stowplan.objects.errors import ConfigError
@@ -70,22 +70,19 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 # --- the file's shape ------------------------------------------------------------------------------------------------
 
 
-class _ConfigurationPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True): ...
-
-
-class _PluginConfig(_ConfigurationPart, frozen=True):
+class _PluginConfig(ConfigValue, frozen=True):
     name: str
     args: Any = None
 
 
-class _Profile(_ConfigurationPart, frozen=True):
+class _Profile(ConfigValue, frozen=True):
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: Percent | None = None
     plugins: plugin_sets.Plugins = plugin_sets.Plugins()
     plugin_config: tuple[_PluginConfig, ...] = ()
 
 
-class _File(_ConfigurationPart, frozen=True):
+class _File(ConfigValue, frozen=True):
     api_version: str
     kind: str
     parallelism: Positive32 = 16

@@ -25,6 +25,10 @@ T = TypeVar("T")
 MINIMAL = "the shortest one is: {apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
 
 
+class ConfigValue(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A part of a configuration document."""
+
+
 class Seconds(float):
     """A Go duration of the file ("15s", "1m30s") as seconds."""
 

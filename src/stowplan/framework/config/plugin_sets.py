@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from stowplan.framework.config.document import shown, suggestion
+from stowplan.framework.config.document import ConfigValue, shown, suggestion
 from stowplan.objects.errors import ConfigError
 
 Implements = Callable[[str], Collection[str] | None]
@@ -49,20 +49,17 @@ class Enabled(msgspec.Struct, frozen=True):
 # --- the file's shape ------------------------------------------------------------------------------------------------
 
 
-class _PluginsPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True): ...
-
-
-class PluginRef(_PluginsPart, frozen=True):
+class PluginRef(ConfigValue, frozen=True):
     name: str
     weight: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # so far below int64 that no sum of scores can overflow
 
 
-class PluginSet(_PluginsPart, frozen=True):
+class PluginSet(ConfigValue, frozen=True):
     enabled: tuple[PluginRef, ...] = ()
     disabled: tuple[PluginRef, ...] = ()
 
 
-class Plugins(_PluginsPart, frozen=True):
+class Plugins(ConfigValue, frozen=True):
     multi_point: PluginSet = PluginSet()
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()

@@ -13,17 +13,13 @@ import msgspec
 
 from stowplan.framework.config.argument_types import Int64, Natural32
 from stowplan.framework.config.arguments import qualified_name
-from stowplan.framework.config.document import Seconds, shown, under
+from stowplan.framework.config.document import ConfigValue, Seconds, shown, under
 from stowplan.objects.errors import ConfigError
 
-
-class _Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True): ...
-
-
-S = TypeVar("S", bound=_Settings)
+S = TypeVar("S", bound=ConfigValue)
 
 
-class LeaderElection(_Settings, frozen=True):
+class LeaderElection(ConfigValue, frozen=True):
     """Who leads when several copies run; durations in seconds."""
 
     leader_elect: bool = True
@@ -35,7 +31,7 @@ class LeaderElection(_Settings, frozen=True):
     resource_namespace: str = "kube-system"
 
 
-class ClientConnection(_Settings, frozen=True):
+class ClientConnection(ConfigValue, frozen=True):
     """How to reach the API server."""
 
     kubeconfig: str = ""
@@ -45,12 +41,12 @@ class ClientConnection(_Settings, frozen=True):
     burst: Natural32 = 100
 
 
-class ManagedResource(_Settings, frozen=True):
+class ManagedResource(ConfigValue, frozen=True):
     name: str
     ignored_by_scheduler: bool = False
 
 
-class ExtenderTLS(_Settings, frozen=True):
+class ExtenderTLS(ConfigValue, frozen=True):
     insecure: bool = False
     server_name: str = ""
     cert_file: str = ""
@@ -61,7 +57,7 @@ class ExtenderTLS(_Settings, frozen=True):
     ca_data: bytes = b""
 
 
-class Extender(_Settings, frozen=True):
+class Extender(ConfigValue, frozen=True):
     """A scheduler extender: an HTTP service asked at some points."""
 
     url_prefix: str = ""

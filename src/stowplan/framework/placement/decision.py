@@ -110,6 +110,19 @@ class ClusterPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoresUsed:
+    """The AddOnPlacementScores that a placement's decision depends on."""
+
+    coordinates: frozenset[tuple[str, str]]  # resource and score, of prioritizers
+    objects: frozenset[str] | None  # resources that filters read; None: any
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """The resources that are known by name."""
+        return frozenset(resource for resource, _ in self.coordinates) | (self.objects or frozenset())
+
+
+@dataclass(frozen=True, slots=True)
 class FilterStage:
     plugin: ClusterFilter
     before: Rows

@@ -11,7 +11,7 @@ Candidates come ordered by name, and every step keeps that order, so the first o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from stowplan.framework.placement.decision import (
     PluginStatus,
     Prioritized,
     Prioritizer,
+    ScoresUsed,
 )
 from stowplan.objects.placements import BUILT_IN, Placement, ScoreCoordinate
 
@@ -218,9 +219,28 @@ def spread_weight(placement: Placement, policy: ClusterPolicy) -> int:
     return next(named, policy.spread_weight)
 
 
-def coordinates(placement: Placement) -> Iterator[tuple[str, str]]:
-    """The add-on scores that a placement goes by: resource and score."""
+def scores_used(placement: Placement, policy: ClusterPolicy) -> ScoresUsed:
+    """Return the AddOnPlacementScores that a placement's prioritizers and filters read."""
+    coordinates = set[tuple[str, str]]()
     for config in placement.spec.prioritizer_policy.configurations:
         coordinate = config.coordinate
         if coordinate is not None and coordinate.add_on is not None and config.weight:
-            yield coordinate.add_on.resource_name, coordinate.add_on.score_name
+            coordinates.add((coordinate.add_on.resource_name, coordinate.add_on.score_name))
+    objects: frozenset[str] | None = frozenset()
+    for plugin in policy.filters:
+        reads = getattr(plugin, "reads", None)
+        names = frozenset[str]() if reads is None else reads(placement)
+        objects = None if objects is None or names is None else objects | names
+    return ScoresUsed(frozenset(coordinates), objects)
+
+
+def changes_at(choice: PlacementChoice, policy: ClusterPolicy) -> float:
+    """Return when time alone may change the choice, because a toleration ends; infinity if it cannot."""
+    question, moments = choice.asked, [math.inf]
+    rows = np.concatenate([question.own, choice.picked])
+    for plugin in policy.filters:
+        if hasattr(plugin, "lapses"):
+            moments.append(plugin.lapses(question, rows))
+        if hasattr(plugin, "changes_at"):
+            moments.append(plugin.changes_at(question))
+    return min(moment for moment in moments if moment is not None)

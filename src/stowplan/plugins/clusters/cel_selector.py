@@ -1,22 +1,24 @@
-"""CEL expressions of a predicate: which clusters they are all true of.
+"""CEL expressions of a predicate: the environment they are checked in, and the clusters for which all are true.
 
-What they answered about a cluster is kept, and asked again only if the cluster, or a score that they read, has changed
-since, or a score has run out of time. An expression that fails, costs too much, or is neither true nor false does not
-hold. Of all clusters together a pass may cost so much and no more, whatever an expression does: beyond that, clusters
-count as not matching until they are asked about again.
+Results are cached per cluster. They are evaluated again if the cluster, or a score that they read, has changed, or if a
+score has expired. An expression that fails, costs too much, or is neither true nor false does not match. One pass over
+all clusters has a limit of cost as well; the clusters beyond it do not match until the next pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from stowplan.cel import evaluation, syntax
+from stowplan.cel import costs
+from stowplan.cel.environment import Environment, Program
+from stowplan.cel.evaluation import Evaluation
+from stowplan.cel.functions import Function
 from stowplan.cel.syntax import SyntaxNode
-from stowplan.cel.values import CelError, CostError
+from stowplan.cel.values import CelError, CostError, as_string
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement.decision import PlacementQuestion
@@ -27,6 +29,28 @@ MOST_PER_PASS = 20_000_000  # not with `compatibility: ocm`
 NEVER = float("inf")
 
 
+def _parse_json(text: Any) -> Any:
+    """Numbers are doubles, as in Go."""
+    try:
+        return json.loads(as_string(text), parse_int=float, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise CelError(f"not JSON: {error}") from None
+
+
+def _refuse_constant(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+VARIABLE = "managedCluster"
+ENVIRONMENT = Environment(
+    variables={VARIABLE: "map<string, dyn>"},
+    functions={
+        "scores": Function((("dyn", ("string",), "list<dyn>"),)),
+        "parseJSON": Function((("string", (), "dyn"),), _parse_json, costs.by_length),
+    },
+)
+
+
 @lru_cache(maxsize=4096)
 def compiled(expressions: tuple[str, ...]) -> CelExpressions:
     return CelExpressions(expressions)
@@ -35,137 +59,137 @@ def compiled(expressions: tuple[str, ...]) -> CelExpressions:
 class CelExpressions:
     def __init__(self, expressions: tuple[str, ...]) -> None:
         self.expressions = expressions
-        trees = [syntax.parse(expression) for expression in expressions]
+        self._programs = [ENVIRONMENT.compile(expression) for expression in expressions]
+        trees = [program.tree for program in self._programs]
         self.resources = _resources(trees)
-        self._apart = [not any(_names(tree, "managedCluster")) for tree in trees]
-        self._programs = [evaluation.build(tree) for tree in trees]
-        self._hopeless: set[int] = set()  # expressions that cost too much whatever the cluster
+        self._constant = [not any(_reads_cluster(node) for node in tree.walk()) for tree in trees]
+        self._too_costly: set[int] = set()  # expressions that exceed their cost for every cluster
 
     def __bool__(self) -> bool:
         return bool(self._programs)
 
-    def holds(self, asked: PlacementQuestion, rows: Rows) -> Bools:
-        """Are they true of these clusters?"""
-        fleet = asked.fleet
-        question = ("cel", self.expressions, asked.ocm)
-        answers = fleet.kept(question, fleet.capacity, lambda: CelResults(fleet.capacity))
-        stale = answers.stale(rows, self._stamps(fleet, rows), asked.now)
+    def matches(self, question: PlacementQuestion, rows: Rows) -> Bools:
+        """Return for which of these clusters all expressions are true."""
+        fleet = question.fleet
+        results = fleet.cached(
+            ("cel", self.expressions, question.ocm), fleet.capacity, lambda: CelResults(fleet.capacity)
+        )
+        outdated = results.outdated(rows, self._versions(fleet, rows), question.now)
         left = MOST_PER_PASS
-        for row in rows[stale].tolist():
-            fine, cost, until = self.match(asked, row) if left > 0 or asked.ocm else (False, 0, asked.now)
+        for row in rows[outdated].tolist():
+            matches, cost, until = self.match(question, row) if left > 0 or question.ocm else (False, 0, question.now)
             left -= cost
-            answers.note(row, self._stamps(fleet, np.array([row]))[0], fine, until)
-        return answers.fine[rows]
+            results.put(row, self._versions(fleet, np.array([row]))[0], matches, until)
+        return results.matches[rows]
 
-    def _stamps(self, fleet: Fleet, rows: Rows) -> Ints:
-        """What the answers rest on: the version of the cluster and of all scores that are read."""
-        stamps = fleet.version[rows].copy()
+    def _versions(self, fleet: Fleet, rows: Rows) -> Ints:
+        """Return a version per cluster that changes with the cluster and with every score that is read."""
+        versions = fleet.version[rows].copy()
         if self.resources is None:
-            return stamps + (fleet.scores_version << 32)
+            return versions + (fleet.scores_version << 32)
         for resource in self.resources:
-            stamps += fleet.scores(resource).row_version[rows] << 32
-        return stamps
+            versions += fleet.scores(resource).row_version[rows] << 32
+        return versions
 
-    def match(self, asked: PlacementQuestion, row: int) -> tuple[bool, int, float]:
-        """Are they true of this cluster; what it cost to find out; until when that stands."""
-        cluster, reader = asked.fleet.clusters[row], _Scores(asked, row)
-        scope = {"managedCluster": {} if cluster is None else cluster.document}
+    def match(self, question: PlacementQuestion, row: int) -> tuple[bool, int, float]:
+        """Return whether all expressions are true of a cluster, what the evaluation cost, and until when it holds."""
+        scores, scope = _Scores(question, row), _scope(question, row)
         left = MOST_PER_CLUSTER
         for index, program in enumerate(self._programs):
-            meter = evaluation.Meter(MOST_PER_EXPRESSION, reader.read)
-            fine = index not in self._hopeless and self._run(index, program, scope, meter)
-            left -= meter.cost
-            if not fine or left < 0:
-                return False, MOST_PER_CLUSTER - left, reader.until
-        return True, MOST_PER_CLUSTER - left, reader.until
+            evaluation = Evaluation(MOST_PER_EXPRESSION, {"scores": scores.read})
+            matches = index not in self._too_costly and self._is_true(index, program, scope, evaluation)
+            left -= evaluation.cost
+            if not matches or left < 0:
+                return False, MOST_PER_CLUSTER - left, scores.valid_until
+        return True, MOST_PER_CLUSTER - left, scores.valid_until
 
-    def _run(self, index: int, program: evaluation.Run, scope: dict[str, Any], meter: evaluation.Meter) -> bool:
+    def _is_true(self, index: int, program: Program, scope: dict[str, Any], evaluation: Evaluation) -> bool:
         try:
-            return program(scope, meter) is True
+            return program.run(scope, evaluation) is True
         except CostError:
-            if self._apart[index]:
-                self._hopeless.add(index)
+            if self._constant[index]:
+                self._too_costly.add(index)
         except (CelError, RecursionError):
             pass
         return False
 
-    def why(self, asked: PlacementQuestion, row: int) -> str:
+    def why(self, question: PlacementQuestion, row: int) -> str:
+        """Return the first expression that does not match a cluster, and why."""
         for expression, program in zip(self.expressions, self._programs, strict=True):
-            problem = self._problem(asked, row, program)
+            problem = self._problem(question, row, program)
             if problem:
                 return f"{expression} {problem}"
         return ""
 
-    def _problem(self, asked: PlacementQuestion, row: int, program: evaluation.Run) -> str:
-        cluster = asked.fleet.clusters[row]
-        scope = {"managedCluster": {} if cluster is None else cluster.document}
+    def _problem(self, question: PlacementQuestion, row: int, program: Program) -> str:
+        evaluation = Evaluation(MOST_PER_EXPRESSION, {"scores": _Scores(question, row).read})
         try:
-            found = program(scope, evaluation.Meter(MOST_PER_EXPRESSION, _Scores(asked, row).read))
+            found = program.run(_scope(question, row), evaluation)
         except (CelError, CostError, RecursionError) as error:
             return f"fails: {error}"
         return "" if found is True else "is false" if found is False else "is neither true nor false"
 
 
+def _scope(question: PlacementQuestion, row: int) -> dict[str, Any]:
+    cluster = question.fleet.clusters[row]
+    return {VARIABLE: {} if cluster is None else cluster.document}
+
+
 class _Scores:
-    """`managedCluster.scores(resource)` for one cluster. Scores that are no longer valid are not there (an addition of
-    ours); `until` is when that will be so of the first of those that were read.
+    """`managedCluster.scores(resource)`, evaluated for one cluster.
+
+    Scores that have expired are missing (an addition of ours). `valid_until` is when the first of those read expires.
     """
 
-    def __init__(self, asked: PlacementQuestion, row: int) -> None:
-        self._asked, self._row = asked, row
-        self.until = NEVER
+    def __init__(self, question: PlacementQuestion, row: int) -> None:
+        self._question, self._row = question, row
+        self.valid_until = NEVER
 
     def read(self, cluster: Any, resource: Any) -> list[dict[str, Any]]:
         row = self._row_of(cluster)
-        found = None if row is None else self._asked.fleet.scores(resource).objects.get(row)
+        found = None if row is None else self._question.fleet.scores(resource).objects.get(row)
         if found is None:
             raise CelError(f"failed to get score: {resource}")
-        if not self._asked.ocm:
-            if found.valid_until < self._asked.now:
+        if not self._question.ocm:
+            if found.valid_until < self._question.now:
                 raise CelError(f"the scores of {resource} are no longer valid")
-            self.until = min(self.until, found.valid_until)
+            self.valid_until = min(self.valid_until, found.valid_until)
         return [{"name": each.name, "value": each.value} for each in found.status.scores]
 
     def _row_of(self, cluster: Any) -> int | None:
-        """Expressions may only make up a cluster, so it is looked up by its name."""
+        """Return the row by the cluster's name: an expression may pass any map as the cluster."""
         metadata = cluster.get("metadata") if isinstance(cluster, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
         if not isinstance(name, str):
             raise CelError("failed to get cluster name")
-        return self._asked.fleet.row_of.get(name)
+        return self._question.fleet.row_of.get(name)
 
 
 class CelResults:
-    """What expressions answered, per row: resting on what, and good until when."""
+    """The cached results of some expressions, per row, each for a version and until a moment."""
 
     def __init__(self, capacity: int) -> None:
-        self.fine: Bools = np.zeros(capacity, np.bool_)
-        self._stamps: Ints = np.full(capacity, -1, np.int64)
+        self.matches: Bools = np.zeros(capacity, np.bool_)
+        self._versions: Ints = np.full(capacity, -1, np.int64)
         self._until: Floats = np.full(capacity, NEVER)
 
-    def stale(self, rows: Rows, stamps: Ints, now: float) -> Bools:
-        found: Bools = (self._stamps[rows] != stamps) | (self._until[rows] < now)
+    def outdated(self, rows: Rows, versions: Ints, now: float) -> Bools:
+        found: Bools = (self._versions[rows] != versions) | (self._until[rows] < now)
         return found
 
-    def note(self, row: int, stamp: int, fine: bool, until: float) -> None:
-        self.fine[row], self._stamps[row], self._until[row] = fine, stamp, until
+    def put(self, row: int, version: int, matches: bool, until: float) -> None:
+        self.matches[row], self._versions[row], self._until[row] = matches, version, until
 
 
 def _resources(trees: list[SyntaxNode]) -> frozenset[str] | None:
-    """The score objects that are read; None if that is only known when it runs."""
+    """Return the score objects that are read; None if their names are only known when an expression runs."""
     names: set[str] = set()
-    for call in (node for tree in trees for node in _nodes(tree) if node.kind == "call" and node.name == "scores"):
+    for call in (node for tree in trees for node in tree.walk() if node.kind == "call" and node.name == "scores"):
         if call.args[0].kind != "ident" or call.args[1].kind != "const":
             return None
         names.add(call.args[1].value)
     return frozenset(names)
 
 
-def _nodes(tree: SyntaxNode) -> Iterator[SyntaxNode]:
-    yield tree
-    for each in tree.args:
-        yield from _nodes(each)
-
-
-def _names(tree: SyntaxNode, name: str) -> Iterator[bool]:
-    return (True for node in _nodes(tree) if node.kind == "ident" and node.name == name)
+def _reads_cluster(node: SyntaxNode) -> bool:
+    return node.kind == "ident" and node.name == VARIABLE

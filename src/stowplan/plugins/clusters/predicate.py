@@ -40,7 +40,7 @@ class PredicatePlugin:
         fleet = asked.fleet
         fine = fleet.matching(LABELS, labels)[rows] & fleet.matching(CLAIMS, claims)[rows] & ~decided
         if expressions:
-            fine[fine] = expressions.holds(asked, rows[fine])
+            fine[fine] = expressions.matches(asked, rows[fine])
         return fine
 
     def why(self, asked: PlacementQuestion, row: int) -> str:

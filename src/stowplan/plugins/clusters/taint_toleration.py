@@ -100,7 +100,7 @@ def _problem(tolerations: Tolerations) -> PluginStatus | None:
 def _answers(asked: PlacementQuestion) -> TaintResults:
     """Each set of taints is looked at once, for all placements that tolerate the same."""
     fleet, tolerations = asked.fleet, asked.placement.spec.tolerations
-    return fleet.kept(
+    return fleet.cached(
         ("taints", tolerations),
         fleet.taints.version,
         lambda: _work_out(asked, tolerations),

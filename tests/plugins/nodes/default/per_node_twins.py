@@ -12,7 +12,8 @@ from decimal import Decimal
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.framework.per_node import Refusal, per_node
-from stowplan.objects.pods import Container, Pod
+from stowplan.objects.pod_parts import Container
+from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import LabelSelectorRequirement, NodeSelectorTerm
 from stowplan.objects.taints import Taint, Toleration
 

@@ -12,12 +12,13 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from stowplan.columns.held.slots import SlotBook
+from stowplan.columns.held.held_slots import HeldSlots
 from stowplan.objects import spark
 from stowplan.objects.actions import Action, Bind, Create, Delete, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
+from stowplan.plugins.nodes.resource_reservation.holdings import ReservationHoldings
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 from tests.hypothesis_settings import at_most
@@ -129,16 +130,16 @@ class Storm(RuleBasedStateMachine):
 
     # -- what must hold
 
-    def books(self) -> list[SlotBook]:
-        stand_ins = self.world.scheduler.state.stand_ins
-        return [book for key in (*APPS, "kept") if (book := stand_ins.at(f"default/{key}")) is not None]
+    def books(self) -> list[HeldSlots]:
+        room = self.world.scheduler.state.held_rooms[ResourceReservation]
+        return [book for key in (*APPS, "kept") if (book := room.get(f"default/{key}")) is not None]
 
     @invariant()
     def no_slot_twice(self) -> None:
         for book in self.books():
-            taken = [uid for slot in book.slots if (uid := book.taken_by(slot)) in book.pods]
+            taken = [uid for slot in book.holding.slots if (uid := book.taken_by(slot)) in book.pods]
             assert len(taken) == len(set(taken))
-            assert len(taken) + len(book.free) <= len(book.slots)
+            assert len(taken) + len(book.free) <= len(book.holding.slots)
 
     @invariant()
     def no_executor_too_many(self) -> None:
@@ -169,9 +170,11 @@ class Storm(RuleBasedStateMachine):
         for found in self.world.objects.values():
             if isinstance(found, ResourceReservation):
                 assert not found.owner or found.owner in running | {pod.uid for pod in self.world.pods()}
-                book = state.stand_ins.at(found.key)
-                assert book is not None and dict(book.slots) == found.slots
-                taken = {slot: book.pods[uid][0] for slot in book.slots if (uid := book.taken_by(slot)) in book.pods}
+                book = state.held_rooms[ResourceReservation].get(found.key)
+                assert book is not None and book.holding == ReservationHoldings().holding(found)
+                taken = {
+                    slot: book.pods[uid][0] for slot in book.holding.slots if (uid := book.taken_by(slot)) in book.pods
+                }
                 assert found.status.pods == taken, "the object says who has which place"
         held = {name for book in self.books() for name in book.free}
         assert {name.rpartition("#")[2] for name in state.held} == held

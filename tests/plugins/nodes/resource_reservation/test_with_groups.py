@@ -6,19 +6,30 @@ import dataclasses
 
 import msgspec
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.applications import KUBENEXUS
+from stowplan.objects.meta import OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
+from stowplan.plugins.nodes.resource_reservation.plugin import ResourceReservationPlugin
+from stowplan.testing.builders import a_pod
 from stowplan.testing.world import World
-from tests.plugins.nodes.resource_reservation.reservations import a_driver, an_executor, held, profiles, told
+from tests.plugins.nodes.resource_reservation.reservations import (
+    a_driver,
+    a_reservation,
+    an_executor,
+    held,
+    profiles,
+    told,
+)
 
 LABELS = {f"{KUBENEXUS}/name": "gang", f"{KUBENEXUS}/min-available": "5"}
 
 
 def a_world(*nodes: str) -> World:
     (profile,) = profiles().values()
-    points = {**profile.points, "postBind": (*profile.at("postBind"), EnabledPlugin("Coscheduling", Coscheduling()))}
+    points = {**profile.points, "postBind": (*profile.post_binders, EnabledPlugin("Coscheduling", Coscheduling()))}
     return World(nodes=nodes, profiles={"default-scheduler": dataclasses.replace(profile, points=points)})
 
 
@@ -48,3 +59,22 @@ def test_a_driver_that_says_nothing_is_told_what_would_help() -> None:
     assert not world.bindings
     expected = "annotations spark-executor-cpu, spark-executor-mem and spark-executor-count on the driver would reserve"
     assert expected in told(world, "app-driver")
+
+
+def test_slots_that_count_for_a_group() -> None:
+    """The slots that a driver will reserve; once they are reserved, those that are free."""
+    world, plugin = a_world("a", "b"), ResourceReservationPlugin()
+
+    def slots_of(pod: Pod) -> int:
+        return plugin.slots_of(pod, Cluster(world.scheduler.state))
+
+    left = a_reservation("app", kept=("a", {"cpu": "1"}))
+    owner = OwnerReference("Pod", "other-driver", "other", "v1")
+    metadata = msgspec.structs.replace(left.metadata, owner_references=(owner,))
+    world.submit(msgspec.structs.replace(left, metadata=metadata))
+    assert slots_of(a_driver()) == 4, "the slots of another driver are not in force"
+    assert slots_of(a_pod()) == 0
+    world.delete(left)
+    world.submit(a_driver(), an_executor(1))
+    world.run()
+    assert slots_of(world.pod("app-driver")) == 3

@@ -70,7 +70,7 @@ def test_the_lists_are_joined_and_nothing_is_no_namespace() -> None:
 def test_it_reads_what_it_needs(args: dict[str, Any], reads: set[str]) -> None:
     plugin = with_priority(**args).plugin("SPPriority")
     assert plugin is not None
-    assert set(plugin.reads) == reads and set(plugin.tends) == reads | {"Pod"}
+    assert set(plugin.reads) == reads and set(plugin.reconciles) == reads | {"Pod"}
 
 
 # -- the seed's own files
@@ -80,10 +80,10 @@ def test_the_seeds_configuration_is_read_as_it_stands() -> None:
     configuration, profiles = profile_loader.read_configuration(SEED / "config.yaml")
     assert configuration.client_connection.kubeconfig == "/etc/kubernetes/kube-scheduler.conf"
     profile = profiles["default-scheduler"]
-    assert {bound.name: bound.weight for bound in profile.at("score")}["SPPriority"] == 5
+    assert {enabled.name: enabled.weight for enabled in profile.scorers}["SPPriority"] == 5
     for point in ("preFilter", "preScore", "score", "reserve", "preBind", "postBind"):
-        assert "SPPriority" in [bound.name for bound in profile.at(point)], point
-    assert {bound.name: bound.weight for bound in profile.at("score")}["TaintToleration"] == 3
+        assert "SPPriority" in [enabled.name for enabled in profile.points[point]], point
+    assert {enabled.name: enabled.weight for enabled in profile.scorers}["TaintToleration"] == 3
 
 
 def with_file(file: Path | str, **args: Any) -> SPPriority:

@@ -36,7 +36,7 @@ COMPLETE, EVICT = "Complete", "Evict"
 
 class Coscheduling:
     reads = ("PodGroup", "SigsPodGroup")
-    tends = ("PodGroup", "SigsPodGroup", "Pod")
+    reconciles = ("PodGroup", "SigsPodGroup", "Pod")
     wanted_at: ClassVar = {
         "queueSort": "groups do not age, and what is missing of one that is bound in part does not go first",
         "preFilter": "a pod whose labels cannot be read or contradict each other is placed alone, not told so",
@@ -134,7 +134,7 @@ class Coscheduling:
 
     # -- what PodGroups are told
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
         yield from self._statuses.patches(changed, cluster)
         yield from self._conditions.patches(changed, cluster)
 

@@ -24,7 +24,6 @@ from stowplan.objects import spark
 from stowplan.objects.disruption import Budgets, importance, started
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
-from stowplan.objects.reservations import ResourceReservation
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -51,9 +50,9 @@ class DefaultPreemption:
         reason = self.ineligible(pod, decision, evaluator.state)
         if reason:
             return PostFilterResult((f"preemption: {reason}",))
-        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(len(decision.trail.names)))
+        found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(decision.trail.total))
         if not found:
-            hopeless = f"preemption: {refusals.message(len(decision.trail.names))}"
+            hopeless = f"preemption: {refusals.message(decision.trail.total)}"
             return PostFilterResult((hopeless,), breaks_promise=True)
         try:
             left = evaluator.consulted(found)
@@ -149,8 +148,8 @@ class DryRun:
     def __init__(self, pod: Pod, evaluator: Evaluator) -> None:
         self._pod, self._evaluator, self._state = pod, evaluator, evaluator.state
         self._budgets = Budgets(self._state.store.budgets_of)
-        # A pod that has a place in a reservation leaves it reserved, and a driver that goes gives up places elsewhere.
-        self._coupled = bool(self._state.store.every(ResourceReservation))
+        # A pod that has a slot leaves the slot's room held, and an owner of held room releases room on other nodes.
+        self._coupled = self._state.holds_room
         self.refusals = Refusals()
 
     @property

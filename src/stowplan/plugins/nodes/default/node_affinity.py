@@ -16,7 +16,8 @@ from stowplan.framework.verdict import SKIP, Only, Refuse, Reject, Skip
 from stowplan.objects import selectors
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.nodes import Node
-from stowplan.objects.pods import NodeAffinity, Pod
+from stowplan.objects.pod_parts import NodeAffinity
+from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

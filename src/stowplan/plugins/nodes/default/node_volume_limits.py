@@ -16,7 +16,8 @@ from stowplan.columns.volumes.attachments import NO_LIMIT, Attached, DerivedLook
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects import csi_migration
-from stowplan.objects.pods import Pod, Volume
+from stowplan.objects.pod_parts import Volume
+from stowplan.objects.pods import Pod
 from stowplan.objects.storage import CSINode, CSISource, PersistentVolumeClaim, VolumeAttachment
 
 REASON = "node(s) exceed max volume count"

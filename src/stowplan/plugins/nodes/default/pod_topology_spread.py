@@ -24,7 +24,8 @@ from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.nodes import Node
-from stowplan.objects.pods import Pod, TopologySpreadConstraint
+from stowplan.objects.pod_parts import TopologySpreadConstraint
+from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import Selector
 from stowplan.objects.taints import kept_out
 from stowplan.objects.workloads import ReplicaSet, ReplicationController, StatefulSet

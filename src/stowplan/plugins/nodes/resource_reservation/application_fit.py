@@ -16,7 +16,8 @@ from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.evaluation import passing
 from stowplan.objects.meta import ObjectMeta
-from stowplan.objects.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, ResourceRequirements
+from stowplan.objects.pod_parts import Affinity, Container, NodeAffinity, PodSpec, ResourceRequirements
+from stowplan.objects.pods import Pod
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.spark import Executors
 from stowplan.plugins.nodes.resource_reservation import packing

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.objects import spark
+from stowplan.objects.applications import is_driver
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.resource_reservation.application_fit import ApplicationFit, room_of
 from stowplan.plugins.nodes.resource_reservation.packing import Room
@@ -27,7 +28,8 @@ class DriverOrder:
 
     def behind(self, pod: Pod, cluster: Cluster) -> str:
         """Why the driver has to wait for others, or nothing."""
-        waiting = {each.uid: each for each in cluster.waiting_drivers() if each.scheduler_name == pod.scheduler_name}
+        drivers = cluster.pending_pods(is_driver)
+        waiting = {each.uid: each for each in drivers if each.scheduler_name == pod.scheduler_name}
         self._seen = {uid: self._seen.get(uid, cluster.now) for uid in (*waiting, pod.uid)}
         ahead = sorted((each for each in waiting.values() if _came(each) < _came(pod) and _counts(each)), key=_came)
         if not ahead:

@@ -20,24 +20,27 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
-from stowplan.columns.held.held_room import FEW, reserved_slots
-from stowplan.columns.held.slots import SlotBook
+from stowplan.columns.held.held_room import FEW, HeldRoom
+from stowplan.columns.held.held_slots import HeldSlots
+from stowplan.columns.held.source import Slot
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.config.document import flag
 from stowplan.framework.evaluation import passing
 from stowplan.framework.interfaces import Evaluator, Gauge, Wake
 from stowplan.framework.verdict import SKIP, Avoid, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.objects import reservations, spark
 from stowplan.objects.actions import Create, Patch, Write
-from stowplan.objects.applications import DRIVER, EXECUTOR, identity
+from stowplan.objects.applications import EXECUTOR, identity, is_driver
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from stowplan.objects.reservations import GPU, ReservedSlot, reservation_of
+from stowplan.objects.reservations import GPU, ResourceReservation, reservation_of
 from stowplan.objects.spark import Executors
-from stowplan.plugins.nodes.resource_reservation import arguments, documents, reconcile
+from stowplan.plugins.nodes.resource_reservation import arguments, documents, events, reconcile
 from stowplan.plugins.nodes.resource_reservation.application_fit import ApplicationFit, executor
 from stowplan.plugins.nodes.resource_reservation.driver_order import DOES_NOT_FIT, DriverOrder
+from stowplan.plugins.nodes.resource_reservation.holdings import ReservationHoldings
 from stowplan.plugins.nodes.resource_reservation.reconcile import ReservationReconciler
 
 ZONE = "topology.kubernetes.io/zone"
@@ -49,8 +52,10 @@ OTHER_ZONE = "node(s) were in another zone than the driver of the application"
 
 class ResourceReservationPlugin:
     reads = (reservations.KIND,)
-    tends = (reservations.KIND, "Pod")
+    reconciles = (reservations.KIND, "Pod")
+    own_kinds = (reservations.KIND,)
     quick_pre_bind = True
+    holds_room = ReservationHoldings()
 
     def __init__(
         self,
@@ -71,11 +76,14 @@ class ResourceReservationPlugin:
         )
         self._upkeep = ReservationReconciler()
         self._open: tuple[str, Ints] = ("", np.zeros(0, np.int64))  # nodes for executors of the driver asked about last
-        self._before: dict[str, reservations.ResourceReservation | None] = {}  # what stood there, by the driver's uid
+        self._before: dict[str, ResourceReservation | None] = {}  # what stood there, by the driver's uid
 
     def slots_of(self, pod: Pod, cluster: Cluster) -> int:
         """Executors do not exist before their driver runs; the places reserved for them count for its group."""
-        return reserved_slots(pod, cluster)
+        slots, needs = _held(cluster).for_pod(pod), spark.executors(pod)
+        if slots is not None and slots.in_force:
+            return len(slots.free)
+        return 0 if needs is None or needs.problem else needs.least
 
     # -- may it be placed at all?
 
@@ -83,18 +91,18 @@ class ResourceReservationPlugin:
         needs = spark.executors(pod)
         if needs is not None:
             return self._may_drive(pod, needs, cluster)
-        book = cluster.stand_ins.book(pod)
+        book = _held(cluster).for_pod(pod)
         if book is None or not book.in_force or pod.uid == book.owner:
             return SKIP
         most = _most(book, cluster) if identity(pod).role == EXECUTOR else None
-        if most is not None and book.members(besides=pod.uid) >= most:
+        if most is not None and book.members(excluding=pod.uid) >= most:
             return Refuse((NO_SPOTS,), resolvable=False)
         return None if self._zone and book.owner else SKIP
 
     def _may_drive(self, pod: Pod, needs: Executors, cluster: Cluster) -> Refuse | None:
         if needs.problem:
             return Refuse((f"the driver's {needs.problem}",), resolvable=False)
-        standing = cluster.get(reservations.ResourceReservation, reservation_of(pod))
+        standing = cluster.get(ResourceReservation, reservation_of(pod))
         if standing is not None and standing.owner != pod.uid:
             owner = cluster.known(standing.owner)
             if owner is not None or not standing.owner:
@@ -106,7 +114,7 @@ class ResourceReservationPlugin:
     # -- which nodes?
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        needs, book = spark.executors(pod), nodes.cluster.stand_ins.book(pod)
+        needs, book = spark.executors(pod), _held(nodes.cluster).for_pod(pod)
         if needs is not None and not needs.problem:
             fitting = self._fitting(pod, needs, nodes)
             if not fitting.all():
@@ -127,7 +135,7 @@ class ResourceReservationPlugin:
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
         """A reserved place is better than room elsewhere, and a node with GPUs is for those who need them."""
-        book = cluster.stand_ins.book(pod)
+        book = _held(cluster).for_pod(pod)
         if book is not None and pod.uid != book.owner and book.free:
             return Avoid(_nodes_of(islice(book.free.values(), FEW), pod), NOT_RESERVED, others=True)
         if spark.executors(pod) is None and (book is None or not book.owner):
@@ -151,9 +159,9 @@ class ResourceReservationPlugin:
         """A driver's executors get their slots, from now on and for all to see; an executor its own."""
         needs = spark.executors(pod)
         if needs is None or needs.problem:
-            state.stand_ins.move(pod.uid)  # if it was not given the node of a slot
+            state.held_rooms[ResourceReservation].move(pod.uid)  # if it was not given the node of a slot
             return None
-        standing = state.store.get(reservations.ResourceReservation, reservation_of(pod))
+        standing = state.store.get(ResourceReservation, reservation_of(pod))
         self._before[pod.uid] = standing
         if standing is not None:
             state.discard(standing)  # what an earlier try left behind holds no room against this one
@@ -179,7 +187,7 @@ class ResourceReservationPlugin:
         if pod.uid not in self._before:
             return
         before = self._before.pop(pod.uid)
-        now = state.store.get(reservations.ResourceReservation, reservation_of(pod))
+        now = state.store.get(ResourceReservation, reservation_of(pod))
         if now is None or _version(now) != ("" if before is None else _version(before)):
             return
         if before is None:
@@ -188,7 +196,7 @@ class ResourceReservationPlugin:
             state.put(before)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Create | Patch]:  # noqa: ARG002
-        found = cluster.get(reservations.ResourceReservation, reservation_of(pod))
+        found = cluster.get(ResourceReservation, reservation_of(pod))
         if pod.uid in self._before and found is not None:
             yield documents.written(found)
 
@@ -198,11 +206,11 @@ class ResourceReservationPlugin:
 
     # -- afterwards
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Write]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Write]:
         return self._upkeep.writes(changed, cluster)
 
     @property
-    def tend_at(self) -> float | None:
+    def reconcile_at(self) -> float | None:
         return self._upkeep.next_at
 
     def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
@@ -210,9 +218,12 @@ class ResourceReservationPlugin:
 
     # -- what wakes a rejected pod
 
+    def cluster_events(self, old: Object | None, new: Object | None) -> Iterator[ClusterEvent]:
+        return events.of(old, new)
+
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Add", "Delete", "UpdatePodScaleDown"), hint="pod_matters")
-        yield Wake("PendingDriver", ("Delete",), hint="is_driver")
+        yield Wake(events.PENDING_DRIVER, ("Delete",), hint="has_executors")
         yield Wake("Node", ("Add", "Delete", "UpdateNodeAllocatable", "UpdateNodeLabel", "UpdateNodeTaint"))
         yield Wake(reservations.KIND, ("Add", "Update", "Delete"))
 
@@ -222,14 +233,18 @@ class ResourceReservationPlugin:
         if other is None:
             return False
         if new is not None and old is None:
-            return identity(other).role == DRIVER and self.is_driver(pod, old, new)
-        return self.is_driver(pod, old, new) or reservation_of(other) == reservation_of(pod)
+            return is_driver(other) and self.has_executors(pod, old, new)
+        return self.has_executors(pod, old, new) or reservation_of(other) == reservation_of(pod)
 
-    def is_driver(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+    def has_executors(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
         return spark.executors(pod) is not None
 
 
-def _nodes_of(slots: Iterable[ReservedSlot], pod: Pod) -> frozenset[str]:
+def _held(cluster: Cluster) -> HeldRoom:
+    return cluster.held_room(ResourceReservation)
+
+
+def _nodes_of(slots: Iterable[Slot], pod: Pod) -> frozenset[str]:
     """Where a pod finds its slot: if there are such as are just right for it, there; else wherever there is one."""
     needs = {"pods": 1, **{resource: amount for resource, amount in pod.request.items() if amount}}
     nodes = [(slot.node, slot.amounts == needs) for slot in slots]
@@ -241,7 +256,7 @@ def _version(found: Object) -> str:
     return found.metadata.resource_version
 
 
-def _most(book: SlotBook, cluster: Cluster) -> int | None:
+def _most(book: HeldSlots, cluster: Cluster) -> int | None:
     """How many executors an application may have, if its driver says so."""
     driver = cluster.pod(book.owner) if book.owner else None
     needs = None if driver is None else spark.executors(driver.pod)

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.columns.held.slots import SlotBook
+from stowplan.columns.held.held_slots import HeldSlots
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.interfaces import Gauge
 from stowplan.objects.actions import Delete, Patch, Write
@@ -25,7 +25,7 @@ from stowplan.objects.meta import Condition, Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import KIND, ResourceReservation, ResourceReservationStatus, reservation_of
 
-NOBODY = SlotBook()
+NOBODY = HeldSlots()
 ORPHANED = 3.0  # seconds that a reservation may have an owner whom nobody knows: pods are watched by themselves
 
 
@@ -49,7 +49,7 @@ class ReservationReconciler:
         return min(self._due.values(), default=None)
 
     def _kept(self, found: ResourceReservation, cluster: Cluster) -> Iterator[Write]:
-        book = cluster.stand_ins.at(found.key) or NOBODY
+        book = cluster.held_room(ResourceReservation).get(found.key) or NOBODY
         if self._is_over(found, book, cluster):
             version = found.metadata.resource_version
             yield Delete(kind=KIND, key=found.key, uid=found.uid, resource_version=version)
@@ -63,7 +63,7 @@ class ReservationReconciler:
         if status != found.status:
             yield Patch(kind=KIND, key=found.key, body={"status": _written(status, found.status)})
 
-    def _is_over(self, found: ResourceReservation, book: SlotBook, cluster: Cluster) -> bool:
+    def _is_over(self, found: ResourceReservation, book: HeldSlots, cluster: Cluster) -> bool:
         """Is its owner gone, or has nobody used it for too long?"""
         if found.owner:
             wanted = cluster.known(found.owner) is not None
@@ -89,7 +89,7 @@ def gauges(cluster: Cluster) -> Iterator[Gauge]:
     """How much room is held that nobody uses."""
     waste: Counter[str] = Counter()
     for found in cluster.every(ResourceReservation).values():
-        book = cluster.stand_ins.at(found.key) or NOBODY
+        book = cluster.held_room(ResourceReservation).get(found.key) or NOBODY
         for slot in book.free.values():
             waste.update(slot.amounts)
     yield Gauge("reserved_places_free", "Places that are held and that no pod has.", waste["pods"])
@@ -100,7 +100,7 @@ def gauges(cluster: Cluster) -> Iterator[Gauge]:
 # -- what it is told
 
 
-def told(found: ResourceReservation, book: SlotBook) -> ResourceReservationStatus:
+def told(found: ResourceReservation, book: HeldSlots) -> ResourceReservationStatus:
     taken = {slot: uid for slot in found.slots if (uid := book.taken_by(slot)) in book.pods}
     since = {(each.type, each.status): each.last_transition_time for each in found.status.conditions}
     conditions = (
@@ -111,7 +111,7 @@ def told(found: ResourceReservation, book: SlotBook) -> ResourceReservationStatu
     return ResourceReservationStatus(pods, len(found.slots), len(taken), tuple(conditions))
 
 
-def _conditions(found: ResourceReservation, book: SlotBook, taken: int) -> Iterator[Condition]:
+def _conditions(found: ResourceReservation, book: HeldSlots, taken: int) -> Iterator[Condition]:
     generation, places = found.metadata.generation, len(found.slots)
     if found.problems:
         yield Condition("ReservationActive", "False", "Invalid", "; ".join(found.problems), generation)

@@ -11,7 +11,7 @@ A server takes annotations of 256 KiB in all, so both have a bound: `among`, `no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Annotated, Any
 
@@ -39,12 +39,27 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
 _at_once = msgspec.json.Decoder(_Written)
 
 
+class LastScores:
+    """The scores computed last, and the nodes they are for (`Nodes.token`)."""
+
+    __slots__ = ("nodes", "scores")
+
+    def __init__(self) -> None:
+        self.nodes: object = None
+        self.scores: Bytes | None = None
+
+
 class History(msgspec.Struct, frozen=True, dict=True):
     latest: str = ""
     counts: dict[str, int] = {}
     pending: dict[str, str] = {}  # nodes, by the pods' uids
     since_halving: int = 0  # pods counted since then, where there is a half-life
     more: dict[str, Any] = {}  # fields that are not ours
+
+    @cached_property
+    def last_scores(self) -> LastScores:
+        """A cache for `rated`; no part of the history's value."""
+        return LastScores()
 
     def noted(self, given: Mapping[str, str]) -> History:
         """These pods were given these nodes; of those that are new here, as many as there is room for."""
@@ -127,10 +142,10 @@ def rated(history: History, nodes: Nodes) -> Bytes | int:
     """Every node's score by this history. It is the same until the history changes, or the nodes do."""
     if not history.latest and not history.counts:
         return MAX_SCORE
-    kept: tuple[object, Bytes] | None = history.__dict__.get("rated")
-    if kept is None or kept[0] is not nodes.token:
-        kept = history.__dict__["rated"] = (nodes.token, _rated(history, nodes))
-    return kept[1]
+    last = history.last_scores
+    if last.scores is None or last.nodes is not nodes.token:
+        last.nodes, last.scores = nodes.token, _rated(history, nodes)
+    return last.scores
 
 
 def _rated(history: History, nodes: Nodes) -> Bytes:

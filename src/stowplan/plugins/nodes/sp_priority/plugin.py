@@ -4,8 +4,8 @@
     nodes used before       100 * (total - count) // total, at least 1; the last node's count is left out
     all others              100
 
-The counts are in an annotation of the owner (`sp_owners`, `sp_history`). What was decided is noted there before the pod
-is bound (pre_bind, `sp_desk`) and counted once the pod is seen bound, or gone (tend): at once, or after the next start.
+The counts are in an annotation of the owner (`sp_owners`, `sp_history`). A decision is noted there before the pod is
+bound (pre_bind) and counted once the pod is seen bound, or gone (reconcile): at once, or after the next start.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SPPriority:
         self._half_life = _number("halfLife", half_life, 0, "a number of pods, 0 (never) or more")
         self._max_nodes = _number("maxNodes", max_nodes, 1, "a number of nodes, 1 or more")
         self.reads = tuple(self._owners.kinds)
-        self.tends = ("Pod", *self.reads)
+        self.reconciles = ("Pod", *self.reads)
 
     # -- decisions
 
@@ -137,7 +137,7 @@ class SPPriority:
         self._desk.give_up(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
-        """Note what was decided. Who comes while that is under way waits; the next write is for all of them (tend)."""
+        """Note the decision. Pods that come during the write wait; the next write is for all of them (reconcile)."""
         owner = self._owners.of(pod, cluster)
         if owner is None:
             return
@@ -172,7 +172,7 @@ class SPPriority:
 
     # -- afterwards
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         """Count the pods that are noted and seen bound, or gone; note those that wait for it."""
         if changed is None:
             self._desk.lost()

@@ -52,7 +52,7 @@ class PolicyMatch(NamedTuple):
 
 class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
-    tends = ("WorkloadPolicy", "Pod", "Node")
+    reconciles = ("WorkloadPolicy", "Pod", "Node")
     configurable_at = ("reserve",)  # the original counts there; here the pod counts from the moment it has a node
 
     def __init__(self, kube_config_path: str = "") -> None:
@@ -94,7 +94,7 @@ class WorkloadPolicyPlugin:
 
     # -- what the policies are told
 
-    def tend(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
         return status.patches(changed, cluster)
 
     # -- what wakes a rejected pod

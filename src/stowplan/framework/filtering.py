@@ -1,0 +1,155 @@
+"""Filters: which nodes are feasible for a pod, and which plugin rejected which of the others.
+
+Each filter is called for the nodes that the filters before it left. Filters whose answer depends on the pod's shape and
+the node's row alone come from a cache, where only rows that changed are asked about again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from stowplan.columns.arrays import Rows
+from stowplan.columns.nodes.answer_cache import VERDICT, CachedAnswers
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.state import ClusterState
+from stowplan.framework.interfaces import FilterPlugin
+from stowplan.framework.plugin_calls import call, call_filter, call_score
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.verdict import FEASIBLE, UNRESOLVABLE, Verdict
+from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
+from stowplan.objects.pods import Pod
+
+MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill the cache without end
+HIGHEST_USER_PRIORITY = 1_000_000_000  # higher priorities are the system's own
+LOCALITY = ("", "pods", "resources", "node")  # from the widest to the narrowest
+
+Filters: TypeAlias = tuple[EnabledPlugin[FilterPlugin], ...]
+
+
+class NodeFilters:
+    """The filters that have something to do for one pod, run on the cluster as it is now: in a trial, say."""
+
+    def __init__(
+        self, pod: Pod, state: ClusterState, profile: Profile, notes: dict[str, Any], skipped: Set[str] = frozenset()
+    ) -> None:
+        self._pod, self._state, self._profile, self._notes = pod, state, profile, notes
+        self._filters: Filters = tuple(enabled for enabled in profile.filters if enabled.name not in skipped)
+        self.cached: CachedAnswers | None = None
+
+    def view(self, rows: Rows) -> Nodes:
+        """These rows as they are now: columns that were read before a trial changed them must not be used again."""
+        return view(self._state, rows, self._notes)
+
+    # -- what each node's verdict is
+
+    def on_all(self, nodes: Nodes) -> tuple[VerdictCodes, Verdicts]:
+        """Every node's verdict. The leading filters that judge by row come from the cache."""
+        cached_filters = self._by_row()
+        answers = self._refreshed(cached_filters)
+        verdict_of = nodes.copied(answers.columns[VERDICT])
+        codes: VerdictCodes = answers.book.copy()
+        others = self._filters[len(cached_filters) :]
+        if others:
+            left = (verdict_of == FEASIBLE).nonzero()[0]
+            if len(left) == len(nodes):
+                return codes, self._run(nodes, others, codes)
+            verdict_of[left] = self._run(self.view(nodes.rows[left]), others, codes)
+        return codes, verdict_of
+
+    def on_named(self, nodes: Nodes, names: frozenset[str], limited_by: list[str]) -> tuple[VerdictCodes, Verdicts]:
+        """Every node's verdict, if pre-filters limited the search to these names: they reject all other nodes."""
+        codes = VerdictCodes()
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(limited_by))}]"
+        verdict_of = np.full(len(nodes), codes.number(Verdict("", UNRESOLVABLE, (reason,))), np.int32)
+        named = np.array(sorted(at for name in names if (at := nodes.position(name)) is not None), np.int64)
+        verdict_of[named] = self._run(self.view(nodes.rows[named]), self._filters, codes)
+        return codes, verdict_of
+
+    def on_rows(self, rows: Rows) -> list[Verdict | None]:
+        """The verdict on each of these rows as things stand now; None: feasible."""
+        nodes, codes = self.view(rows), VerdictCodes()
+        verdict_of = self._run(nodes, self._filters, codes)
+        for at, verdict in self.beside_nominated(nodes):
+            verdict_of[at] = codes.number(verdict)
+        return [None if number == FEASIBLE else codes.verdicts[number] for number in verdict_of.tolist()]
+
+    def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
+        """The nodes where the pod does not fit beside the pods nominated there, with their verdicts.
+
+        Nominated pods of equal or higher priority count.
+        """
+        preempts = self._pod.spec.preemption_policy != "Never" or self._pod.priority > HIGHEST_USER_PRIORITY
+        firm = () if preempts else self._state.firm
+        for name, pods in list(self._state.nominated.items()):
+            rivals = (other for other in pods.values() if other.priority >= self._pod.priority or other.uid in firm)
+            others = [other for other in rivals if other.uid != self._pod.uid and other.uid not in self._state.pods]
+            at = nodes.position(name) if others else None
+            if at is None:
+                continue
+            with self._state.trial() as trial:
+                for other in others:
+                    trial.add_pod(other, name, as_extension=True)
+                codes = VerdictCodes()
+                beside = self._run(self.view(nodes.rows[at : at + 1]), self._filters, codes)
+            if beside[0] != FEASIBLE:
+                yield at, codes.verdicts[int(beside[0])]
+
+    def locality(self) -> str:
+        """The most that any filter looks at: "node", "resources" or "pods" of one node, or "" for more."""
+        marks = (getattr(enabled.plugin, "local", "") for enabled in self._filters)
+        known = (mark if mark in LOCALITY else "" for mark in marks)
+        return min(known, key=LOCALITY.index, default="node")
+
+    # -- calling filters
+
+    def _run(self, nodes: Nodes, filters: Iterable[EnabledPlugin[FilterPlugin]], codes: VerdictCodes) -> Verdicts:
+        """Call every filter, in order, for the nodes that are left; the code of each node's verdict."""
+        verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
+        left, rejected = nodes, None
+        places: Rows | None = None  # the positions of the nodes that are left; None: no node was rejected yet
+        for enabled in filters:
+            if rejected is not None:
+                passed = (~rejected).nonzero()[0]
+                left, places = left.where(passed), passed if places is None else places[passed]
+            if not len(left):
+                break
+            rejected = codes.enter(enabled, call_filter(enabled, self._pod, left), verdict_of, places)
+        return verdict_of
+
+    def _by_row(self) -> Filters:
+        """The filters up to the first one whose answer needs more than the pod's shape and the node's row."""
+        for at, enabled in enumerate(self._filters):
+            by_row = getattr(enabled.plugin, "filters_by_row", False)
+            if not (call(enabled, by_row, self._pod) if callable(by_row) else by_row):
+                return self._filters[:at]
+        return self._filters
+
+    def _refreshed(self, filters: Filters) -> CachedAnswers:
+        """The cached verdicts of these filters, and scores of plugins that score by row, with all rows up to date."""
+        table, cache = self._state.table, self._state.kept
+        key = (self._profile, self._pod.shape.key, tuple(enabled.name for enabled in filters))
+        found = cache.get(key)
+        too_long = found is not None and len(found.book.verdicts) > MOST_VERDICTS
+        answers = CachedAnswers(VerdictCodes()) if found is None or too_long else found
+        stale, capacity = answers.stale(table, table.capacity), table.capacity
+        if len(stale):
+            whole = len(stale) == table.live_count
+            nodes = Cluster(self._state, self._notes).nodes if whole else self.view(stale)
+            answers.put(VERDICT, stale, self._run(nodes, filters, answers.book), capacity)
+            for enabled in self._profile.scorers:
+                if getattr(enabled.plugin, "scores_by_row", False):
+                    score = call_score(enabled, self._pod, nodes)
+                    if score is not None:
+                        answers.put(enabled.name, stale, np.asarray(score, np.uint8), capacity)
+            cache.keep(key, answers)
+        answers.clock = table.clock
+        self.cached = answers
+        return answers
+
+
+def view(state: ClusterState, rows: Rows, notes: dict[str, Any]) -> Nodes:
+    """A new view of some rows; `notes` are those of the decision."""
+    return Nodes(state, rows, False, Cluster(state, notes))

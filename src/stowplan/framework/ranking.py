@@ -1,0 +1,70 @@
+"""Scores: which of the feasible nodes is best. Each plugin's score, 0 to 100, counts times its weight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.columns.arrays import Bytes, Ints
+from stowplan.columns.nodes.answer_cache import CachedAnswers
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.extenders import Consultation
+from stowplan.framework.interfaces import ScorePlugin
+from stowplan.framework.plugin_calls import call_score
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.verdict import FEASIBLE, Trail
+from stowplan.objects.pods import Pod
+
+
+def score(
+    trail: Trail,
+    pod: Pod,
+    nodes: Nodes,
+    profile: Profile,
+    cached: CachedAnswers | None,
+    consultation: Consultation | None,
+) -> None:
+    """Add to the trail every plugin's and extender's scores of the feasible nodes, and the weighted totals."""
+    trail.feasible = (trail.verdict_of == FEASIBLE).nonzero()[0]
+    if not len(trail.feasible):
+        return
+    feasible = nodes if len(trail.feasible) == len(nodes) else nodes.where(trail.feasible)
+    trail.totals = np.zeros(len(feasible), np.int64 if consultation else profile.totals_type)
+    for enabled in profile.scorers:
+        scores = _score_of(enabled, pod, feasible, cached)
+        if scores is None and enabled.name in profile.scored_without_pre_score:
+            # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
+            scores = 0
+        if scores is not None:
+            trail.scores[enabled.name] = (enabled.weight, scores)
+            _add_weighted(trail.totals, scores, enabled.weight)
+    if consultation and len(trail.feasible) > 1:
+        names = [trail.names[at] for at in trail.feasible.tolist()]
+        for name, weight, extender_scores in consultation.scores(names):
+            trail.scores[name] = (weight, extender_scores)
+            _add_weighted(trail.totals, extender_scores, weight)
+
+
+def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
+    """One of the nodes with the highest total, drawn by the generator; the first one without a generator."""
+    if not len(trail.feasible):
+        return None
+    if generator is None:
+        return trail.names[int(trail.feasible[int(trail.totals.argmax())])]
+    best = (trail.totals == trail.totals.max()).nonzero()[0]
+    return trail.names[int(trail.feasible[int(best[int(generator.integers(len(best)))])])]
+
+
+def _score_of(
+    enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, cached: CachedAnswers | None
+) -> Bytes | int | None:
+    column = None if cached is None else cached.columns.get(enabled.name)
+    if column is None or not len(nodes):
+        return call_score(enabled, pod, nodes)
+    return nodes.copied(column)  # type: ignore[no-any-return]
+
+
+def _add_weighted(totals: Ints, scores: Ints | Bytes | int, weight: int) -> None:
+    if weight == 1 or isinstance(scores, int):
+        totals += scores * weight
+    else:
+        totals += np.multiply(scores, weight, dtype=totals.dtype)  # bytes times a weight would overflow

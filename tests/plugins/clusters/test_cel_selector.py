@@ -1,0 +1,152 @@
+"""CEL expressions about clusters: what they see, what they may cost, and when they are evaluated again."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowplan.framework.placement.decision import PlacementQuestion
+from stowplan.plugins.clusters import cel_selector
+from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
+from tests.placement.fleets import NOW, a_cluster, a_placement, a_score, asked
+
+SEEN = a_cluster(
+    "c1",
+    labels={"version": "1.14.3", "zone": "b"},
+    claims={"version": "1.14.3", "sku": '{"H100":[{"Standard_NC48":10},{"Standard_NC96":2}]}'},
+    cpu="1500m",
+    version={"kubernetes": "v1.31.2"},
+)
+SCORES = a_score("c1", "test-score", cpu=3, memory=4)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param(r"managedCluster.metadata.labels['version'].matches('^1\\.(14|15)')", True, id="a label"),
+        pytest.param(
+            r"managedCluster.status.clusterClaims.exists(c, c.name == 'version' && c.value.matches('^1\\.14'))",
+            True,
+            id="a claim",
+        ),
+        pytest.param(
+            "managedCluster.status.clusterClaims.exists(c, c.name == 'sku' &&"
+            " c.value.parseJSON().H100.exists(e, e.Standard_NC96 == 2))",
+            True,
+            id="JSON in a claim",
+        ),
+        pytest.param(
+            "managedCluster.scores('test-score').filter(s, s.name == 'cpu').all(e, e.value == 3)", True, id="a score"
+        ),
+        pytest.param(
+            "managedCluster.scores('test-score').filter(s, s.name == 'cpu').all(e, e.value > 3)", False, id="too low"
+        ),
+        pytest.param(
+            "managedCluster.scores('test-score').filter(s, s.name == 'x').all(e, e.value > 3)", True, id="no score"
+        ),
+        pytest.param("has(managedCluster.spec.taints)", False, id="no taints"),
+        pytest.param("has(managedCluster.status.conditions)", True, id="a field that Go always writes"),
+        pytest.param("managedCluster.status.allocatable.cpu == '1500m'", True, id="a quantity as a string"),
+        pytest.param("managedCluster.status.?version.?kubernetes.hasValue()", True, id="the version"),
+        pytest.param("managedCluster.metadata.nope == 1", False, id="an error: a field that is missing"),
+        pytest.param("'[1'.parseJSON() == 1", False, id="an error: not JSON"),
+        pytest.param("{'metadata': {'name': 'nobody'}}.scores('test-score').size() > 0", False, id="no such cluster"),
+        pytest.param("'no cluster'.scores('test-score').size() > 0", False, id="scores of a string"),
+    ],
+)
+def test_expressions_about_a_cluster(expression: str, expected: bool) -> None:
+    question = asked(a_placement(), [SEEN, SCORES])
+    assert CelExpressions((expression,)).match(question, 0)[0] is expected
+
+
+# -- what an expression costs
+
+VERSIONED = a_cluster("c1", labels={"version": "1.14.3"})
+LABEL = 'managedCluster.metadata.labels["version"] == "1.14.3"'
+SEMVER = 'semver(managedCluster.metadata.labels["version"]).isLessThan(semver("1.30.0"))'
+
+
+def cost(*expressions: str, nobody: bool = False) -> tuple[bool, int]:
+    question = asked(a_placement(), [VERSIONED])
+    if nobody:
+        question.fleet.clusters[0] = None
+    fine, spent, _ = CelExpressions(expressions).match(question, 0)
+    return fine, spent
+
+
+@pytest.mark.parametrize(
+    ("expressions", "nobody", "expected"),
+    [
+        pytest.param([LABEL], False, (True, 5), id="a label's value"),
+        pytest.param([LABEL, SEMVER], False, (True, 12), id="a label's value and a version"),
+        pytest.param([LABEL], True, (False, 3), id="no cluster at all"),
+        pytest.param([], False, (True, 0), id="no expression"),
+        pytest.param(["[1, 2].all(x, x > 0)"], False, (True, 10 + 2 * (2 + 1 + 2) + 1), id="a list and a loop"),
+    ],
+)
+def test_cost(expressions: list[str], nobody: bool, expected: tuple[bool, int]) -> None:
+    assert cost(*expressions, nobody=nobody) == expected
+
+
+def test_beyond_the_budget_a_cluster_does_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_selector, "MOST_PER_CLUSTER", 15)
+    assert cost(LABEL, SEMVER) == (True, 12)
+    fine, spent = cost(LABEL, SEMVER, SEMVER)
+    assert not fine and spent > 15
+
+
+SIXTY = str(list(range(60)))
+ENDLESS = f"{SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.all(c, {SIXTY}.all(d, a + b + c + d >= 0))))"
+
+
+def test_no_expression_runs_for_long() -> None:
+    selector = CelExpressions((ENDLESS,))
+    question = asked(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
+    fine, spent, _ = selector.match(question, 0)
+    assert not fine and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
+    assert selector.match(question, 1) == (False, 0, float("inf"))  # it is about no cluster, so it need not run again
+
+
+def test_a_pass_over_the_fleet_costs_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_selector, "MOST_PER_PASS", 20)
+    objects = [a_cluster(f"c{number}", labels={"version": "1.14.3"}) for number in range(9)]
+    question = asked(a_placement(), objects, ocm=False)
+    rows = question.fleet.rows([f"c{number}" for number in range(9)])
+    assert CelExpressions((LABEL,)).matches(question, rows).tolist() == [True] * 4 + [False] * 5
+    later = PlacementQuestion(question.placement, question.fleet, NOW + 1, question.own)
+    assert CelExpressions((LABEL,)).matches(later, rows).sum() == 8
+
+
+GOOD_SCORE = 'managedCluster.scores("demo").filter(s, s.name == "cpu").all(e, e.value > 80)'
+
+
+def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = [
+        *(a_cluster(f"c{number}") for number in (1, 2, 3)),
+        *(a_score("c1", "demo", cpu=90), a_score("c2", "demo", cpu=70), a_score("c3", "demo", valid=-1, cpu=95)),
+    ]
+    question = asked(a_placement(), objects, ocm=False)
+    fleet, selector = question.fleet, compiled((GOOD_SCORE,))
+    rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
+    match = selector.match
+
+    def counted(question: PlacementQuestion, row: int) -> tuple[bool, int, float]:
+        runs.append(row)
+        return match(question, row)
+
+    monkeypatch.setattr(selector, "match", counted)
+
+    def ask(now: float = NOW) -> tuple[list[bool], int]:
+        runs.clear()
+        found = selector.matches(PlacementQuestion(question.placement, fleet, now, question.own), rows).tolist()
+        return found, len(runs)
+
+    assert ask() == ([True, False, False], 3)
+    assert ask() == ([True, False, False], 0)
+    fleet.put_score(a_score("c2", "demo", valid=10, cpu=85))
+    assert ask() == ([True, True, False], 1)
+    fleet.put_score(a_score("c2", "other", cpu=1))
+    fleet.put(a_cluster("c2"))
+    assert ask() == ([True, True, False], 0)
+    assert ask(NOW + 11) == ([True, False, False], 1)
+    fleet.put(a_cluster("c1", labels={"cloud": "none"}))
+    assert ask(NOW + 11) == ([True, False, False], 1)
