@@ -18,6 +18,7 @@ import click
 import msgspec
 
 from stowplan.kube import credentials, event_loop
+from stowplan.kube.action_requests import ActionRequest
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS, PODS, RESOURCES, ApiResource
 from stowplan.kube.transport import Transport
@@ -60,7 +61,8 @@ async def bind_all(kubeconfig: str, namespace: str, events: bool) -> None:
 
 async def work(client: Client, namespace: str, pairs: Iterator[tuple[_Meta, str]], events: bool) -> None:
     for pod, node in pairs:
-        answer = await client.post(PODS, f"{namespace}/{pod.name}", "binding", binding(pod, namespace, node))
+        path = PODS.path(f"{namespace}/{pod.name}", "binding")
+        answer = await client.send(ActionRequest("POST", path, binding(pod, namespace, node)))
         answer.checked("binding")
         if events:
             (await client.create(EVENTS, namespace, event(pod, namespace, node))).checked("event")

@@ -56,7 +56,7 @@ class Follower:
 
     def _chosen(self) -> set[str]:
         """All slices count: a cluster is given up only if it is in none of them."""
-        found = self._decisions.known.objects.values()
+        found = self._decisions.cache.objects.values()
         mine = (each for each in found if isinstance(each, PlacementDecision) and each.placement == self._placement)
         return {name for decision in mine for name in decision.cluster_names}
 

@@ -44,7 +44,7 @@ class Server:
         await self.open.wait()
         self.now -= 1
         self.bound[action.pod.name] = action.node_name
-        self._live_of().take([Put(assumed(self.pods[action.pod.uid], action.node_name))])
+        self._live_of().receive([Put(assumed(self.pods[action.pod.uid], action.node_name))])
         return Result(action.id)
 
 
@@ -59,7 +59,7 @@ def scene(**options: Any) -> tuple[EngineLoop[Scheduler], Server]:
 def submit(live: EngineLoop[Scheduler], server: Server, number: int) -> None:
     pods = [a_pod(f"p{each}", cpu="10m") for each in range(number)]
     server.pods |= {pod.uid: pod for pod in pods}
-    live.take([Put(a_node("a", cpu=64)), Put(a_node("b", cpu=64)), *map(Put, pods)])
+    live.receive([Put(a_node("a", cpu=64)), Put(a_node("b", cpu=64)), *map(Put, pods)])
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -121,7 +121,7 @@ def test_nothing_is_decided_while_too_little_is_known() -> None:
         await asyncio.sleep(0.05)
         assert server.bound == {}
         known = True
-        live.take(())
+        live.receive(())
         await until(lambda: len(server.bound) == 3)
         task.cancel()
 
@@ -130,7 +130,7 @@ def test_nothing_is_decided_while_too_little_is_known() -> None:
 
 def test_not_more_than_so_many_are_under_way() -> None:
     async def story() -> None:
-        live, server = scene(most_under_way=5)
+        live, server = scene(max_in_progress=5)
         server.open.clear()
         task = asyncio.create_task(live.run())
         live.start_deciding()
@@ -160,7 +160,7 @@ class Keeping:
 
 def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end() -> None:
     async def story() -> None:
-        live, server = scene(most_under_way=3)
+        live, server = scene(max_in_progress=3)
         keeping = EnabledPlugin("Keeping", Keeping())
         plain = live.engine.profiles["default-scheduler"]
         points = {**plain.points, "postBind": (*plain.points["postBind"], keeping)}
@@ -186,7 +186,7 @@ def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end()
 )
 def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> None:
     async def story() -> None:
-        live, server = scene(most_under_way=2)
+        live, server = scene(max_in_progress=2)
         server.open.clear()
         task = asyncio.create_task(live.run())
         live.start_deciding()
@@ -205,7 +205,7 @@ def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> N
 def test_others_are_told_whether_pods_wait_to_be_bound() -> None:
     async def story() -> None:
         told: list[bool] = []
-        live, server = scene(busy=told.append)
+        live, server = scene(on_busy=told.append)
         task = asyncio.create_task(live.run())
         live.start_deciding()
         submit(live, server, 3)

@@ -128,6 +128,6 @@ def test_with_other_arguments_it_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         profile_loader.configured(TWICE % ("{}", "{strict: true}"))
     assert str(caught.value) == (
-        "profiles[1].pluginConfig[name=SPPriority].args: other arguments than in profiles[0]; there is one for all "
-        "profiles: give it the same arguments in each, or leave it to one"
+        "profiles[1].pluginConfig[name=SPPriority].args: the arguments differ from those in profiles[0]; "
+        "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
     )

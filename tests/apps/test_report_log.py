@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from stowplan.apps import report_log
 from stowplan.apps.logging import Log
-from stowplan.apps.report_log import say
 from stowplan.engine import reports
 
 TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nodes fit")
@@ -16,7 +16,7 @@ TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nod
 
 def lines(what: reports.Report, v: int) -> str:
     stream = io.StringIO()
-    say(Log(v, stream=stream), what)
+    report_log.write(Log(v, stream=stream), what)
     return re.sub(r"^(.).*? stowplan\] ", r"\1 ", stream.getvalue(), flags=re.MULTILINE).strip()
 
 
@@ -104,19 +104,19 @@ def lines(what: reports.Report, v: int) -> str:
         pytest.param(
             reports.GroupTimedOut("default/g", 10.0),
             2,
-            'I "Pod group timed out, and gave back its nodes" group="default/g" seconds=10.0',
+            'I "Pod group timed out, its nodes are released" group="default/g" seconds=10.0',
             id="a group that was too late",
         ),
         pytest.param(
             reports.GroupInPart("default/g", "a is bound", evicts=False),
             2,
-            'I "Pod group bound in part is to be completed" group="default/g" why="a is bound"',
-            id="a group that is bound in part",
+            'I "Partially bound pod group is to be completed" group="default/g" why="a is bound"',
+            id="a partially bound group",
         ),
         pytest.param(
             reports.GroupInPart("default/g", "a is bound", evicts=True),
             2,
-            'I "Pod group bound in part is taken back" group="default/g" why="a is bound"',
+            'I "Partially bound pod group is evicted" group="default/g" why="a is bound"',
             id="or taken back",
         ),
     ],

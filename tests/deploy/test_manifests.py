@@ -105,8 +105,8 @@ def test_the_image_is_of_this_version() -> None:
 
 
 def test_time_to_stop_is_longer_than_stopping_takes() -> None:
-    from stowplan.apps.run.service import DRAIN_WITHIN, FINISH_WITHIN
+    from stowplan.apps.run.service import SchedulerService
 
     pod = only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]
-    assert pod["terminationGracePeriodSeconds"] > FINISH_WITHIN + DRAIN_WITHIN
+    assert pod["terminationGracePeriodSeconds"] > SchedulerService.finish_within + SchedulerService.drain_within
     assert "TimeoutStopSec=65" in (DEPLOY / "systemd" / "stowplan.service").read_text()

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from stowplan.apps.place.commands import place
-from stowplan.apps.place.options import KINDS, OWN_LEASE
-from stowplan.apps.place.service import DRAIN_WITHIN, FINISH_WITHIN
+from stowplan.apps.place.kinds import KINDS
+from stowplan.apps.place.options import OWN_LEASE
+from stowplan.apps.place.service import PlacementService
 from stowplan.kube.resources import RESOURCES
 from stowplan.placement.availability import LEASE_NAME
 from tests.deploy.test_manifests import VERSION
@@ -101,4 +102,4 @@ def test_the_image_is_of_this_version() -> None:
 
 def test_time_to_stop_is_longer_than_stopping_takes() -> None:
     pod = only("deployment.yaml", "Deployment")["spec"]["template"]["spec"]
-    assert pod["terminationGracePeriodSeconds"] > FINISH_WITHIN + DRAIN_WITHIN
+    assert pod["terminationGracePeriodSeconds"] > PlacementService.finish_within + PlacementService.drain_within

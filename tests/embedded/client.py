@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.handlers import Handlers
-from stowplan.embedded.requests import Request
-from stowplan.embedded.responses import ApiResponse
-from tests.embedded.virtual import Virtual
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.responses import ApiResponse
+from tests.embedded.virtual_cluster import VirtualCluster
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
@@ -22,7 +22,7 @@ class Client:
     """Requests without HTTP."""
 
     def __init__(self) -> None:
-        self.world = Virtual(crew=False)
+        self.world = VirtualCluster(controllers=False)
         self.handlers = Handlers(self.world.api, lambda: self.world.now)
 
     def ask(

@@ -31,9 +31,9 @@ class Step:
     command: str
     input: str | None = None
     fails: bool = False
-    sorts: bool = False  # lines come in no order that anybody promises, some of them more than once
+    sorts: bool = False  # the order of lines is not defined, and lines may repeat
     last: bool = False  # how long a thing took is in the lines before the last
-    races: bool = False  # what it prints depends on who is quicker; that it ends well is what matters
+    races: bool = False  # the output depends on timing; only the exit code is compared
 
 
 SCRIPT = (
@@ -162,7 +162,7 @@ class Difference:
 
 DIFFERENCES = (
     Difference(
-        "The embedded kubelets give pods and nodes addresses; kwok's, as the tests set them up, do not.",
+        "The embedded kubelets give addresses to pods and nodes; kwok, as the tests configure it, does not.",
         (
             (r"^(IPs?:.*| IP: ADDRESS| InternalIP: .*| Hostname: .*)\n", ""),
             (r"^ *(hostIP|podIP)(: ADDRESS|s:\n *- ip: ADDRESS)\n", ""),
@@ -172,7 +172,7 @@ DIFFERENCES = (
     ),
     Difference("Null fields are left out.", ((r"(?<=- )(lastProbeTime|eventTime): null\n +", ""),)),
     Difference(
-        "The embedded kubelets tell what they are (version, system, architecture); kwok's do not.",
+        "The embedded kubelets report their version, operating system and architecture; kwok does not.",
         (
             (r"^ (Kernel|OS Image|Operating System|Architecture|Container Runtime|Kubelet)( Version)?:.*\n", ""),
             (r"^((\S+ )?\S+ Ready\S* <none> AGE) v1\.\d+\.\d+$", r"\1"),
@@ -180,12 +180,14 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "The embedded kubelets give a real kubelet's reasons for their nodes' conditions, kwok's those of the tests.",
+        "The conditions of nodes have the reasons of a real kubelet; with kwok they have those of the tests.",
         ((r"^ (Ready|MemoryPressure|DiskPressure|PIDPressure) (True|False) TIME TIME .*\n", ""),),
     ),
-    Difference("A node's lease is held by its kubelet, with kwok by kwok.", ((r"^( HolderIdentity:).*", r"\1"),)),
     Difference(
-        "Refused changes of a pod are not shown as a difference between Go structs.",
+        "The holder of a node's lease is its kubelet; with kwok it is kwok.", ((r"^( HolderIdentity:).*", r"\1"),)
+    ),
+    Difference(
+        "The error for an invalid change of a pod has no diff of Go structs.",
         ((r"^(@@ .*|[-+ ]? ?\"[\w./]+\": .*|[-+ ]? ?[{}\[\]],?|)\n", ""),),
     ),
 )

@@ -1,4 +1,4 @@
-"""Placements and scores that a server refuses with 422, and the words by which it says why: here and on a real one."""
+"""Placements and scores that the embedded and a real API server refuse with 422, and their messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REFUSED = [
     pytest.param(
         placement(spreadPolicy={"spreadConstraints": [{"topologyKey": "zone"}]}),
         "topologyKeyType: Required value",
-        id="a spread by who knows what",
+        id="a spread by an unknown topology",
     ),
     pytest.param(
         placement(
@@ -52,7 +52,7 @@ REFUSED = [
     pytest.param(
         placement(decisionStrategy={"groupStrategy": {"clustersPerDecisionGroup": "0%"}}),
         "clustersPerDecisionGroup",
-        id="groups of nobody",
+        id="groups without clusters",
     ),
     pytest.param(placement(tolerations=[{"effect": "NoSchedule"}]), "tolerations[0].effect", id="a nodes' effect"),
     pytest.param(

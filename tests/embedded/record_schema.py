@@ -1,5 +1,5 @@
-"""Reads the fields of every kind we serve from a real kube-apiserver and writes
-`src/stowplan/embedded/schema.json`.
+"""Reads the fields of every served kind from a real kube-apiserver and writes
+`src/stowplan/embedded/schema/builtin_types.json`.
 
     python -m tests.embedded.record_schema
 
@@ -20,7 +20,7 @@ from typing import Any
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 
-TARGET = Path(__file__).parents[2] / "src" / "stowplan" / "embedded" / "schema.json"
+TARGET = Path(__file__).parents[2] / "src" / "stowplan" / "embedded" / "schema" / "builtin_types.json"
 
 SERVED = {
     "v1": "Binding ConfigMap Event Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController "

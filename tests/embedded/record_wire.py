@@ -1,5 +1,5 @@
 """Reads from Kubernetes' Go types how their fields travel in protobuf, and writes
-`src/stowplan/embedded/wire.json`.
+`src/stowplan/embedded/http/protobuf_fields.json`.
 
     python -m tests.embedded.record_wire      (needs Go, and the modules that the control plane is built from)
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.controlplane import build
 from tests.embedded.record_schema import SERVED
 
-TARGET = Path(__file__).parents[2] / "src" / "stowplan" / "embedded" / "wire.json"
+TARGET = Path(__file__).parents[2] / "src" / "stowplan" / "embedded" / "http" / "protobuf_fields.json"
 PLACES = {
     **{f"{group}.v1": f"api/{group}/v1" for group in (
         "core", "apps", "authentication", "authorization", "autoscaling", "batch", "coordination", "events", "policy",

@@ -33,7 +33,7 @@ class EmbeddedCluster(Cluster):
 
 @contextlib.contextmanager
 def served(**options: Any) -> Iterator[Embedded]:
-    """Runs until the block ends; none of our own mistakes may have come up."""
+    """Runs until the block ends. Fails if the server reported an internal error."""
     embedded = Embedded(**options)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)

@@ -43,11 +43,11 @@ def test_a_pod_gets_what_a_server_gives(client: Client) -> None:
 @pytest.mark.parametrize(
     ("resources", "quality"),
     [
-        pytest.param({}, "BestEffort", id="nothing asked"),
-        pytest.param({"requests": {"cpu": "1"}}, "Burstable", id="something asked"),
+        pytest.param({}, "BestEffort", id="no requests"),
+        pytest.param({"requests": {"cpu": "1"}}, "Burstable", id="some requests"),
         pytest.param({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed", id="limits alone are requests, too"),
         pytest.param({"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
-                     "Burstable", id="less asked than allowed"),
+                     "Burstable", id="requests below limits"),
     ],
 )  # fmt: skip
 def test_quality_of_service(client: Client, resources: dict[str, Any], quality: str) -> None:
@@ -88,7 +88,7 @@ def test_a_pod_is_bound_once(client: Client) -> None:
     assert (pod["spec"]["nodeName"], pod["status"]["conditions"][0]["type"]) == ("n", "PodScheduled")
 
 
-def test_pages_show_the_cluster_as_it_was_when_the_first_was_asked_for(client: Client) -> None:
+def test_all_pages_show_the_state_of_the_first_page(client: Client) -> None:
     for name in "bcde":
         client.ask("POST", PODS, {**POD, "metadata": {"name": name}})
     _, first = client.ask("GET", PODS, limit="2")
@@ -121,7 +121,7 @@ def test_a_status_patch_touches_nothing_else(client: Client) -> None:
     assert pod["status"]["conditions"][0]["status"] == "False"
 
 
-def test_finalizers_keep_an_object_until_they_are_gone(client: Client) -> None:
+def test_finalizers_keep_an_object_until_they_are_removed(client: Client) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     client.ask("POST", path, {"metadata": {"name": "c", "finalizers": ["x.io/y"]}})
     status, body = client.ask("DELETE", f"{path}/c")
@@ -131,7 +131,7 @@ def test_finalizers_keep_an_object_until_they_are_gone(client: Client) -> None:
     assert client.ask("GET", f"{path}/c")[0] == 404
 
 
-def test_a_running_pod_is_asked_to_leave(client: Client) -> None:
+def test_a_running_pod_terminates_first(client: Client) -> None:
     client.ask("POST", f"{PODS}/a/binding", {"metadata": {"name": "a"}, "target": {"name": "n"}})
     _, pod = client.ask("DELETE", f"{PODS}/a")
     assert (pod["kind"], pod["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 30)
@@ -139,7 +139,7 @@ def test_a_running_pod_is_asked_to_leave(client: Client) -> None:
     assert (status, body["kind"], body["details"]["name"]) == (200, "Status", "a")
 
 
-def test_a_dry_run_leaves_nothing_behind(client: Client) -> None:
+def test_a_dry_run_stores_nothing(client: Client) -> None:
     status, made = client.ask("POST", PODS, {**POD, "metadata": {"name": "dry"}}, dryRun="All")
     assert (status, made["metadata"]["name"]) == (201, "dry")
     assert client.ask("GET", f"{PODS}/dry")[0] == 404
@@ -186,7 +186,7 @@ def test_a_table_has_columns_and_rows(client: Client) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/xml", "application/vnd.kubernetes.protobuf"])
-def test_what_we_cannot_write_is_not_acceptable(client: Client, accept: str) -> None:
+def test_unsupported_formats_are_not_acceptable(client: Client, accept: str) -> None:
     assert client.ask("GET", PODS, accept=accept)[0] == 406
 
 
@@ -211,17 +211,17 @@ def test_openapi_names_the_fields_of_every_kind(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "asked", "authenticated"),
+    ("known", "token", "authenticated"),
     [
         pytest.param("secret", "secret", True, id="the cluster's token"),
         pytest.param("secret", "other", False, id="another token"),
-        pytest.param(None, "any", False, id="a cluster without a token knows nobody"),
+        pytest.param(None, "any", False, id="a cluster without a token"),
     ],
 )
-def test_token_reviews(client: Client, known: str | None, asked: str, authenticated: bool) -> None:
+def test_token_reviews(client: Client, known: str | None, token: str, authenticated: bool) -> None:
     client.handlers.token = known
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
-    status, review = client.ask("POST", path, {"spec": {"token": asked}})
+    status, review = client.ask("POST", path, {"spec": {"token": token}})
     assert (status, review["status"].get("authenticated", False)) == (201, authenticated)
 
 

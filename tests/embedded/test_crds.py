@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.structural import Structure
+from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.tables import custom
 from tests.embedded.kubectl_manifests import DEFINITION, WIDGET
-from tests.embedded.virtual import Virtual
+from tests.embedded.virtual_cluster import VirtualCluster
 
 
 @pytest.fixture
-def cluster() -> Virtual:
-    world = Virtual(crew=False)
+def cluster() -> VirtualCluster:
+    world = VirtualCluster(controllers=False)
     world.create(DEFINITION)
     return world
 
@@ -24,7 +24,7 @@ def widget(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
 
 
-def test_a_definition_is_established_and_served_at_once(cluster: Virtual) -> None:
+def test_a_definition_is_established_and_served_at_once(cluster: VirtualCluster) -> None:
     found = cluster.get("customresourcedefinitions.apiextensions.k8s.io", "widgets.example.io")
     assert {each["type"]: each["status"] for each in found["status"]["conditions"]} == {
         "NamesAccepted": "True", "Established": "True",
@@ -35,15 +35,15 @@ def test_a_definition_is_established_and_served_at_once(cluster: Virtual) -> Non
     assert made["metadata"]["generation"] == 1
 
 
-def test_unknown_fields_go_and_are_told(cluster: Virtual) -> None:
-    asked = cluster.asked()
+def test_unknown_fields_are_dropped_with_a_warning(cluster: VirtualCluster) -> None:
+    options = cluster.options()
     resource = cluster.resource("example.io/v1", "Widget")
-    made = cluster.api.create(resource, "default", widget(size=1, bogus={"a": 1}), asked)
+    made = cluster.api.create(resource, "default", widget(size=1, bogus={"a": 1}), options)
     assert "bogus" not in made["spec"]
-    assert asked.warnings == ['unknown field "spec.bogus"']
+    assert options.warnings == ['unknown field "spec.bogus"']
 
 
-def test_the_status_has_a_door_of_its_own(cluster: Virtual) -> None:
+def test_the_status_has_a_door_of_its_own(cluster: VirtualCluster) -> None:
     made = cluster.create({**widget(size=1), "status": {"ready": True}})
     assert "status" not in made
     after = cluster.update({**made, "spec": {"size": 9}, "status": {"ready": True}}, "status")
@@ -54,7 +54,7 @@ def test_the_status_has_a_door_of_its_own(cluster: Virtual) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         pytest.param({}, "spec.size: Required value", id="something required is missing"),
         pytest.param({"size": "x"}, 'spec.size: Invalid value: "string": spec.size in body must be of type integer: '
@@ -65,14 +65,14 @@ def test_the_status_has_a_door_of_its_own(cluster: Virtual) -> None:
                      '"red", "blue"', id="none of the choices"),
     ],
 )  # fmt: skip
-def test_what_the_schema_refuses(cluster: Virtual, spec: dict[str, Any], said: str) -> None:
+def test_refusals_of_the_schema(cluster: VirtualCluster, spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as refused:
         cluster.create(widget(**spec))
     assert refused.value.code == 422
-    assert refused.value.message == f'Widget.example.io "w" is invalid: {said}'
+    assert refused.value.message == f'Widget.example.io "w" is invalid: {message}'
 
 
-def test_a_definition_takes_its_objects_along(cluster: Virtual) -> None:
+def test_a_definition_takes_its_objects_along(cluster: VirtualCluster) -> None:
     cluster.create(WIDGET)
     cluster.delete("customresourcedefinitions.apiextensions.k8s.io", "widgets.example.io")
     assert cluster.api.catalogue.of_kind("example.io/v1", "Widget") is None
@@ -80,7 +80,7 @@ def test_a_definition_takes_its_objects_along(cluster: Virtual) -> None:
 
 
 def test_two_versions_share_their_objects() -> None:
-    cluster = Virtual(crew=False)
+    cluster = VirtualCluster(controllers=False)
     version = "  - name: v2\n    served: true\n    storage: false\n    schema: {openAPIV3Schema: {type: object, "
     cluster.create(DEFINITION + version + "x-kubernetes-preserve-unknown-fields: true}}\n")
     cluster.create(WIDGET)
@@ -101,7 +101,7 @@ def test_two_versions_share_their_objects() -> None:
 )
 def test_definitions_that_cannot_be_served(change: tuple[str, str], field: str) -> None:
     with pytest.raises(ApiError) as refused:
-        Virtual(crew=False).create(DEFINITION.replace(*change, 1))
+        VirtualCluster(controllers=False).create(DEFINITION.replace(*change, 1))
     assert refused.value.code == 422
     assert field in refused.value.message
 
@@ -119,7 +119,7 @@ def test_definitions_that_cannot_be_served(change: tuple[str, str], field: str) 
     ],
 )  # fmt: skip
 def test_pruning(schema: dict[str, Any], document: dict[str, Any], pruned: dict[str, Any]) -> None:
-    assert Structure(schema).pruned(document) == pruned
+    assert StructuralSchema(schema).pruned(document) == pruned
 
 
 SET = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
@@ -130,7 +130,7 @@ MAP = {
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "said"),
+    ("schema", "value", "message"),
     [
         pytest.param(SET, ["a", "b"], [], id="a set"),
         pytest.param(SET, ["a", "b", "a"], ['l[2]: Duplicate value: "a"'], id="a set with one twice"),
@@ -151,9 +151,9 @@ MAP = {
         pytest.param({"type": "string", "format": "hostname"}, "a b", [], id="other formats are not looked at"),
     ],
 )
-def test_duplicates_and_times(schema: dict[str, Any], value: Any, said: list[str]) -> None:
-    structure = Structure({"type": "object", "properties": {"l": schema}})
-    assert [f"{cause.field}: {cause.message}" for cause in structure.causes({"l": value})] == said
+def test_duplicates_and_times(schema: dict[str, Any], value: Any, message: list[str]) -> None:
+    structural = StructuralSchema({"type": "object", "properties": {"l": schema}})
+    assert [f"{cause.field}: {cause.message}" for cause in structural.causes({"l": value})] == message
 
 
 @pytest.mark.parametrize(

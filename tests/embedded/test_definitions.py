@@ -1,4 +1,4 @@
-"""The definitions of our own kinds: there from the start, the same as in deploy/, and open to every spelling."""
+"""The definitions that are installed from the start: the same as in deploy/."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.structural import Structure
+from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.tables import custom
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ GROUPS = "podgroups.scheduling.x-k8s.io.yaml"
 
 
 def test_deploy_has_the_same_definitions() -> None:
-    """In three folders: whoever wants policies must not thereby replace the definitions of a hub's OCM."""
+    """In three folders: installing policies must not replace the definitions of OCM on a hub."""
     found: dict[str, bytes] = {}
     for folder in (DEPLOYED, DEPLOYED / "placement", DEPLOYED / "kubenexus"):
         listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
@@ -40,8 +40,8 @@ def definition() -> Any:
 def create(cluster: Embedded, document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     resource = cluster.api.catalogue.of_kind("kosmos.io/v1alpha1", "WorkloadPolicy")
     assert resource is not None
-    asked = RequestOptions(0.0)
-    return cluster.api.create(resource, "default", document, asked), asked.warnings
+    options = RequestOptions(0.0)
+    return cluster.api.create(resource, "default", document, options), options.warnings
 
 
 def a_document(**spec: Any) -> dict[str, Any]:
@@ -77,13 +77,13 @@ def test_every_spelling_is_kept_as_it_is_written(cluster: Embedded, spec: dict[s
 def test_the_seeds_policies_lose_nothing(file: str) -> None:
     document = yaml.safe_load((SEED / file).read_text())
     version = definition()["spec"]["versions"][0]
-    structure = Structure(version["schema"]["openAPIV3Schema"])
-    assert structure.pruned(document) == document
-    assert structure.causes(document) == []
+    schema = StructuralSchema(version["schema"]["openAPIV3Schema"])
+    assert schema.pruned(document) == document
+    assert schema.causes(document) == []
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         pytest.param({"allocationType": "soft"}, "spec.allocationType", id="a type that is none"),
         pytest.param({"allocationMethod": "Full"}, "spec.allocationMethod", id="a method that is none"),
@@ -92,12 +92,12 @@ def test_the_seeds_policies_lose_nothing(file: str) -> None:
         pytest.param({"allocationPolicy": []}, "spec.allocationPolicy", id="no domain"),
     ],
 )
-def test_what_a_server_refuses(cluster: Embedded, spec: dict[str, Any], said: str) -> None:
-    with pytest.raises(ApiError, match=said):
+def test_refusals(cluster: Embedded, spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError, match=message):
         create(cluster, a_document(**spec))
 
 
-def test_the_columns_say_how_it_stands() -> None:
+def test_the_columns_show_the_status() -> None:
     version = definition()["spec"]["versions"][0]
     status = {
         "desired": 4, "current": 3, "pending": 2,
@@ -107,9 +107,9 @@ def test_the_columns_say_how_it_stands() -> None:
     }  # fmt: skip
     document = {**a_document(allocationType="Required"), "status": status}
     document["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-    sheet = custom.sheet(version["additionalPrinterColumns"])
-    cells = sheet.cells(document, 1_767_225_600.0 + 60)
-    shown = {column.name: cell for column, cell in zip(sheet.columns, cells, strict=True)}
+    printer = custom.printer(version["additionalPrinterColumns"])
+    cells = printer.cells(document, 1_767_225_600.0 + 60)
+    shown = {column.name: cell for column, cell in zip(printer.columns, cells, strict=True)}
     assert shown == {
         "Name": "p", "Topology": "zone", "Type": "Required", "Desired": 4, "Current": 3, "Pending": 2,
         "Satisfied": "False", "Valid": "True", "Domains": "a 3/4", "Age": "60s",

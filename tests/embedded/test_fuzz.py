@@ -77,52 +77,55 @@ QUERIES = {
 
 class Fuzzer:
     def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed)
+        self.generator = random.Random(seed)
 
     def mutated(self, document: Any, depth: int = 0) -> Any:
         """Some part of it replaced, removed, or doubled."""
-        if depth > 8 or self.draw.random() < 0.15:
-            return copy.deepcopy(self.draw.choice(JUNK))
+        if depth > 8 or self.generator.random() < 0.15:
+            return copy.deepcopy(self.generator.choice(JUNK))
         if isinstance(document, dict) and document:
-            key = self.draw.choice(list(document))
-            if self.draw.random() < 0.1:
+            key = self.generator.choice(list(document))
+            if self.generator.random() < 0.1:
                 return {name: value for name, value in document.items() if name != key}
-            if self.draw.random() < 0.1:
-                return {**document, self.draw.choice(["status", "extra", "metadata", key]): self.draw.choice(JUNK)}
+            if self.generator.random() < 0.1:
+                return {
+                    **document,
+                    self.generator.choice(["status", "extra", "metadata", key]): self.generator.choice(JUNK),
+                }
             return {**document, key: self.mutated(document[key], depth + 1)}
         if isinstance(document, list) and document:
             return [self.mutated(document[0], depth + 1), *document]
-        return copy.deepcopy(self.draw.choice(JUNK))
+        return copy.deepcopy(self.generator.choice(JUNK))
 
     def base(self) -> dict[str, Any]:
-        found: dict[str, Any] = copy.deepcopy(self.draw.choice(KINDS))
-        if self.draw.random() < 0.5:
-            found["metadata"]["name"] = self.draw.choice(["x", "y", "z", "n"])
+        found: dict[str, Any] = copy.deepcopy(self.generator.choice(KINDS))
+        if self.generator.random() < 0.5:
+            found["metadata"]["name"] = self.generator.choice(["x", "y", "z", "n"])
         return found
 
     def document(self, base: dict[str, Any]) -> Any:
         found: Any = base
-        for _ in range(self.draw.choice([0, 0, 1, 1, 2, 4])):
+        for _ in range(self.generator.choice([0, 0, 1, 1, 2, 4])):
             found = self.mutated(found)
         return found
 
     def path(self, kind: dict[str, Any], method: str) -> str:
-        namespace = self.draw.choice(["default"] * 20 + ["none", "ns"])
+        namespace = self.generator.choice(["default"] * 20 + ["none", "ns"])
         name = kind["metadata"]["name"]
-        known = name if self.draw.random() < 0.8 else self.draw.choice(["x", "y", "z", "n", "ä", "a/b"])
-        below = self.draw.choice(["", "", "", "", "", "/status", "/status", "/scale", "/nope"])
-        if kind["kind"] in ("Pod", "Namespace") and self.draw.random() < 0.3:
-            below = self.draw.choice(["/binding", "/eviction", "/finalize"])
-        tail = "" if self.draw.random() < (0.9 if method == "POST" else 0.1) else f"/{known}{below}"
+        known = name if self.generator.random() < 0.8 else self.generator.choice(["x", "y", "z", "n", "ä", "a/b"])
+        below = self.generator.choice(["", "", "", "", "", "/status", "/status", "/scale", "/nope"])
+        if kind["kind"] in ("Pod", "Namespace") and self.generator.random() < 0.3:
+            below = self.generator.choice(["/binding", "/eviction", "/finalize"])
+        tail = "" if self.generator.random() < (0.9 if method == "POST" else 0.1) else f"/{known}{below}"
         odd = ["/", "/api", "/apis", "/openapi/v3", "/openapi/v3/api/v1", "/version", "/apis//", "//", "/api/v1//pods"]
-        return self.draw.choice(odd) if self.draw.random() < 0.04 else self.collection(kind, namespace) + tail
+        return self.generator.choice(odd) if self.generator.random() < 0.04 else self.collection(kind, namespace) + tail
 
     def query(self, method: str) -> str:
-        names = [name for name in QUERIES if self.draw.random() < 0.07]
-        found = {name: self.draw.choice(QUERIES[name]) for name in names}
+        names = [name for name in QUERIES if self.generator.random() < 0.07]
+        found = {name: self.generator.choice(QUERIES[name]) for name in names}
         if "watch" in found and method == "GET":
             found["timeoutSeconds"] = "1"
-            found["resourceVersion"] = self.draw.choice(["x", "999999999"])  # those that are answered at once
+            found["resourceVersion"] = self.generator.choice(["x", "999999999"])  # those that are answered at once
         return urlencode(found)
 
     def beginning(self) -> Iterator[tuple[str, str, bytes, dict[str, str]]]:
@@ -146,24 +149,27 @@ class Fuzzer:
     def request(self) -> tuple[str, str, bytes, dict[str, str]]:
         base = self.base()
         document = self.document(base)
-        method = self.draw.choice(
+        method = self.generator.choice(
             ["POST"] * 5 + ["PUT", "PUT", "PATCH", "PATCH", "PATCH", "GET", "GET", "DELETE", "PROPFIND"]
         )
-        kind = self.draw.choice(PATCHES if method == "PATCH" else MEDIA)
+        kind = self.generator.choice(PATCHES if method == "PATCH" else MEDIA)
         body: Any = document
         if kind == "application/json-patch+json":
-            operation = self.draw.choice(["add", "remove", "replace", "test", "move", "copy", "nope"])
-            pointer = self.draw.choice(
+            operation = self.generator.choice(["add", "remove", "replace", "test", "move", "copy", "nope"])
+            pointer = self.generator.choice(
                 ["/metadata/labels", "/spec/replicas", "/spec/containers/0", "", "/x/y", "x", "/spec"]
             )
-            value = self.draw.choice(JUNK)
+            value = self.generator.choice(JUNK)
             body = [{"op": operation, "path": pointer, "from": "/metadata/name", "value": value}]
         data = json.dumps(body).encode() if body is not None and method not in ("GET",) else b""
-        if self.draw.random() < 0.04:
-            data = data[: self.draw.randrange(len(data) + 1)] + self.draw.randbytes(3)
+        if self.generator.random() < 0.04:
+            data = data[: self.generator.randrange(len(data) + 1)] + self.generator.randbytes(3)
         path = quote(self.path(base, method), safe="/")
         query = self.query(method)
-        headers = {"Content-Type": kind, "Accept": self.draw.choice(ACCEPTS) if self.draw.random() < 0.2 else ""}
+        headers = {
+            "Content-Type": kind,
+            "Accept": self.generator.choice(ACCEPTS) if self.generator.random() < 0.2 else "",
+        }
         return method, f"{path}?{query}" if query else path, data, headers
 
 

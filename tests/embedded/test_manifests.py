@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.embedded import manifests
 from stowplan.objects.errors import ConfigError
-from tests.embedded.virtual import Virtual
+from tests.embedded.virtual_cluster import VirtualCluster
 
 DUMP = {
     "apiVersion": "v1",
@@ -37,7 +37,7 @@ def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> No
     (tmp_path / "dump.json").write_text(json.dumps(DUMP))
     (tmp_path / "more.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n")
     (tmp_path / "readme.txt").write_text("not for us")
-    cluster = Virtual()
+    cluster = VirtualCluster()
     result = manifests.load(cluster.api, [tmp_path], cluster.now)
     assert dict(result.loaded) == {"Namespace": 1, "Node": 1, "ReplicaSet": 1, "Pod": 1}
     assert dict(result.skipped) == {"Alert": 1}
@@ -53,28 +53,28 @@ def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> No
 def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "ns.yaml"
     file.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n")
-    cluster = Virtual(crew=False)
+    cluster = VirtualCluster(controllers=False)
     assert dict(manifests.load(cluster.api, [file], cluster.now).present) == {"Namespace": 1}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("a: [", "cannot be read", id="no YAML"),
-        pytest.param("just text", "no Kubernetes object", id="no object"),
+        pytest.param("just text", "not a Kubernetes object", id="no object"),
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "spec.containers: Required value", id="a bad pod"
         ),
     ],
 )
-def test_errors_name_the_file(tmp_path: Path, text: str, said: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text)
-    with pytest.raises(ConfigError, match=said) as refused:
-        manifests.load(Virtual(crew=False).api, [file], 0.0)
+    with pytest.raises(ConfigError, match=message) as refused:
+        manifests.load(VirtualCluster(controllers=False).api, [file], 0.0)
     assert str(file) in str(refused.value)
 
 
 def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
-        manifests.load(Virtual(crew=False).api, [tmp_path / "nowhere.yaml"], 0.0)
+        manifests.load(VirtualCluster(controllers=False).api, [tmp_path / "nowhere.yaml"], 0.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded import patching
+from stowplan.embedded.api import patching
+from stowplan.embedded.api.strategic_merge import strategic_merge
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.strategic import strategic_merge
 
 DOCUMENT = {"a": {"b": [1, 2], "c": "x"}, "d": None}
 
@@ -23,7 +23,7 @@ DOCUMENT = {"a": {"b": [1, 2], "c": "x"}, "d": None}
                      id="an item is put between others"),
         pytest.param([{"op": "add", "path": "/a/b/-", "value": 9}], {"a": {"b": [1, 2, 9], "c": "x"}, "d": None},
                      id="an item is put at the end"),
-        pytest.param([{"op": "remove", "path": "/a/b/0"}], {"a": {"b": [2], "c": "x"}, "d": None}, id="an item goes"),
+        pytest.param([{"op": "remove", "path": "/a/b/0"}], {"a": {"b": [2], "c": "x"}, "d": None}, id="remove an item"),
         pytest.param([{"op": "replace", "path": "/a/none", "value": 1}],
                      {"a": {"b": [1, 2], "c": "x", "none": 1}, "d": None}, id="replacing what is not there adds it"),
         pytest.param([{"op": "move", "from": "/a/c", "path": "/d"}], {"a": {"b": [1, 2]}, "d": "x"}, id="moved"),
@@ -89,7 +89,7 @@ TWO: list[dict[str, Any]] = [
     [
         pytest.param(
             pod(containers=TWO), {"spec": {"containers": [{"name": "b", "image": "3"}]}},
-            pod(containers=[TWO[0], {"name": "b", "image": "3"}]), id="containers are told apart by name",
+            pod(containers=[TWO[0], {"name": "b", "image": "3"}]), id="containers are merged by name",
         ),
         pytest.param(
             pod(containers=TWO), {"spec": {"containers": [{"name": "a", "env": [{"name": "Y", "value": "2"}]}]}},
@@ -108,7 +108,7 @@ TWO: list[dict[str, Any]] = [
             pod(containers=TWO),
             {"spec": {"containers": [{"name": "c"}], "$setElementOrder/containers": [
                 {"name": "c"}, {"name": "a"}, {"name": "b"}]}},
-            pod(containers=[{"name": "c"}, *TWO]), id="the patch says in which order",
+            pod(containers=[{"name": "c"}, *TWO]), id="in the order of the patch",
         ),
         pytest.param(
             pod(tolerations=[{"key": "a"}]), {"spec": {"tolerations": [{"key": "b"}]}}, pod(tolerations=[{"key": "b"}]),
@@ -133,7 +133,7 @@ TWO: list[dict[str, Any]] = [
             {"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}},
             {"status": {"conditions": [{"type": "Ready", "status": "False"},
                                        {"type": "PodScheduled", "status": "True"}]}},
-            id="conditions are told apart by type",
+            id="conditions are merged by type",
         ),
     ],
 )  # fmt: skip

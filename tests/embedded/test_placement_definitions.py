@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.manifests import documents
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.structural import Structure
+from stowplan.embedded.schema.structural import StructuralSchema
 from stowplan.embedded.tables import custom
 from tests.embedded.placement_objects import GROUP, REFUSED, REFUSED_SCORES, prioritizer
 
@@ -33,15 +33,15 @@ def definitions() -> dict[str, Any]:
     return {each["spec"]["names"]["kind"]: each for each in found}
 
 
-STRUCTURES = {
-    (f"{GROUP}/{version['name']}", kind): Structure(version["schema"]["openAPIV3Schema"])
+SCHEMAS = {
+    (f"{GROUP}/{version['name']}", kind): StructuralSchema(version["schema"]["openAPIV3Schema"])
     for kind, definition in definitions().items()
     for version in definition["spec"]["versions"]
 }
 
 
 def test_the_versions_are_ocms_and_the_seeds() -> None:
-    served = {(kind, version.rpartition("/")[2]) for version, kind in STRUCTURES}
+    served = {(kind, version.rpartition("/")[2]) for version, kind in SCHEMAS}
     assert served == {
         ("ManagedCluster", "v1"), ("ManagedClusterSet", "v1beta2"), ("ManagedClusterSetBinding", "v1beta2"),
         ("Placement", "v1beta1"), ("Placement", "v1alpha1"), ("PlacementDecision", "v1beta1"),
@@ -64,9 +64,9 @@ def records() -> Iterator[Any]:
 
 def is_taken(document: Any) -> bool:
     """Without a complaint, and as it is: nothing dropped, no default that was not filled in already."""
-    structure = STRUCTURES[document["apiVersion"], document["kind"]]
-    as_it_is = structure.pruned(document) == document == structure.defaulted(document)
-    return as_it_is and structure.causes(document) == []
+    schema = SCHEMAS[document["apiVersion"], document["kind"]]
+    as_it_is = schema.pruned(document) == document == schema.defaulted(document)
+    return as_it_is and schema.causes(document) == []
 
 
 @pytest.mark.skipif(not RECORDS, reason="no records of OCM's placement controller under tests/golden/placement")
@@ -83,9 +83,9 @@ def test_recorded_objects_are_taken_as_ocms_api_takes_them() -> None:
 @pytest.mark.parametrize("file", sorted(each.name for each in SEED.glob("*.yaml") if each.name != PLACEHOLDER))
 def test_the_seeds_objects_lose_nothing(file: str) -> None:
     (_, document) = next(documents([SEED / file]))
-    structure = STRUCTURES[document["apiVersion"], document["kind"]]
-    assert structure.pruned(document) == document
-    assert structure.causes(document) == []
+    schema = SCHEMAS[document["apiVersion"], document["kind"]]
+    assert schema.pruned(document) == document
+    assert schema.causes(document) == []
 
 
 # --- what is refused
@@ -102,16 +102,16 @@ def create(cluster: Embedded, document: dict[str, Any]) -> dict[str, Any]:
     return cluster.api.create(resource, "default" if resource.namespaced else "", document, RequestOptions(0.0))
 
 
-@pytest.mark.parametrize(("document", "said"), REFUSED)
-def test_what_a_server_refuses(cluster: Embedded, document: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("document", "message"), REFUSED)
+def test_refusals(cluster: Embedded, document: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as refused:
         create(cluster, document)
     assert refused.value.code == 422
-    assert said in refused.value.message
+    assert message in refused.value.message
 
 
-@pytest.mark.parametrize(("status", "said"), REFUSED_SCORES)
-def test_scores_that_a_server_refuses(cluster: Embedded, status: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("status", "message"), REFUSED_SCORES)
+def test_refused_scores(cluster: Embedded, status: dict[str, Any], message: str) -> None:
     document: dict[str, Any] = {
         "apiVersion": f"{GROUP}/v1alpha1",
         "kind": "AddOnPlacementScore",
@@ -125,7 +125,7 @@ def test_scores_that_a_server_refuses(cluster: Embedded, status: dict[str, Any],
             resource, "default", made["metadata"]["name"], {**made, "status": status}, RequestOptions(0.0), "status"
         )
     assert refused.value.code == 422
-    assert said in refused.value.message
+    assert message in refused.value.message
 
 
 # --- what is filled in and shown
@@ -190,9 +190,9 @@ def test_a_placement_is_read_at_both_versions(cluster: Embedded) -> None:
         ),
     ],
 )  # fmt: skip
-def test_the_columns_say_how_it_stands(kind: str, document: dict[str, Any], shown: dict[str, Any]) -> None:
+def test_the_columns_show_the_status(kind: str, document: dict[str, Any], shown: dict[str, Any]) -> None:
     metadata = {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z", **document.get("metadata", {})}
-    sheet = custom.sheet(definitions()[kind]["spec"]["versions"][0]["additionalPrinterColumns"])
-    cells = sheet.cells({**document, "metadata": metadata}, 1_767_225_600.0 + 60)
-    found = {column.name: cell for column, cell in zip(sheet.columns, cells, strict=True)}
+    printer = custom.printer(definitions()[kind]["spec"]["versions"][0]["additionalPrinterColumns"])
+    cells = printer.cells({**document, "metadata": metadata}, 1_767_225_600.0 + 60)
+    found = {column.name: cell for column, cell in zip(printer.columns, cells, strict=True)}
     assert {name: found[name] for name in shown} == shown

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded import protobuf
+from stowplan.embedded.http import protobuf
 
 CONFIG_MAP = "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEh4KFAoEa2VwdBIAGgAiACoAMgA4AEIAEgYKAWESAWIaACIA"
 DEPLOYMENT = (
@@ -50,7 +50,7 @@ def test_what_kubectl_sends(sent: str, spec: dict[str, Any]) -> None:
         pytest.param(base64.b64decode(QUOTA), id="a kind that is not served"),
         pytest.param(b"k8s\0\xff", id="a number without an end"),
         pytest.param(b"k8s\0\x0a\x7f", id="a message without an end"),
-        pytest.param(b"k8s\0\x0b", id="a wire type that nobody uses"),
+        pytest.param(b"k8s\0\x0b", id="an unknown wire type"),
         pytest.param(b"k8s\0\x08\x01", id="a number where a message should be"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded import selectors
+from stowplan.embedded.api import selectors
 from stowplan.embedded.errors import ApiError
 
 
@@ -16,7 +16,7 @@ def matches(labels: str, found: dict[str, str]) -> bool:
 @pytest.mark.parametrize(
     ("text", "labels", "expected"),
     [
-        pytest.param("", {}, True, id="nothing is asked"),
+        pytest.param("", {}, True, id="no selector"),
         pytest.param("a=b", {"a": "b"}, True, id="equal"),
         pytest.param("a==b", {"a": "c"}, False, id="not equal"),
         pytest.param("a!=b", {}, True, id="a label that is missing is unequal"),
@@ -61,7 +61,7 @@ def test_field_selectors(text: str, collection: str, document: dict[str, object]
 
 
 @pytest.mark.parametrize("text", ["a", "spec.foo=x", "spec.nodeName"])
-def test_field_selectors_that_cannot_be_asked(text: str) -> None:
+def test_unsupported_field_selectors(text: str) -> None:
     with pytest.raises(ApiError) as refused:
         selectors.fields(text, "pods")
     assert refused.value.code == 400

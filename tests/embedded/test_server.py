@@ -1,4 +1,4 @@
-"""HTTP: who may come in, and what is too much."""
+"""HTTP: authorization, limits, watches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 import yaml
 
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.server import LARGEST_BODY
+from stowplan.embedded.http.server import MAX_BODY_BYTES
 from stowplan.objects.errors import ConfigError
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -48,7 +48,7 @@ def test_nothing_but_loopback_without_a_token() -> None:
         pytest.param({"Authorization": "Bearer secret"}, 200, id="the right token"),
     ],
 )
-def test_a_token_is_asked_for(header: dict[str, str], status: int) -> None:
+def test_a_token_is_required(header: dict[str, str], status: int) -> None:
     async def run() -> None:
         cluster = Embedded()
         url = await cluster.start(token="secret")
@@ -69,9 +69,9 @@ def test_a_body_can_be_too_large(chunked: bool) -> None:
     async def work(cluster: Embedded, session: aiohttp.ClientSession) -> None:
         async def chunks() -> Any:
             for _ in range(4):
-                yield b"x" * (LARGEST_BODY // 3)
+                yield b"x" * (MAX_BODY_BYTES // 3)
 
-        body: Any = chunks() if chunked else io.BytesIO(b"x" * (LARGEST_BODY + 1))
+        body: Any = chunks() if chunked else io.BytesIO(b"x" * (MAX_BODY_BYTES + 1))
         async with session.post(cluster.url + MAPS, data=body, headers=JSON) as answer:
             found = await answer.json()
         assert (answer.status, found["reason"]) == (413, "RequestEntityTooLarge")
@@ -109,7 +109,7 @@ def test_warnings_are_headers() -> None:
 
 
 def test_a_deployment_comes_to_life() -> None:
-    """Controllers run beside the server: pods appear, though nobody schedules them."""
+    """Controllers run with the server: pods are created, although there is no scheduler."""
 
     async def work(cluster: Embedded, session: aiohttp.ClientSession) -> int:
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
@@ -152,7 +152,8 @@ def test_a_change_in_the_moment_it_is_stopped_does_not_keep_it_running() -> None
         await cluster.start()
         cluster.api.create(pods, "default", {"metadata": {"name": "first"}, "spec": spec}, now)
         async with asyncio.timeout(60):
-            while cluster.crew.next_deadline() is None:  # then controllers rest, with something to do in a minute
+            # Until the controllers are idle, with something to do in a minute.
+            while cluster.controllers.next_deadline() is None:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         cluster.api.create(

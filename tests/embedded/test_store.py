@@ -64,14 +64,14 @@ def test_owners_are_known_by_uid(store: DocumentStore) -> None:
     assert store.owned_by("o") == []
 
 
-def test_a_log_forgets_its_oldest_entries_and_says_so(store: DocumentStore) -> None:
+def test_a_full_log_drops_its_oldest_entries(store: DocumentStore) -> None:
     for number in range(11):
         store.put("pods", f"a/{number}", document(str(number)))
     log = store.collection("pods").log
-    assert log.place_after(3) is None
-    place = log.place_after(6)
-    assert place is not None
-    assert [entry.version for entry in log.since(place) or ()] == [7, 8, 9, 10, 11]
+    assert log.position_after(3) is None
+    position = log.position_after(6)
+    assert position is not None
+    assert [entry.version for entry in log.since(position) or ()] == [7, 8, 9, 10, 11]
     assert log.since(log.first - 1) is None
 
 
@@ -79,11 +79,11 @@ def test_compaction_forgets_everything_before_now(store: DocumentStore) -> None:
     store.put("pods", "a/x", document("x"))
     store.compact()
     log = store.collection("pods").log
-    assert log.place_after(0) is None
-    assert log.place_after(1) == log.end
+    assert log.position_after(0) is None
+    assert log.position_after(1) == log.end
 
 
-def test_a_dropped_collection_is_gone_with_its_objects(store: DocumentStore) -> None:
+def test_a_dropped_collection_loses_its_objects(store: DocumentStore) -> None:
     store.put("widgets.example.io", "a/x", document("x"))
     heard: list[StoreChange] = []
     store.listeners.append(heard.append)

@@ -7,27 +7,27 @@ from typing import Any
 import pytest
 
 from stowplan.embedded import tables
-from stowplan.embedded.quantities import canonical
 from stowplan.embedded.resources import BUILT_IN
-from stowplan.embedded.timestamps import fine_stamp, seconds, span, stamp
-from stowplan.embedded.typed import shaped
+from stowplan.embedded.schema.quantities import canonical
+from stowplan.embedded.schema.typed import decoded
+from stowplan.embedded.timestamps import micro_stamp, seconds, span, stamp
 
 NOW = 1_800_000_000.0
 
 
 @pytest.mark.parametrize(
-    ("length", "said"),
+    ("length", "message"),
     [(0, "0s"), (119, "119s"), (120, "2m"), (190, "3m10s"), (600, "10m"), (10_799, "179m"), (10_800, "3h"),
      (14_700, "4h5m"), (28_800, "8h"), (172_799, "47h"), (183_600, "2d3h"), (700_000, "8d"), (-5, "<invalid>"),
      (86400 * 800, "2y70d"), (86400 * 365 * 9, "9y")],
 )  # fmt: skip
-def test_ages(length: float, said: str) -> None:
-    assert span(length) == said
+def test_ages(length: float, message: str) -> None:
+    assert span(length) == message
 
 
 def test_times_are_read_as_they_are_written() -> None:
     assert seconds(stamp(NOW)) == NOW
-    assert seconds(fine_stamp(NOW + 0.25)) == NOW + 0.25
+    assert seconds(micro_stamp(NOW + 0.25)) == NOW + 0.25
     assert seconds("nonsense") == 0.0
 
 
@@ -66,7 +66,7 @@ RUNS = {"state": {"running": {}}, "ready": True}
         pytest.param(pod("Failed", ({"state": {"terminated": {"exitCode": 137, "signal": 9}}},)), "Signal:9",
                      id="a signal"),
         pytest.param(pod("Failed", status={"reason": "Evicted"}), "Evicted", id="evicted"),
-        pytest.param(pod(deletionTimestamp="2026-01-01T00:00:00Z"), "Terminating", id="it leaves"),
+        pytest.param(pod(deletionTimestamp="2026-01-01T00:00:00Z"), "Terminating", id="terminating"),
         pytest.param(pod("Pending", spec={"initContainers": [{"name": "i"}]}, status={
             "initContainerStatuses": [{"name": "i", "state": {"running": {}}}]}), "Init:0/1", id="it prepares"),
         pytest.param(pod("Pending", spec={"initContainers": [{"name": "i"}]}, status={
@@ -75,11 +75,11 @@ RUNS = {"state": {"running": {}}, "ready": True}
     ],
 )  # fmt: skip
 def test_how_a_pod_is(document: dict[str, Any], word: str) -> None:
-    assert tables.sheet("pods").cells(document, NOW)[2] == word
+    assert tables.printer_for("pods").cells(document, NOW)[2] == word
 
 
 @pytest.mark.parametrize("resource", [each for each in BUILT_IN if "list" in each.verbs], ids=lambda each: each.plural)
 def test_every_kind_has_as_many_cells_as_columns_even_if_it_is_empty(resource: Any) -> None:
-    document = shaped(resource.type, {"metadata": {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"}})
-    sheet = tables.sheet(resource.collection)
-    assert len(sheet.cells(document, NOW)) == len(sheet.columns)
+    document = decoded(resource.type, {"metadata": {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"}})
+    printer = tables.printer_for(resource.collection)
+    assert len(printer.cells(document, NOW)) == len(printer.columns)

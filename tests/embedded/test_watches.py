@@ -1,4 +1,4 @@
-"""Watches: what is told, in which order, to how many."""
+"""Watches: events, their order, shared encoding."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.handlers import Handlers
-from stowplan.embedded.requests import Request
-from stowplan.embedded.watches import EmbeddedWatch
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.watches import EmbeddedWatch
 from tests.embedded.kubectl_manifests import DEFINITION
-from tests.embedded.virtual import Virtual
+from tests.embedded.virtual_cluster import VirtualCluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -26,12 +26,12 @@ def config_map(name: str, **labels: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def world() -> Virtual:
-    return Virtual(crew=False, keep=10)
+def world() -> VirtualCluster:
+    return VirtualCluster(controllers=False, keep=10)
 
 
 def watch(
-    world: Virtual, path: str = MAPS, accept: str = "", **query: str
+    world: VirtualCluster, path: str = MAPS, accept: str = "", **query: str
 ) -> tuple[EmbeddedWatch, list[dict[str, Any]]]:
     handlers = Handlers(world.api, lambda: world.now)
     found = handlers.answer(Request("GET", path, {"watch": "1", **query}, accept))
@@ -47,7 +47,7 @@ def told(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events]
 
 
-def test_a_watch_begins_after_the_version_it_names(world: Virtual) -> None:
+def test_a_watch_begins_after_the_version_it_names(world: VirtualCluster) -> None:
     world.create(config_map("before"))
     started, first = watch(world, resourceVersion=str(world.store.version))
     world.create(config_map("after"))
@@ -57,13 +57,13 @@ def test_a_watch_begins_after_the_version_it_names(world: Virtual) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-def test_without_a_version_it_begins_with_what_there_is(world: Virtual, version: str) -> None:
+def test_without_a_version_it_begins_with_what_there_is(world: VirtualCluster, version: str) -> None:
     world.create(config_map("there"))
     _, first = watch(world, resourceVersion=version)
     assert told(first) == [("ADDED", "there")]
 
 
-def test_a_selector_turns_changes_into_arrivals_and_departures(world: Virtual) -> None:
+def test_a_selector_turns_changes_into_arrivals_and_departures(world: VirtualCluster) -> None:
     started, _ = watch(world, labelSelector="a=b", resourceVersion=str(world.store.version))
     made = world.create(config_map("x"))
     made = world.update({**made, "metadata": {**made["metadata"], "labels": {"a": "b"}}})
@@ -73,7 +73,7 @@ def test_a_selector_turns_changes_into_arrivals_and_departures(world: Virtual) -
     assert told(lines(started.take())) == [("ADDED", "x"), ("MODIFIED", "x"), ("DELETED", "x")]
 
 
-def test_other_namespaces_are_not_told_of(world: Virtual) -> None:
+def test_other_namespaces_are_left_out(world: VirtualCluster) -> None:
     started, _ = watch(world, resourceVersion=str(world.store.version))
     everywhere, _ = watch(world, "/api/v1/configmaps", resourceVersion=str(world.store.version))
     world.create({**config_map("x"), "metadata": {"name": "x", "namespace": "kube-system"}})
@@ -81,14 +81,14 @@ def test_other_namespaces_are_not_told_of(world: Virtual) -> None:
     assert told(lines(everywhere.take())) == [("ADDED", "x")]
 
 
-def test_one_object_can_be_watched(world: Virtual) -> None:
+def test_one_object_can_be_watched(world: VirtualCluster) -> None:
     started, _ = watch(world, f"{MAPS}/x", resourceVersion=str(world.store.version))
     world.create(config_map("y"))
     world.create(config_map("x"))
     assert told(lines(started.take())) == [("ADDED", "x")]
 
 
-def test_what_is_forgotten_cannot_be_watched(world: Virtual) -> None:
+def test_what_is_forgotten_cannot_be_watched(world: VirtualCluster) -> None:
     for number in range(25):
         world.create(config_map(f"c{number}"))
     with pytest.raises(ApiError) as refused:
@@ -97,7 +97,7 @@ def test_what_is_forgotten_cannot_be_watched(world: Virtual) -> None:
     assert refused.value.message.startswith("too old resource version: 8")
 
 
-def test_a_watcher_that_is_too_slow_is_told_so(world: Virtual) -> None:
+def test_a_watch_that_is_too_slow_gets_410(world: VirtualCluster) -> None:
     started, _ = watch(world, resourceVersion=str(world.store.version))
     for number in range(25):
         world.create(config_map(f"c{number}"))
@@ -106,7 +106,7 @@ def test_a_watcher_that_is_too_slow_is_told_so(world: Virtual) -> None:
     assert refused.value.code == 410
 
 
-def test_initial_events_end_with_a_bookmark(world: Virtual) -> None:
+def test_initial_events_end_with_a_bookmark(world: VirtualCluster) -> None:
     world.create(config_map("x"))
     query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     _, first = watch(world, **query)
@@ -115,7 +115,7 @@ def test_initial_events_end_with_a_bookmark(world: Virtual) -> None:
     assert first[1]["object"]["metadata"]["resourceVersion"] == str(world.store.version)
 
 
-def test_rows_of_a_table_have_their_headings_once(world: Virtual) -> None:
+def test_rows_of_a_table_have_their_headings_once(world: VirtualCluster) -> None:
     started, _ = watch(world, accept=TABLE, resourceVersion=str(world.store.version))
     world.create(config_map("x"))
     world.create(config_map("y"))
@@ -125,7 +125,7 @@ def test_rows_of_a_table_have_their_headings_once(world: Virtual) -> None:
     assert second["object"]["rows"][0]["cells"][0] == "y"
 
 
-def test_events_are_encoded_once_for_all_watchers(world: Virtual) -> None:
+def test_events_are_encoded_once_for_all_watchers(world: VirtualCluster) -> None:
     watches = [watch(world, resourceVersion=str(world.store.version))[0] for _ in range(3)]
     world.create(config_map("x"))
     assert len({one.take() for one in watches}) == 1

@@ -27,7 +27,7 @@ class Authority:
         return file, key
 
     def server(self, address: str, *, asks_for_certificates: bool = False) -> ssl.SSLContext:
-        """TLS for a server; it may want to see a certificate of ours from whoever calls."""
+        """TLS for a server; it may require a client certificate of this authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.issue(f"server-{address}", address=address))
         if asks_for_certificates:

@@ -38,7 +38,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="session")
 def plane(authority: Authority, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A real API server that takes certificates of `authority`, too; nobody else works on its objects."""
+    """A real API server without controllers that also accepts certificates of `authority`."""
     try:
         build.programs(build.MAIN, teller(request.config))
     except build.CannotBuildError as reason:
@@ -51,7 +51,7 @@ def plane(authority: Authority, request: pytest.FixtureRequest) -> Iterator[Cont
 
 @pytest.fixture(scope="session")
 def embedded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    """The embedded cluster; nobody works on its objects, either."""
+    """The embedded cluster without controllers."""
     with served(with_controllers=False) as found:
         folder = tmp_path_factory.mktemp("embedded")
         yield EmbeddedCluster(found, kubectl(request.config), folder, has_controllers=False)

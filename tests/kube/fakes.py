@@ -15,14 +15,14 @@ from aiohttp import web
 
 from stowplan.kube.client import Client
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.transport import Transport
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Fake:
-    """What was asked of it, and where it is."""
+    """A fake server: its URL and the requests that it got."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -56,7 +56,9 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 
 
 def an_access(server: str, **user: Any) -> Access:
-    return Access(Chosen("test", KubeconfigCluster(server=server), User(**user), "default"), environ={})
+    return Access(
+        ResolvedContext("test", KubeconfigCluster(server=server), KubeconfigUser(**user), "default"), environ={}
+    )
 
 
 @asynccontextmanager

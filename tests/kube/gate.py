@@ -25,7 +25,7 @@ class Gate:
         await self._server.wait_closed()
 
     def shut(self) -> None:
-        """Break what is open, and let nobody in; from any thread."""
+        """Break open connections and refuse new ones; from any thread."""
         self._open = False
         self._loop.call_soon_threadsafe(self._break)
 

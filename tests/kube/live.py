@@ -11,7 +11,7 @@ from typing import Any
 from stowplan.kube import kubeconfig
 from stowplan.kube.client import Client
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, User
+from stowplan.kube.kubeconfig import KubeconfigUser, ResolvedContext
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import Transport
@@ -32,7 +32,7 @@ async def connected(access: Access) -> AsyncIterator[Client]:
 
 def as_admin(cluster: Cluster, server: str = "") -> Access:
     where = kubeconfig.KubeconfigCluster(server=server or cluster.server, certificate_authority=str(cluster.ca or ""))
-    return Access(Chosen("", where, User(token=cluster.tokens["admin"]), "default"), environ={})
+    return Access(ResolvedContext("", where, KubeconfigUser(token=cluster.tokens["admin"]), "default"), environ={})
 
 
 def make_pod(cluster: Cluster, namespace: str, name: str, **more: Any) -> PodRef:
@@ -51,8 +51,8 @@ def delete_pod(cluster: Cluster, ref: PodRef) -> None:
     cluster.api().must("DELETE", f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}?gracePeriodSeconds=0")
 
 
-class Told:
-    """Pods of one namespace as a sink was told of them; one change told twice is an error."""
+class RecordingSink:
+    """The pods of one namespace as a sink received them; a change that is sent twice is an error."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace

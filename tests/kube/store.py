@@ -1,4 +1,4 @@
-"""A pretend kind in an API server of a few lines: lists in pages as of one moment, watches from any remembered version.
+"""A fake kind in an API server of a few lines: lists in pages as of one moment, watches from any remembered version.
 
 Faults are switches: `forget()` compacts the past, `cut()` breaks all watches, `hiccups` are answered first.
 """
@@ -63,7 +63,7 @@ class Store:
             self._changed.notify_all()
 
     def forget(self) -> None:
-        """Nobody can ask for what was before now."""
+        """Drop the history: older versions get 410."""
         self.oldest = self.version
 
     # -- the server

@@ -1,4 +1,4 @@
-"""The client against the embedded cluster and against a real kube-apiserver: what is done and said is the same."""
+"""The client against the embedded cluster and against a real kube-apiserver, with the same results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stowplan.objects.actions import Bind, Evict, Nominate, Patch, PodRef, Read,
 from stowplan.objects.pods import Pod
 from tests.controlplane.cluster import Cluster
 from tests.kube.fakes import until
-from tests.kube.live import Told, as_admin, connected, delete_pod, make_pod, pod_now, reflecting
+from tests.kube.live import RecordingSink, as_admin, connected, delete_pod, make_pod, pod_now, reflecting
 
 NODE = "somewhere"
 
@@ -34,21 +34,21 @@ def node(cluster: Cluster) -> Iterator[str]:
 
 async def test_pods_are_listed_in_pages_and_watched(cluster: Cluster, namespace: str) -> None:
     refs = [make_pod(cluster, namespace, f"p{number}") for number in range(8)]
-    told = Told(namespace)
+    sink = RecordingSink(namespace)
     async with connected(as_admin(cluster)) as client:
         pages = [page async for page in client.list_pages(PODS, namespace=namespace, limit=3)]
         assert [len(page.items or ()) for page in pages] == [3, 3, 2]
-        async with reflecting(client, PODS, told, page_size=3):
-            assert told.changes == [f"+p{number}" for number in range(8)]
+        async with reflecting(client, PODS, sink, page_size=3):
+            assert sink.changes == [f"+p{number}" for number in range(8)]
             delete_pod(cluster, refs[3])
             make_pod(cluster, namespace, "later")
             status = {"status": {"phase": "Succeeded"}}
             cluster.api().must(
                 "PUT", f"/api/v1/namespaces/{namespace}/pods/p4/status", pod_now(cluster, refs[4]) | status
             )
-            await until(lambda: "-p4" in told.changes)
+            await until(lambda: "-p4" in sink.changes)
             # A deletion is two events, even without grace; and a pod that has ended is as good as gone.
-            assert told.changes[8:] == ["+p3", "-p3", "+later", "-p4"]
+            assert sink.changes[8:] == ["+p3", "-p3", "+later", "-p4"]
 
 
 async def test_a_kind_that_appears_later(cluster: Cluster) -> None:
@@ -66,20 +66,20 @@ async def test_a_kind_that_appears_later(cluster: Cluster) -> None:
             ],
         },
     }
-    told = Told("")
+    sink = RecordingSink("")
     async with (
         connected(as_admin(cluster)) as client,
-        reflecting(client, resource, told, look_again_after=0.1) as reflector,
+        reflecting(client, resource, sink, recheck_after=0.1) as reflector,
     ):
         assert not reflector.served
         cluster.api().must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         await until(lambda: reflector.served)
         berth = {"apiVersion": "stowplan.test/v2", "kind": "Berth", "metadata": {"name": "a"}}
         cluster.api().must("POST", "/apis/stowplan.test/v2/berths", berth)
-        await until(lambda: told.names == ["a"])
+        await until(lambda: sink.names == ["a"])
         crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/berths.stowplan.test"
         cluster.api().must("DELETE", crd)
-        await until(lambda: not told.names and not reflector.served)
+        await until(lambda: not sink.names and not reflector.served)
 
 
 # -- writing
@@ -91,16 +91,16 @@ class Recorded:
 
 
 @asynccontextmanager
-async def writing(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Writer, Reflector, Told]]:
-    told = Told(namespace)
-    async with connected(as_admin(cluster)) as client, reflecting(client, PODS, told) as pods:
-        writer = Writer(client, learn=pods.learn, recorder=Recorded(), pod=pods.known.objects.get)
-        yield writer, pods, told
+async def writing(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[Writer, Reflector, RecordingSink]]:
+    sink = RecordingSink(namespace)
+    async with connected(as_admin(cluster)) as client, reflecting(client, PODS, sink) as pods:
+        writer = Writer(client, learn=pods.learn, recorder=Recorded(), pod=pods.cache.objects.get)
+        yield writer, pods, sink
 
 
 async def test_a_pod_is_bound_once_and_only_that_very_pod(cluster: Cluster, namespace: str, node: str) -> None:
     ref = make_pod(cluster, namespace, "p")
-    async with writing(cluster, namespace) as (writer, _, told):
+    async with writing(cluster, namespace) as (writer, _, sink):
         other = PodRef(namespace, "p", "00000000-0000-0000-0000-000000000000")
         nobody = PodRef(namespace, "nobody", ref.uid)
         refused = await writer.perform(Bind(id=1, pod=other, node_name=node))
@@ -110,7 +110,7 @@ async def test_a_pod_is_bound_once_and_only_that_very_pod(cluster: Cluster, name
         assert (bound.id, bound.status) == (3, 201)
         again = await writer.perform(Bind(id=4, pod=ref, node_name="elsewhere"))
         assert (again.status, "already assigned" in again.message) == (409, True)
-        await until(lambda: isinstance(pod := told.there[ref.uid], Pod) and pod.node_name == node)
+        await until(lambda: isinstance(pod := sink.there[ref.uid], Pod) and pod.node_name == node)
 
 
 async def test_conditions_and_nominations(cluster: Cluster, namespace: str, node: str) -> None:
@@ -129,7 +129,7 @@ async def test_conditions_and_nominations(cluster: Cluster, namespace: str, node
         assert status["nominatedNodeName"] == node
         since = datetime.fromisoformat(condition["lastTransitionTime"])
         assert abs((datetime.now(UTC) - since).total_seconds()) < 60
-        await until(lambda: pods.known.objects[key].condition("PodScheduled") is not None)  # type: ignore[attr-defined]
+        await until(lambda: pods.cache.objects[key].condition("PodScheduled") is not None)  # type: ignore[attr-defined]
         second = SetCondition(pod=ref, status="False", reason="Unschedulable", message="0/2", nominated_node="")
         writer._now = lambda: datetime(2001, 1, 1, tzinfo=UTC)
         assert (await writer.perform(second)).fine
@@ -144,14 +144,14 @@ async def test_conditions_and_nominations(cluster: Cluster, namespace: str, node
         assert (refused.status, "metadata.uid" in refused.message) == (422, True)
 
 
-async def test_an_eviction_says_why_and_deletes(cluster: Cluster, namespace: str, node: str) -> None:
+async def test_an_eviction_sets_a_condition_and_deletes(cluster: Cluster, namespace: str, node: str) -> None:
     ref = make_pod(cluster, namespace, "p", nodeName=node)
     other = PodRef(namespace, "p", "00000000-0000-0000-0000-000000000000")
     async with writing(cluster, namespace) as (writer, pods, _):
         assert (await writer.perform(Evict(pod=other, reason="r", message="m"))).status == 422
         evict = Evict(pod=ref, reason="PreemptionByScheduler", message="for a better one")
         assert (await writer.perform(evict)).fine
-        await until(lambda: pods.known.objects[f"{namespace}/p"].terminating)
+        await until(lambda: pods.cache.objects[f"{namespace}/p"].terminating)
         found = pod_now(cluster, ref)
         (condition,) = [each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget"]
         assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
@@ -173,14 +173,14 @@ async def test_a_patch_for_an_older_version_is_refused(cluster: Cluster, namespa
 
 async def test_a_pod_is_read_again(cluster: Cluster, namespace: str) -> None:
     ref = make_pod(cluster, namespace, "p")
-    async with writing(cluster, namespace) as (writer, _, told):
+    async with writing(cluster, namespace) as (writer, _, sink):
         assert (await writer.perform(Read(pod=ref))).fine
         delete_pod(cluster, ref)
         assert (await writer.perform(Read(pod=ref))).status == 404
-        assert told.names == []
+        assert sink.names == []
         make_pod(cluster, namespace, "p")
-        await until(lambda: told.names == ["p"])
-        assert (told.changes[0], told.changes[-2:], told.changes.count("-p")) == ("+p", ["-p", "+p"], 1)
+        await until(lambda: sink.names == ["p"])
+        assert (sink.changes[0], sink.changes[-2:], sink.changes.count("-p")) == ("+p", ["-p", "+p"], 1)
 
 
 async def test_events_and_their_series(cluster: Cluster, namespace: str) -> None:
@@ -235,7 +235,7 @@ async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) ->
             namespace=namespace,
             name="stowplan",
             identity=identity,
-            lease_duration=4.0,  # a busy machine may stall us
+            lease_duration=4.0,  # a busy machine may delay the test
             renew_deadline=3.5,
             retry_period=0.1,
         )
@@ -263,4 +263,4 @@ async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) ->
         await asyncio.gather(*tasks.values(), return_exceptions=True)
         await second.release()
         third = an_elector(client, "c")
-        assert await third._try(), "a released lease is free at once"
+        assert await third._try_acquire_or_renew(), "a released lease is free at once"

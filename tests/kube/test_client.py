@@ -1,4 +1,4 @@
-"""Paths, selections, discovery: what is asked for and where."""
+"""Paths, selectors and discovery."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_where_an_object_is(kind: str, key: str, subresource: str, path: str) ->
     assert RESOURCES[kind].path(key, subresource) == path
 
 
-def test_every_kind_that_we_read_is_in_the_table() -> None:
+def test_every_kind_is_in_the_table() -> None:
     assert kinds.KINDS.keys() <= RESOURCES.keys()
 
 
@@ -44,7 +44,7 @@ async def test_pods_that_have_ended_are_not_listed() -> None:
         assert fake.asked[0][1].startswith("/api/v1/namespaces/ns/pods?")
 
 
-async def test_a_list_that_is_refused_says_why() -> None:
+async def test_the_error_of_a_refused_list_has_the_reason() -> None:
     async def handler(request: web.Request) -> web.Response:
         if request.path.endswith("nodes"):
             return refused(403, 'nodes is forbidden: User "me" cannot list resource "nodes"')
@@ -53,7 +53,7 @@ async def test_a_list_that_is_refused_says_why() -> None:
     async with serving(handler) as fake, a_client(fake) as client:
         with pytest.raises(RefusedError, match=r'GET /api/v1/nodes: 403 nodes is forbidden: User "me" cannot list'):
             _ = [page async for page in client.list_pages(RESOURCES["Node"])]
-        with pytest.raises(UnreachableError, match=r"GET /api/v1/pods: the answer cannot be read: JSON is malformed"):
+        with pytest.raises(UnreachableError, match=r"GET /api/v1/pods: the response cannot be read: JSON is malformed"):
             _ = [page async for page in client.list_pages(PODS)]
 
 
@@ -72,7 +72,7 @@ async def test_a_list_that_is_refused_says_why() -> None:
             {"v2": ["policies"], "v1": ["policies"]},
             ApiResource("Policy", "policies", "scheduling.k8s.io", versions=()),
             "v2",
-            id="a kind of whose versions we know nothing: the server's favourite",
+            id="without known versions, the preferred one of the server",
         ),
     ],
 )
@@ -92,7 +92,7 @@ async def test_the_served_version_is_found(
         assert (found.versions if found else None) == (None if version is None else (version,))
 
 
-async def test_what_every_server_has_is_not_asked_for() -> None:
+async def test_kinds_that_every_server_has_need_no_discovery() -> None:
     async with serving(refusing) as fake, a_client(fake) as client:
         assert await client.served(PODS) is PODS
         assert fake.asked == []

@@ -50,7 +50,7 @@ def prints(status: object, version: str = V1) -> str:
     return f"print(json.dumps({{'apiVersion': {version!r}, 'kind': 'ExecCredential', 'status': {status!r}}}))"
 
 
-# Each run leaves a mark, and the token says which run it was.
+# Each run is counted, and the token contains the number of the run.
 COUNTING = (
     "count = len(list(here.glob('ran-*'))) + 1\n(here / f'ran-{count}').touch()\n"
     "(here / 'info').write_text(os.environ['KUBERNETES_EXEC_INFO'] + os.environ['EXTRA'])\n"
@@ -66,7 +66,7 @@ def exec_user(command: str = "./plugin", **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("user", "headers"),
     [
-        pytest.param({}, (), id="nobody in particular"),
+        pytest.param({}, (), id="no credentials"),
         pytest.param({"token": "abc\n"}, (("Authorization", "Bearer abc"),), id="a token, without its line end"),
         pytest.param(
             {"username": "me", "password": "secret"}, (("Authorization", "Basic bWU6c2VjcmV0"),), id="a password"
@@ -80,11 +80,11 @@ def exec_user(command: str = "./plugin", **more: Any) -> dict[str, Any]:
                 ("Impersonate-Group", "b"),
                 ("Impersonate-Extra-why", "c"),
             ),
-            id="somebody who acts as somebody else",
+            id="impersonation",
         ),
     ],
 )
-async def test_headers_say_who_we_are(tmp_path: Path, user: Any, headers: Any) -> None:
+async def test_headers_carry_the_credentials(tmp_path: Path, user: Any, headers: Any) -> None:
     access = load(a_kubeconfig(tmp_path, **user))
     assert await access.headers() == headers
     assert await access.headers() is await access.headers()
@@ -119,9 +119,9 @@ async def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(tmp_path)}
     with pytest.raises(ConfigError, match=r"ca.crt: not usable"):
         credentials.load(environ=environ, service_account=tmp_path)
-    chosen = credentials.in_cluster("fd00::1", "443", tmp_path)
-    assert (chosen.cluster.server, chosen.namespace) == ("https://[fd00::1]:443", "kube-system")
-    assert chosen.user.token_file == str(tmp_path / "token")
+    resolved = credentials.in_cluster("fd00::1", "443", tmp_path)
+    assert (resolved.cluster.server, resolved.namespace) == ("https://[fd00::1]:443", "kube-system")
+    assert resolved.user.token_file == str(tmp_path / "token")
 
 
 def test_what_is_named_first_wins(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ async def test_an_exec_plugin_is_run_again_when_its_token_expires_or_was_refused
     assert set(third) == {(("Authorization", "Bearer token-3"),)}
 
 
-async def test_an_exec_plugin_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path) -> None:
+async def test_an_exec_plugin_gets_the_cluster_on_request(tmp_path: Path) -> None:
     a_plugin(tmp_path, COUNTING)
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "us"}}
     cluster = {"tls-server-name": "k8s", "extensions": [extension]}
@@ -171,9 +171,7 @@ async def test_an_exec_plugin_is_told_about_the_cluster_if_it_wants_to_know(tmp_
         pytest.param("exit(3)", {}, "plugin: ended with 3", id="it fails"),
         pytest.param("print('hello')", {}, "did not print an ExecCredential", id="it prints something else"),
         pytest.param(prints({}), {}, "neither a token nor a certificate", id="it prints nothing of use"),
-        pytest.param(
-            prints({"token": "x"}, f"{V1}beta1"), {}, f"expected {V1}$", id="it speaks another version than was asked"
-        ),
+        pytest.param(prints({"token": "x"}, f"{V1}beta1"), {}, f"expected {V1}$", id="another version than requested"),
         pytest.param(
             "", exec_user("./nowhere", installHint="get it\nthere"), "cannot be run: .*; get it there", id="not there"
         ),
@@ -194,11 +192,11 @@ async def test_a_plugin_without_credentials(tmp_path: Path, program: str, user: 
             f'user.exec.apiVersion: found "{V1}alpha1", expected {V1} or {V1}beta1',
             id="an exec plugin of a version that is gone",
         ),
-        pytest.param(exec_user(interactiveMode="Always"), "nobody is there to be asked", id="one that must ask"),
-        pytest.param({"auth-provider": {"name": "gcp"}}, "name an exec plugin instead", id="an auth provider"),
+        pytest.param(exec_user(interactiveMode="Always"), "no terminal for a prompt", id="an interactive plugin"),
+        pytest.param({"auth-provider": {"name": "gcp"}}, "use an exec plugin instead", id="an auth provider"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(tmp_path: Path, user: Any, problem: str) -> None:
+def test_unusable_settings_are_reported_at_once(tmp_path: Path, user: Any, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         load(a_kubeconfig(tmp_path, **user))
 
@@ -219,6 +217,6 @@ async def test_a_401_has_the_token_read_again_once(tmp_path: Path, stream: bool)
             async with client.transport.stream("/") as body:
                 assert await body.read(10) == b'{"items": []}'
         else:
-            assert (await client.transport.request("GET", "/")).fine
+            assert (await client.transport.request("GET", "/")).ok
         await client.close()
         assert [headers["Authorization"][-3:] for headers in fake.headers] == ["one", "one", "one", "two"]

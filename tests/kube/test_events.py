@@ -151,7 +151,7 @@ async def test_after_six_silent_minutes_a_repeat_is_a_new_event() -> None:
         assert counts == [3, 1]
 
 
-async def test_a_series_that_is_over_or_goes_on_for_long_is_written_by_and_by() -> None:
+async def test_the_count_of_a_series_is_written_in_time() -> None:
     async with recording() as running:
         for at in (1000, 1001, 1002):
             running.now[0] = at
@@ -160,7 +160,7 @@ async def test_a_series_that_is_over_or_goes_on_for_long_is_written_by_and_by() 
         for at in range(1300, 3000, 300):
             running.now[0] = at
             running.recorder.record(an_event("going-on"))
-            running.recorder.tidy()
+            running.recorder.close_idle_series()
         await until(lambda: not running.recorder.waiting)
         counts = {name.partition(".")[0]: event["series"]["count"] for name, event in running.server.events.items()}
         assert counts == {"over": 3, "going-on": 9}
@@ -177,7 +177,7 @@ async def test_other_events_are_not_repeats() -> None:
         assert len(running.server.events) == 4
 
 
-async def test_related_objects_that_are_not_there_yet_are_told_apart_by_name() -> None:
+async def test_related_objects_without_a_uid_are_distinguished_by_name() -> None:
     async with recording() as running:
         for name in ("p-decision-1", "p-decision-2"):
             related = PodRef("ns", name, "")
@@ -218,8 +218,8 @@ async def test_bindings_may_go_first() -> None:
         await until(lambda: running.requests == ["POST"])
 
 
-async def test_what_is_lost_is_said() -> None:
-    async with recording(longest_queue=1, writers=1) as running:
+async def test_lost_events_are_reported() -> None:
+    async with recording(max_queue=1, writers=1) as running:
         running.server.hiccups = [refused(403, "not you")]
         running.recorder.pause()
         running.recorder.record(an_event("a", note="first"))
@@ -234,8 +234,8 @@ async def test_what_is_lost_is_said() -> None:
 async def test_events_that_cannot_repeat_are_not_remembered() -> None:
     async with recording() as running:
         for number in range(10):
-            running.recorder.record(an_event(f"p{number}", reason=events.ONCE))
-        assert running.recorder._told == {}
+            running.recorder.record(an_event(f"p{number}", reason=events.UNREPEATED))
+        assert running.recorder._series == {}
         await running.recorder.drain()
 
 

@@ -1,4 +1,4 @@
-"""Extenders are asked in Go's words, with names or with whole documents."""
+"""Requests to extenders: Go's field names, with node names or whole documents."""
 
 from __future__ import annotations
 
@@ -186,14 +186,14 @@ async def babbles(request: web.Request) -> web.Response:
     ("handler", "question", "status", "problem"),
     [
         pytest.param(says_created, FILTER, 0, "failed filter with extender at URL", id="only 200 is an answer"),
-        pytest.param(fails, FILTER, 500, "code 500", id="it fails, and is not asked again"),
+        pytest.param(fails, FILTER, 500, "code 500", id="it fails, and is not retried"),
         pytest.param(sleeps, FILTER, 0, "no answer within 0.5 s", id="it is too slow"),
         pytest.param(babbles, FILTER, 0, "the answer is not JSON", id="it answers with something else"),
         pytest.param(
             agreeing,
             Ask(id=4, extender=0, verb="filter", pod=REF, nodes=("n9",)),
             0,
-            "Node n9 is not known any more",
+            "Node n9 is no longer known",
             id="a node has gone since",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Files are merged as kubectl merges them, and what is wrong with one is said in a line."""
+"""Files are merged as in kubectl; an error is one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CERTIFICATE = "Q0VSVElGSUNBVEU="  # "CERTIFICATE"
 
 
 def written(file: Path, **parts: object) -> Path:
-    """A kubeconfig: `contexts={"dev": {…}}` becomes the list that the format wants."""
+    """A kubeconfig: `contexts={"dev": {…}}` becomes the list of the format."""
     document: dict[str, object] = {}
     for word, value in parts.items():
         if isinstance(value, dict):
@@ -35,11 +35,11 @@ def test_the_current_context_with_all_that_belongs_to_it(tmp_path: Path) -> None
         clusters={"here": {"server": "https://here:6443", "certificate-authority-data": CERTIFICATE}},
         users={"me": {"client-certificate": "certs/me.crt", "client-key": "/abs/me.key", "tokenFile": "token"}},
     )
-    chosen = kubeconfig.choose([file])
-    assert (chosen.context, chosen.namespace, chosen.cluster.server) == ("dev", "mine", "https://here:6443")
-    assert chosen.cluster.certificate_authority_data == b"CERTIFICATE"
-    assert chosen.user.client_certificate == str(tmp_path / "certs/me.crt")
-    assert (chosen.user.client_key, chosen.user.token_file) == ("/abs/me.key", str(tmp_path / "token"))
+    resolved = kubeconfig.resolve([file])
+    assert (resolved.context, resolved.namespace, resolved.cluster.server) == ("dev", "mine", "https://here:6443")
+    assert resolved.cluster.certificate_authority_data == b"CERTIFICATE"
+    assert resolved.user.client_certificate == str(tmp_path / "certs/me.crt")
+    assert (resolved.user.client_key, resolved.user.token_file) == ("/abs/me.key", str(tmp_path / "token"))
 
 
 def test_of_several_files_the_first_to_name_something_wins(tmp_path: Path) -> None:
@@ -55,10 +55,10 @@ def test_of_several_files_the_first_to_name_something_wins(tmp_path: Path) -> No
         clusters={"here": {"server": "https://here", "certificate-authority": "ca.crt"}},
         users={"me": {"token": "not this one"}},
     )
-    chosen = kubeconfig.choose([tmp_path / "not-there", first, second])
-    assert (chosen.cluster.server, chosen.user.token) == ("https://here", "")
-    assert chosen.user.token_file == str(tmp_path / "a" / "token"), "relative to its own file"
-    assert chosen.cluster.certificate_authority == str(tmp_path / "b" / "ca.crt")
+    resolved = kubeconfig.resolve([tmp_path / "not-there", first, second])
+    assert (resolved.cluster.server, resolved.user.token) == ("https://here", "")
+    assert resolved.user.token_file == str(tmp_path / "a" / "token"), "relative to its own file"
+    assert resolved.cluster.certificate_authority == str(tmp_path / "b" / "ca.crt")
 
 
 def test_a_context_can_be_named_and_may_have_no_user(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_a_context_can_be_named_and_may_have_no_user(tmp_path: Path) -> None:
         contexts={"dev": {"cluster": "x"}, "prod": {"cluster": "here"}},
         clusters={"here": {"server": "http://here"}},
     )
-    chosen = kubeconfig.choose([file], "prod")
-    assert (chosen.context, chosen.namespace, chosen.user.token) == ("prod", "default", "")
+    resolved = kubeconfig.resolve([file], "prod")
+    assert (resolved.context, resolved.namespace, resolved.user.token) == ("prod", "default", "")
 
 
 GOOD = """
@@ -108,15 +108,15 @@ users: [{name: me, user: {token: x}}]
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, context: str | None, problem: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, text: str, context: str | None, problem: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(ConfigError, match=problem) as caught:
-        kubeconfig.choose([file], context)
+        kubeconfig.resolve([file], context)
     assert str(caught.value).startswith(str(file))
     assert "\n" not in str(caught.value)
 
 
 def test_no_file_at_all(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere: no such file; expected a kubeconfig file"):
-        kubeconfig.choose([tmp_path / "nowhere"])
+        kubeconfig.resolve([tmp_path / "nowhere"])

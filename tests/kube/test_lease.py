@@ -1,4 +1,4 @@
-"""One leader at a time, whatever happens to it."""
+"""There is never more than one leader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOON = "2026-05-01T12:00:00.000000Z"
 
 
 class Server:
-    """One lease, with optimistic locking; `away` gives no answers to those who call themselves so."""
+    """One lease, with optimistic locking. Requests of the candidates in `away` get no response."""
 
     def __init__(self, **spec: Any) -> None:
         self.version = 1
@@ -77,7 +77,7 @@ async def electing(**spec: Any) -> AsyncIterator[tuple[Server, Fake, Client]]:
 async def test_a_lease_that_is_not_there_is_made() -> None:
     async with electing() as (server, fake, client):
         candidate = elector(client)
-        assert await candidate._try()
+        assert await candidate._try_acquire_or_renew()
         assert candidate.leading
         assert server.spec == {
             "holderIdentity": "me",
@@ -90,19 +90,19 @@ async def test_a_lease_that_is_not_there_is_made() -> None:
 
 
 async def test_a_holder_is_left_alone_until_it_has_been_silent_for_its_own_duration() -> None:
-    """By our clock alone: what it wrote into renewTime, here long ago, is not looked at."""
+    """By the local clock only: renewTime, here long ago, is ignored."""
     clock = [0.0]
     held = {"holderIdentity": "other", "leaseDurationSeconds": 20, "renewTime": "2001-01-01T00:00:00.000000Z"}
     async with electing(**held, leaseTransitions=4, acquireTime=NOON) as (server, _, client):
         candidate = elector(client, clock=clock)
-        assert not await candidate._try()
+        assert not await candidate._try_acquire_or_renew()
         clock[0] = 19.9
-        assert not await candidate._try()
+        assert not await candidate._try_acquire_or_renew()
         server.spec["renewTime"] = "2001-01-01T00:00:01.000000Z"
         clock[0] = 20.1
-        assert not await candidate._try(), "it moved: the count begins again"
+        assert not await candidate._try_acquire_or_renew(), "it moved: the count begins again"
         clock[0] = 40.2
-        assert await candidate._try()
+        assert await candidate._try_acquire_or_renew()
         assert (server.spec["holderIdentity"], server.spec["leaseTransitions"]) == ("me", 5)
         assert server.lease is not None
         assert server.lease["metadata"]["labels"] == {"kept": "yes"}
@@ -111,10 +111,10 @@ async def test_a_holder_is_left_alone_until_it_has_been_silent_for_its_own_durat
 async def test_a_renewal_is_one_request_and_keeps_when_it_was_acquired() -> None:
     async with electing(holderIdentity="", leaseDurationSeconds=1, leaseTransitions=7) as (server, fake, client):
         candidate = elector(client)
-        assert await candidate._try()
+        assert await candidate._try_acquire_or_renew()
         server.spec["acquireTime"] = "2020-01-01T00:00:00.000000Z"
         candidate._document = server.lease
-        assert await candidate._try()
+        assert await candidate._try_acquire_or_renew()
         assert [method for method, _, _ in fake.asked] == ["GET", "PUT", "PUT"]
         assert (server.spec["leaseTransitions"], server.spec["acquireTime"][:4]) == (8, "2020")
 
@@ -122,20 +122,20 @@ async def test_a_renewal_is_one_request_and_keeps_when_it_was_acquired() -> None
 async def test_of_two_that_try_at_once_one_wins() -> None:
     async with electing(holderIdentity="", leaseDurationSeconds=1) as (server, _, client):
         candidates = [elector(client, name) for name in ("a", "b", "c")]
-        won = await asyncio.gather(*(candidate._try() for candidate in candidates))
+        won = await asyncio.gather(*(candidate._try_acquire_or_renew() for candidate in candidates))
         assert sorted(won) == [False, False, True]
         assert [each.identity for each in candidates if each.leading] == [server.spec["holderIdentity"]]
 
 
-async def test_who_cannot_renew_knows_it_before_anybody_else_can_lead() -> None:
+async def test_a_leader_that_cannot_renew_stops_before_another_can_lead() -> None:
     clock = [0.0]
     async with electing() as (server, _, client):
         candidate = elector(client, clock=clock)
-        assert await candidate._try()
+        assert await candidate._try_acquire_or_renew()
         server.away = True
         clock[0] = 14.9
         assert candidate.leading
-        assert not await candidate._try()
+        assert not await candidate._try_acquire_or_renew()
         clock[0] = 15.0
         assert not candidate.leading
 
@@ -176,12 +176,12 @@ async def test_a_released_lease_is_taken_without_waiting() -> None:
     async with electing() as (server, _, client):
         leaders = list[str]()
         first, second = elector(client, "a"), elector(client, "b", on_leader=leaders.append)
-        assert await first._try()
-        assert not await second._try()
+        assert await first._try_acquire_or_renew()
+        assert not await second._try_acquire_or_renew()
         await first.release()
         assert not first.leading
         assert (server.spec["holderIdentity"], server.spec["leaseDurationSeconds"]) == ("", 1)
-        assert await second._try()
+        assert await second._try_acquire_or_renew()
         assert (leaders, server.spec["leaseTransitions"]) == (["a", "b"], 1)
 
 
@@ -189,24 +189,24 @@ async def test_a_released_lease_is_taken_without_waiting() -> None:
     ("answer", "problem"),
     [
         pytest.param(lambda: refused(403, "not you"), "lease kube-system/stowplan: GET: 403 not you", id="forbidden"),
-        pytest.param(lambda: web.Response(text="hello"), "the answer cannot be read", id="not a lease"),
+        pytest.param(lambda: web.Response(text="hello"), "the response cannot be read", id="not a lease"),
     ],
 )
-async def test_what_goes_wrong_is_said_and_tried_again(answer: Callable[[], web.Response], problem: str) -> None:
+async def test_failures_are_reported_and_retried(answer: Callable[[], web.Response], problem: str) -> None:
     problems = list[str]()
 
     async def handler(request: web.Request) -> web.Response:
         return answer()
 
     async with serving(handler) as fake, a_client(fake) as client:
-        assert not await elector(client, on_problem=problems.append)._try()
+        assert not await elector(client, on_problem=problems.append)._try_acquire_or_renew()
         assert problem in problems[0]
 
 
 async def test_who_does_not_lead_releases_nothing() -> None:
     async with electing(holderIdentity="other", leaseDurationSeconds=15) as (_, fake, client):
         candidate = elector(client)
-        await candidate._try()
+        await candidate._try_acquire_or_renew()
         await candidate.release()
         assert [method for method, _, _ in fake.asked] == ["GET"]
 
@@ -230,7 +230,7 @@ async def test_a_thread_renews_while_the_program_is_busy_and_releases_at_the_end
         assert (thread.leading, server.spec["holderIdentity"]) == (False, "")
 
 
-async def test_a_thread_that_never_led_says_nothing() -> None:
+async def test_a_thread_that_never_led_calls_nothing() -> None:
     async with electing(holderIdentity="other", leaseDurationSeconds=15) as (_, fake, _):
         calls = list[str]()
 
@@ -244,7 +244,7 @@ async def test_a_thread_that_never_led_says_nothing() -> None:
         assert calls == []
 
 
-def test_what_goes_wrong_at_the_start_is_raised() -> None:
+def test_an_error_at_the_start_is_raised() -> None:
     def make() -> Elector:
         raise ValueError("no such file")
 

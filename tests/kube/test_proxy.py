@@ -9,7 +9,7 @@ from aiohttp import web
 
 from stowplan.kube import proxy
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError
@@ -41,9 +41,9 @@ def test_the_environment_names_a_proxy(server: str, environ: dict[str, str], use
     assert (proxy.from_environment(server, environ) is not None) == used
 
 
-def test_the_kubeconfig_goes_before_the_environment() -> None:
+def test_the_kubeconfig_takes_precedence_over_the_environment() -> None:
     cluster = KubeconfigCluster(server="https://127.0.0.1", proxy_url="http://me:p%40ss@other:1")
-    access = Access(Chosen("", cluster, User(), ""), environ={"HTTPS_PROXY": PROXY})
+    access = Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={"HTTPS_PROXY": PROXY})
     assert access.proxy == proxy.Proxy("other", 1, False, "Basic bWU6cEBzcw==")
 
 
@@ -53,7 +53,7 @@ def test_other_kinds_of_proxy_are_refused() -> None:
 
 
 class Tunnel:
-    """A proxy of a few lines: CONNECT, then whatever is said, both ways."""
+    """A proxy of a few lines: CONNECT, then all data in both directions."""
 
     def __init__(self, permit: str = "") -> None:
         self._permit, self.seen = permit, list[str]()
@@ -83,13 +83,13 @@ async def hello(request: web.Request) -> web.Response:
     return answered({"path": request.path_qs})
 
 
-async def test_tls_goes_through_a_tunnel(authority: Authority) -> None:
+async def test_tls_uses_a_tunnel(authority: Authority) -> None:
     tunnel = Tunnel("Proxy-Authorization: Basic bWU6c2VjcmV0")
     async with serving(hello, authority.server("127.0.0.1")) as fake, tunnel as address:
         cluster = KubeconfigCluster(
             server=fake.url, certificate_authority=str(authority.ca), proxy_url=f"http://me:secret@{address}"
         )
-        transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
+        transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
         answers = [await transport.request("GET", f"/{number}") for number in range(3)]
         await transport.close()
         assert [answer.body for answer in answers] == [b'{"path": "/%d"}' % number for number in range(3)]
@@ -101,16 +101,16 @@ async def test_a_proxy_that_refuses_is_named(authority: Authority) -> None:
         cluster = KubeconfigCluster(
             server="https://10.0.0.1", certificate_authority=str(authority.ca), proxy_url=f"http://{address}"
         )
-        transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
-        with pytest.raises(UnreachableError, match=r"the proxy refused the way to 10.0.0.1:443: 407"):
+        transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
+        with pytest.raises(UnreachableError, match=r"the proxy refused to connect to 10.0.0.1:443: 407"):
             await transport.request("GET", "/")
         await transport.close()
 
 
-async def test_without_tls_the_proxy_is_told_the_whole_address() -> None:
+async def test_without_tls_the_proxy_gets_the_whole_url() -> None:
     async with serving(hello) as fake:
         cluster = KubeconfigCluster(server="http://10.0.0.1:8080/prefix", proxy_url=fake.url)
-        transport = Transport(Access(Chosen("", cluster, User(), ""), environ={}))
+        transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
         await transport.request("GET", "/api")
         await transport.close()
         assert fake.asked[0][1] == "http://10.0.0.1:8080/prefix/api"

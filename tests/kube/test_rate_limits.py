@@ -1,4 +1,4 @@
-"""Waiting: longer each time, never in step with others, never shorter than the server wants."""
+"""Backoff: growing waits with jitter, at least the Retry-After."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def test_two_clients_do_not_wait_equally_long() -> None:
     assert len(set(waits)) == 20
 
 
-def test_the_server_is_left_alone_for_as_long_as_it_wants() -> None:
+def test_a_wait_is_at_least_the_retry_after() -> None:
     assert Backoff(random.Random(1), first=0.1).wait(at_least=7.0) >= 7.0

@@ -17,7 +17,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.kube.certificates import Authority
 from tests.kube.fakes import until
 from tests.kube.gate import Gate
-from tests.kube.live import Told, as_admin, connected, delete_pod, make_pod, reflecting
+from tests.kube.live import RecordingSink, as_admin, connected, delete_pod, make_pod, reflecting
 from tests.kube.test_credentials import a_plugin, exec_user
 from tests.kube.test_kubeconfig import written
 
@@ -41,14 +41,14 @@ def counted(thing: Any, method: str) -> list[Any]:
 
 async def test_after_compaction_nothing_is_lost_or_repeated(plane: ControlPlane, namespace: str) -> None:
     same, gone, back, changed = (make_pod(plane, namespace, name) for name in ("same", "gone", "back", "changed"))
-    told = Told(namespace)
+    sink = RecordingSink(namespace)
     async with (
         Gate(plane.server) as gate,
         connected(as_admin(plane, gate.url)) as client,
-        reflecting(client, PODS, told, page_size=2) as reflector,
+        reflecting(client, PODS, sink, page_size=2) as reflector,
     ):
-        compared = counted(reflector.known, "vanished")
-        before = list(told.changes)
+        compared = counted(reflector.cache, "remove_missing")
+        before = list(sink.changes)
         gate.shut()
         delete_pod(plane, gone)
         delete_pod(plane, back)
@@ -58,24 +58,24 @@ async def test_after_compaction_nothing_is_lost_or_repeated(plane: ControlPlane,
         plane.compact_etcd()
         await asyncio.to_thread(plane.restart_apiserver)
         gate.open()
-        await until(lambda: told.names == ["back", "changed", "new", "same"])
-        await until(lambda: told.there[changed.uid].labels == {"a": "b"})
-        assert sorted(told.changes[len(before) :]) == ["+back", "+changed", "+new", "-back", "-gone"]
+        await until(lambda: sink.names == ["back", "changed", "new", "same"])
+        await until(lambda: sink.there[changed.uid].labels == {"a": "b"})
+        assert sorted(sink.changes[len(before) :]) == ["+back", "+changed", "+new", "-back", "-gone"]
         assert len(compared) == 1, "there was a second list"
-        assert same.uid in told.there
+        assert same.uid in sink.there
         make_pod(plane, namespace, "after")
-        await until(lambda: "after" in told.names)
+        await until(lambda: "after" in sink.names)
 
 
 async def test_a_server_that_is_killed_and_comes_back_is_followed_on(plane: ControlPlane, namespace: str) -> None:
-    told = Told(namespace)
-    async with connected(as_admin(plane)) as client, reflecting(client, PODS, told):
+    sink = RecordingSink(namespace)
+    async with connected(as_admin(plane)) as client, reflecting(client, PODS, sink):
         for turn in range(2):
             make_pod(plane, namespace, f"before-{turn}")
             await asyncio.to_thread(plane.restart_apiserver)
             make_pod(plane, namespace, f"after-{turn}")
-            await until(partial(told.has, f"after-{turn}"))
-        assert told.changes == ["+before-0", "+after-0", "+before-1", "+after-1"]
+            await until(partial(sink.has, f"after-{turn}"))
+        assert sink.changes == ["+before-0", "+after-0", "+before-1", "+after-1"]
 
 
 async def test_the_served_version_of_pod_groups_is_found(plane: ControlPlane) -> None:
@@ -101,7 +101,7 @@ def a_kubeconfig(folder: Path, plane: ControlPlane, **user: Any) -> str:
 
 async def can_list_nodes(access: Access) -> bool:
     async with connected(access) as client:
-        return (await client.transport.request("GET", "/api/v1/nodes")).fine
+        return (await client.transport.request("GET", "/api/v1/nodes")).ok
 
 
 async def test_an_exec_plugin_is_run_again_when_its_token_no_longer_works(plane: ControlPlane, tmp_path: Path) -> None:

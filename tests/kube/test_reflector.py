@@ -1,4 +1,4 @@
-"""A kind is told to a sink exactly: nothing lost, nothing twice, whatever breaks in between."""
+"""A sink gets every change exactly once, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.kube.fakes import Fake, a_client, refused, serving, until
 from tests.kube.store import Store
 
 
-class Told:
-    """A sink that keeps what it is told, and what follows from it."""
+class RecordingSink:
+    """A sink that keeps the changes and the resulting objects."""
 
     def __init__(self) -> None:
         self.batches: list[list[Change]] = []
@@ -49,8 +49,8 @@ class Told:
 
 
 class Running:
-    def __init__(self, fake: Fake, reflector: Reflector, told: Told, problems: list[str]) -> None:
-        self.fake, self.reflector, self.told, self.problems = fake, reflector, told, problems
+    def __init__(self, fake: Fake, reflector: Reflector, sink: RecordingSink, problems: list[str]) -> None:
+        self.fake, self.reflector, self.sink, self.problems = fake, reflector, sink, problems
 
     @property
     def watches(self) -> int:
@@ -61,19 +61,19 @@ class Running:
 
     def caught_up(self, store: Store, watches: int) -> bool:
         """True if there were more watches than this, and all that is in the store was reported."""
-        return self.watches > watches and self.told.agrees(store)
+        return self.watches > watches and self.sink.agrees(store)
 
 
 @asynccontextmanager
 async def reflecting(store: Store, resource: ApiResource = RESOURCES["Node"], **options: Any) -> AsyncIterator[Running]:
-    told, problems = Told(), list[str]()
+    sink, problems = RecordingSink(), list[str]()
     async with serving(store) as fake, a_client(fake) as client:
         quick = Backoff(random.Random(1), first=0.005, longest=0.02)
-        reflector = Reflector(client, resource, told, on_problem=problems.append, backoff=quick, **options)
+        reflector = Reflector(client, resource, sink, on_problem=problems.append, backoff=quick, **options)
         task = asyncio.create_task(reflector.run())
         async with asyncio.timeout(60):
             await reflector.synced.wait()
-        yield Running(fake, reflector, told, problems)
+        yield Running(fake, reflector, sink, problems)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -83,36 +83,36 @@ async def test_first_all_there_is_in_pages_then_all_that_happens() -> None:
     for number in range(7):
         await store.put(f"n{number}")
     async with reflecting(store, page_size=3) as running:
-        assert [len(batch) for batch in running.told.batches] == [3, 3, 1]
+        assert [len(batch) for batch in running.sink.batches] == [3, 3, 1]
         await store.put("n1", a="b")
         await store.delete("n2")
         await store.put("n2")
-        await until(lambda: running.told.agrees(store))
-        assert running.told.changes[7:] == ["+n1", "-n2", "+n2"]
-        assert running.reflector.known.objects["n1"].labels == {"a": "b"}
+        await until(lambda: running.sink.agrees(store))
+        assert running.sink.changes[7:] == ["+n1", "-n2", "+n2"]
+        assert running.reflector.cache.objects["n1"].labels == {"a": "b"}
 
 
-async def test_a_broken_watch_goes_on_where_it_stopped() -> None:
+async def test_a_broken_watch_is_resumed() -> None:
     store = Store()
     async with reflecting(store) as running:
         for turn in range(3):
             await store.put(f"n{turn}")
-            await until(lambda: running.told.agrees(store))
+            await until(lambda: running.sink.agrees(store))
             before = running.watches
             await store.cut()
             await store.put(f"later{turn}")
             await until(partial(running.caught_up, store, before))
-        assert running.told.changes == ["+n0", "+later0", "+n1", "+later1", "+n2", "+later2"]
+        assert running.sink.changes == ["+n0", "+later0", "+n1", "+later1", "+n2", "+later2"]
         assert sum("watch=1" not in path for _, path, _ in running.fake.asked) == 1, "one list was enough"
 
 
-async def test_after_a_410_the_list_is_compared_with_what_was_told() -> None:
+async def test_after_a_410_the_list_is_compared_with_the_cache() -> None:
     store = Store()
     for name in ("same", "changed", "vanished", "replaced"):
         await store.put(name)
     async with reflecting(store) as running:
         await until(lambda: running.watches == 1)
-        store.hiccups = [refused(503), refused(503)]  # time for things to happen unseen
+        store.hiccups = [refused(503), refused(503)]  # so that changes happen between two watches
         await store.cut()
         await store.put("changed", a="b")
         await store.delete("vanished")
@@ -120,11 +120,11 @@ async def test_after_a_410_the_list_is_compared_with_what_was_told() -> None:
         await store.put("replaced")
         await store.put("new")
         store.forget()
-        await until(lambda: running.told.agrees(store))
-        assert sorted(running.told.changes[4:]) == ["+changed", "+new", "+replaced", "-replaced", "-vanished"]
-        assert running.told.changes.index("-replaced") < len(running.told.changes) - 1
+        await until(lambda: running.sink.agrees(store))
+        assert sorted(running.sink.changes[4:]) == ["+changed", "+new", "+replaced", "-replaced", "-vanished"]
+        assert running.sink.changes.index("-replaced") < len(running.sink.changes) - 1
         await store.put("after")
-        await until(lambda: running.told.agrees(store))
+        await until(lambda: running.sink.agrees(store))
 
 
 @pytest.mark.parametrize("code", [410, 500], ids=["forgotten", "something else"])
@@ -137,8 +137,8 @@ async def test_an_error_event_ends_the_watch_but_not_the_telling(code: int) -> N
         await store.say("ERROR", {"kind": "Status", "code": code, "message": "too old", "metadata": {}})
         await until(lambda: running.watches >= 2)  # and a third, if the place to go on from is forgotten
         await store.put("b")
-        await until(lambda: running.told.agrees(store))
-        assert running.told.changes == ["+a", "+b"]
+        await until(lambda: running.sink.agrees(store))
+        assert running.sink.changes == ["+a", "+b"]
 
 
 async def test_bookmarks_move_the_place_to_go_on_from() -> None:
@@ -147,13 +147,13 @@ async def test_bookmarks_move_the_place_to_go_on_from() -> None:
     async with reflecting(store) as running:
         store.version = 50
         await store.say("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
-        await until(lambda: running.reflector.known.resource_version == "50")
+        await until(lambda: running.reflector.cache.resource_version == "50")
         store.forget()
         await store.cut()
         await until(lambda: running.watches == 2)
         assert "resourceVersion=50" in running.fake.asked[-1][1]
         assert "allowWatchBookmarks=true" in running.fake.asked[-1][1]
-        assert running.told.changes == ["+a"]
+        assert running.sink.changes == ["+a"]
 
 
 @pytest.mark.parametrize("expired", [1, 2], ids=["once", "twice"])
@@ -163,24 +163,24 @@ async def test_pages_that_expire_are_read_again(expired: int) -> None:
     for number in range(5):
         await store.put(f"n{number}")
     async with reflecting(store, page_size=2) as running:
-        assert running.told.agrees(store)
-        assert running.told.changes == [f"+n{number}" for number in range(5)]
+        assert running.sink.agrees(store)
+        assert running.sink.changes == [f"+n{number}" for number in range(5)]
 
 
-async def test_a_document_that_cannot_be_read_is_passed_over() -> None:
+async def test_a_document_that_cannot_be_read_is_skipped() -> None:
     store = Store()
     await store.put("good")
     store.objects["bad"] = {"metadata": {"name": "bad", "resourceVersion": "2"}, "spec": {"taints": 5}}
     async with reflecting(store) as running:
-        assert running.told.changes == ["+good"]
+        assert running.sink.changes == ["+good"]
         store.version = 30
         await store.say("ADDED", {"metadata": {"name": "worse", "resourceVersion": "30"}, "spec": []})
         await store.put("better")
-        await until(lambda: "+better" in running.told.changes)
-        assert running.reflector.known.resource_version == "31"
-        passed_over = [problem for problem in running.problems if "passed over" in problem]
-        assert len(passed_over) == 2
-        assert "Node bad: spec.taints" in passed_over[0]
+        await until(lambda: "+better" in running.sink.changes)
+        assert running.reflector.cache.resource_version == "31"
+        skipped = [problem for problem in running.problems if "is skipped" in problem]
+        assert len(skipped) == 2
+        assert "Node bad: spec.taints" in skipped[0]
 
 
 async def test_an_object_that_turned_unreadable_stays_as_it_was_known() -> None:
@@ -193,22 +193,22 @@ async def test_an_object_that_turned_unreadable_stays_as_it_was_known() -> None:
         store.forget()
         await store.cut()
         await until(lambda: running.watches == 3)
-        assert (running.told.changes, list(running.reflector.known.objects)) == (["+a"], ["a"])
+        assert (running.sink.changes, list(running.reflector.cache.objects)) == (["+a"], ["a"])
 
 
 async def test_a_kind_that_is_not_served_is_waited_for_and_may_go_again() -> None:
     store = Store()
     store.served = False
-    async with reflecting(store, look_again_after=0.02) as running:
+    async with reflecting(store, recheck_after=0.02) as running:
         assert not running.is_served()
         await store.put("a")
         store.served = True
-        await until(lambda: running.told.agrees(store))
+        await until(lambda: running.sink.agrees(store))
         assert running.is_served()
         await until(lambda: running.watches == 1)
         store.served = False
         await store.cut()
-        await until(lambda: running.told.changes == ["+a", "-a"])
+        await until(lambda: running.sink.changes == ["+a", "-a"])
 
 
 async def test_a_watch_that_ends_at_once_is_not_begun_again_at_once() -> None:
@@ -217,19 +217,19 @@ async def test_a_watch_that_ends_at_once_is_not_begun_again_at_once() -> None:
         store.hiccups = [refused(200), refused(200)]
         await store.cut()
         await until(lambda: not store.hiccups)
-        await until(lambda: sum("as soon as it had begun" in problem for problem in running.problems) == 2)
+        await until(lambda: sum("ended at once" in problem for problem in running.problems) == 2)
         await store.put("a")
-        await until(lambda: running.told.agrees(store))
+        await until(lambda: running.sink.agrees(store))
 
 
-async def test_documents_are_kept_as_they_came_for_those_who_need_them() -> None:
+async def test_documents_are_kept_on_request() -> None:
     store = Store()
     await store.put("a", x="y")
     async with reflecting(store, keep_raw=True) as running:
-        assert b'"labels": {"x": "y"}' in running.reflector.known.documents["a"]
+        assert b'"labels": {"x": "y"}' in running.reflector.cache.documents["a"]
         await store.delete("a")
-        await until(lambda: running.told.agrees(store))
-        assert running.reflector.known.documents == {}
+        await until(lambda: running.sink.agrees(store))
+        assert running.reflector.cache.documents == {}
 
 
 def a_node(version: int, uid: str = "uid-1") -> Node:
@@ -237,7 +237,7 @@ def a_node(version: int, uid: str = "uid-1") -> Node:
 
 
 async def test_what_a_read_found_out_is_not_turned_back_by_the_watch() -> None:
-    """Read at 20, then the watch tells of 2 to 20: neither again nor backwards."""
+    """Read at version 20, then the watch sends 2 to 20: they are ignored."""
     store = Store()
     await store.put("a")
     async with reflecting(store) as running:
@@ -247,12 +247,12 @@ async def test_what_a_read_found_out_is_not_turned_back_by_the_watch() -> None:
         for _ in range(18):
             await store.put("a", step=str(store.version))
         await store.put("a", last="")
-        await until(lambda: running.told.agrees(store))
-        assert running.told.changes == ["+a"] * 3  # as listed, as read, and at 21
+        await until(lambda: running.sink.agrees(store))
+        assert running.sink.changes == ["+a"] * 3  # as listed, as read, and at 21
         assert store.version == 21
 
 
-async def test_what_a_read_found_gone_stays_gone() -> None:
+async def test_a_pod_that_a_read_found_deleted_stays_deleted() -> None:
     store = Store()
     await store.put("a")
     async with reflecting(store) as running:
@@ -262,13 +262,13 @@ async def test_what_a_read_found_gone_stays_gone() -> None:
         await store.put("a", late="news")
         await store.delete("a")
         await store.put("a")
-        await until(lambda: running.told.agrees(store))
-        assert running.told.changes == ["+a", "-a", "+a"]
+        await until(lambda: running.sink.agrees(store))
+        assert running.sink.changes == ["+a", "-a", "+a"]
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_any_history_with_any_faults_is_told_exactly(seed: int) -> None:
-    """`Told` itself checks that nothing is told twice."""
+async def test_any_history_with_any_faults_is_reported_exactly(seed: int) -> None:
+    """`RecordingSink` checks that no change is sent twice."""
     draw, store = random.Random(seed), Store()
     async with reflecting(store, page_size=2) as running:
         for _ in range(40):
@@ -288,4 +288,4 @@ async def test_any_history_with_any_faults_is_told_exactly(seed: int) -> None:
                 store.expire_pages += 1
             for _ in range(draw.randrange(4)):
                 await asyncio.sleep(0)
-        await until(lambda: running.told.agrees(store))
+        await until(lambda: running.sink.agrees(store))

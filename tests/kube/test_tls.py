@@ -1,4 +1,4 @@
-"""Servers are checked, certificates are shown, as the kubeconfig says."""
+"""Server and client certificates, as the kubeconfig configures them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ async def test_a_server_is_checked(authority: Authority, tmp_path: Path) -> None
     by_data = {"certificate-authority-data": base64.b64encode(authority.ca.read_bytes()).decode()}
     async with serving(hello, authority.server("127.0.0.1")) as fake:
         for cluster in (by_file, by_data, {"insecure-skip-tls-verify": True}):
-            assert (await ask(fake.url, tmp_path, cluster)).fine
+            assert (await ask(fake.url, tmp_path, cluster)).ok
         with pytest.raises(UnreachableError, match="certificate verify failed"):
             await ask(fake.url, tmp_path, {})
     async with serving(hello, authority.server("k8s.example")) as fake:
         with pytest.raises(UnreachableError, match="IP address mismatch"):
             await ask(fake.url, tmp_path, by_file)
-        assert (await ask(fake.url, tmp_path, {**by_file, "tls-server-name": "k8s.example"})).fine
+        assert (await ask(fake.url, tmp_path, {**by_file, "tls-server-name": "k8s.example"})).ok
 
 
 @pytest.mark.parametrize("way", ["files", "data", "plugin"])

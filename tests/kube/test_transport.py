@@ -1,4 +1,4 @@
-"""Requests over a faulty wire: what is tried again, what is not, and what connections become of it."""
+"""Requests with failures: retries and connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from stowplan.kube.connection import BUFFERED
+from stowplan.kube.connection import MAX_BUFFERED
 from stowplan.kube.pool import Pool
 from stowplan.kube.responses import RefusedError, StoppedError, UnreachableError
 from stowplan.kube.transport import Transport
@@ -38,7 +38,7 @@ async def test_no_more_connections_are_made_than_allowed() -> None:
 
     async with serving(handler) as fake, a_client(fake, connections=3) as client:
         answers = await asyncio.gather(*(client.transport.request("GET", "/") for _ in range(50)))
-        assert all(answer.fine for answer in answers)
+        assert all(answer.ok for answer in answers)
         assert len(fake.connections) <= 3
 
 
@@ -70,14 +70,14 @@ async def test_a_place_that_comes_too_late_is_passed_on() -> None:
 
     async with serving(handler) as fake:
         pool = Pool(an_access(fake.url), 1)
-        connection = await pool.take()
-        waiting = asyncio.create_task(pool.take())
+        connection = await pool.acquire()
+        waiting = asyncio.create_task(pool.acquire())
         await asyncio.sleep(0)
-        pool.give_back(connection)
+        pool.release(connection)
         waiting.cancel()  # in the same turn of the loop as it got its place
         await asyncio.gather(waiting, return_exceptions=True)
         async with asyncio.timeout(60):
-            pool.give_back(await pool.take())
+            pool.release(await pool.acquire())
         await pool.close()
 
 
@@ -88,15 +88,15 @@ async def breaks_off(request: web.Request) -> web.Response:
 
 
 @pytest.mark.parametrize(
-    ("faults", "doubtful"),
+    ("faults", "maybe_applied"),
     [
         pytest.param([lambda: refused(503), lambda: refused(500)], True, id="a server that is not ready"),
         pytest.param([lambda: refused(429)], False, id="one that is too busy, and so did nothing"),
         pytest.param([None], True, id="a connection that breaks before the answer"),
     ],
 )
-async def test_what_is_only_not_now_is_tried_again(
-    faults: list[Callable[[], web.Response] | None], doubtful: bool
+async def test_temporary_failures_are_retried(
+    faults: list[Callable[[], web.Response] | None], maybe_applied: bool
 ) -> None:
     left = list(faults)
 
@@ -108,12 +108,12 @@ async def test_what_is_only_not_now_is_tried_again(
 
     async with serving(handler) as fake, a_client(fake) as client:
         answer = await client.transport.request("POST", "/", body=b'{"a": 1}', until=soon())
-        assert (answer.status, answer.doubtful) == (201, doubtful)
+        assert (answer.status, answer.maybe_applied) == (201, maybe_applied)
         assert [asked[2] for asked in fake.asked] == [{"a": 1}] * (len(faults) + 1)
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 422])
-async def test_what_the_server_decides_is_not_tried_again(status: int) -> None:
+async def test_decisions_of_the_server_are_not_retried(status: int) -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(status, "because")
 
@@ -137,7 +137,7 @@ async def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(asyncio, "sleep", note)
         answer = await client.transport.request("GET", "/", until=soon(60))
         monkeypatch.undo()
-    assert answer.fine
+    assert answer.ok
     assert next(pause for pause in slept if pause) >= 7
 
 
@@ -222,10 +222,10 @@ async def test_nothing_is_sent_after_its_deadline_however_long_it_waited_for_its
         third = asyncio.create_task(client.transport.request("POST", "/third", until=soon(30)))
         await until(lambda: soon(0) > too_soon)
         go_on.set()
-        with pytest.raises(UnreachableError, match="no time was left to ask") as caught:
+        with pytest.raises(UnreachableError, match="the deadline passed before") as caught:
             await second
         assert caught.value.unsent
-        assert [answer.fine for answer in (await first, await third)] == [True, True]
+        assert [answer.ok for answer in (await first, await third)] == [True, True]
         assert [path for _, path, _ in fake.asked] == ["/first", "/third"]
 
 
@@ -235,17 +235,17 @@ async def test_who_may_no_longer_write_may_still_read() -> None:
 
     leading = True
     async with serving(handler) as fake, a_client(fake, may_write=lambda: leading) as client:
-        assert (await client.transport.request("POST", "/")).fine
+        assert (await client.transport.request("POST", "/")).ok
         leading = False
         for until_then in (None, soon()):
-            with pytest.raises(StoppedError, match="may no longer write"):
+            with pytest.raises(StoppedError, match="writing is no longer allowed"):
                 await client.transport.request("POST", "/", until=until_then)
-        assert (await client.transport.request("GET", "/")).fine
+        assert (await client.transport.request("GET", "/")).ok
         assert [method for method, _, _ in fake.asked] == ["POST", "GET"]
 
 
-async def test_what_nobody_asked_for_ends_the_connection() -> None:
-    """Some servers say goodbye on an idle connection; that must not be taken for the next answer."""
+async def test_data_without_a_request_closes_the_connection() -> None:
+    """Some servers send a message before they close an idle connection; it is not the next response."""
     fine, goodbye = (b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n" % word for word in (b"200 OK", b"408 Timeout"))
     spoken, connections = asyncio.Event(), list[asyncio.StreamWriter]()
 
@@ -271,7 +271,7 @@ async def test_what_nobody_asked_for_ends_the_connection() -> None:
     await server.wait_closed()
 
 
-async def test_a_stream_that_is_refused_says_why() -> None:
+async def test_the_error_of_a_refused_stream_has_the_reason() -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(410, "too old resource version: 5 (9)")
 
@@ -282,7 +282,7 @@ async def test_a_stream_that_is_refused_says_why() -> None:
         assert caught.value.status == 410
 
 
-async def test_a_stream_is_held_back_while_nobody_reads() -> None:
+async def test_a_stream_that_is_not_read_is_paused() -> None:
     """And nothing of it is lost: more than what is buffered, read only at the end."""
     piece, pieces = bytes(range(256)) * 1024, 64
 
@@ -294,7 +294,7 @@ async def test_a_stream_is_held_back_while_nobody_reads() -> None:
         return response
 
     async with serving(handler) as fake, a_client(fake) as client, client.transport.stream("/") as stream:
-        await until(lambda: stream._waiting > BUFFERED)
+        await until(lambda: stream._unread > MAX_BUFFERED)
         read = bytearray()
         while data := await stream.read(10):
             read += data
@@ -330,7 +330,7 @@ async def test_a_closed_transport_makes_no_new_connections() -> None:
         transport = Transport(an_access(url), generator=random.Random(0))
         await transport.request("GET", "/")
         await transport.close()
-        with pytest.raises(UnreachableError, match="done with it"):
+        with pytest.raises(UnreachableError, match="the client is closed"):
             await transport.request("GET", "/")
 
 

@@ -1,4 +1,4 @@
-"""Each action as it goes over the wire, and what becomes of the answer."""
+"""The requests of each action, and the result of the response."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def known_pod(**status: Any) -> Pod:
         ),
     ],
 )
-async def test_an_action_on_the_wire(action: Action, asked: list[Any]) -> None:
+async def test_the_requests_of_an_action(action: Action, asked: list[Any]) -> None:
     async def handler(request: web.Request) -> web.Response:
         return answered({}, 201)
 
@@ -208,8 +208,8 @@ def test_patches_are_of_the_right_sort() -> None:
     ("old", "has_time"),
     [
         pytest.param([], True, id="the condition is new"),
-        pytest.param([{"type": "PodScheduled", "status": "True"}], True, id="it turns"),
-        pytest.param([{"type": "PodScheduled", "status": "False", "reason": "x"}], False, id="it only says more"),
+        pytest.param([{"type": "PodScheduled", "status": "True"}], True, id="its status changes"),
+        pytest.param([{"type": "PodScheduled", "status": "False", "reason": "x"}], False, id="only the message"),
     ],
 )
 async def test_a_transition_has_a_time_if_it_is_one(old: list[dict[str, str]], has_time: bool) -> None:
@@ -234,7 +234,7 @@ async def test_what_the_server_decides_is_the_result(status: int) -> None:
         assert len(fake.asked) == 1
 
 
-async def test_a_pod_that_is_gone_is_not_deleted_as_well() -> None:
+async def test_a_pod_that_does_not_exist_is_not_deleted() -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(404, "not found")
 
@@ -245,7 +245,7 @@ async def test_a_pod_that_is_gone_is_not_deleted_as_well() -> None:
 
 @pytest.mark.parametrize(
     ("bound_to", "status"),
-    [pytest.param("n", 201, id="with ourselves"), pytest.param("other", 409, id="with somebody else")],
+    [pytest.param("n", 201, id="with an earlier attempt"), pytest.param("other", 409, id="with another scheduler")],
 )
 async def test_a_conflict_after_a_doubtful_try_is_looked_into(bound_to: str, status: int) -> None:
     answers = [refused(500, "timed out"), refused(409, "already assigned")]
@@ -285,7 +285,7 @@ async def test_after_the_deadline_there_is_no_answer() -> None:
         pytest.param(404, "", Gone, id="it is not there"),
     ],
 )
-async def test_a_read_tells_what_became_of_the_pod(status: int, uid: str, learned: type[Change]) -> None:
+async def test_a_read_reports_the_state_of_the_pod(status: int, uid: str, learned: type[Change]) -> None:
     async def handler(request: web.Request) -> web.Response:
         document = {"metadata": {"name": "p", "namespace": "ns", "uid": uid, "resourceVersion": "9"}}
         return answered(document) if status == 200 else refused(status)
@@ -298,7 +298,7 @@ async def test_a_read_tells_what_became_of_the_pod(status: int, uid: str, learne
         assert result.fine == (learned is Put)
 
 
-async def test_a_read_that_is_refused_tells_nothing() -> None:
+async def test_a_read_that_is_refused_reports_nothing() -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(403, "not you")
 
@@ -331,10 +331,10 @@ async def test_who_no_longer_leads_binds_nothing() -> None:
 
     async with serving(handler) as fake, a_client(fake, may_write=lambda: False) as client:
         result = await a_writer(client, Notes()).perform(Bind(id=1, pod=REF, node_name="n"))
-        assert (result.status, "may no longer write" in result.message, fake.asked) == (0, True, [])
+        assert (result.status, "writing is no longer allowed" in result.message, fake.asked) == (0, True, [])
 
 
-async def test_a_kind_that_nobody_serves_cannot_be_written() -> None:
+async def test_a_kind_that_is_not_served_cannot_be_written() -> None:
     async def handler(request: web.Request) -> web.Response:
         return refused(404)
 

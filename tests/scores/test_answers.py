@@ -1,4 +1,4 @@
-"""What Prometheus and scorers answer: the values in it, and what is said about an answer that is of no use."""
+"""Responses of Prometheus and of scorers: values, and errors of unusable responses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def a_vector(*samples: tuple[dict[str, str], str], **more: Any) -> Response:
         pytest.param(
             a_vector(({"cluster": "a"}, "1"), ({"job": "x"}, "2"), ({}, "3")),
             {"a": 1.0},
-            ['2 of 3 samples have no label "cluster" and are passed over'],
+            ['2 of 3 samples have no label "cluster" and are skipped'],
             id="samples without the label",
         ),
         pytest.param(
@@ -54,7 +54,7 @@ def test_a_vector(answer: Response, values: dict[str, float], notes: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind", "message"),
     [
         pytest.param(
             answered({"status": "error", "errorType": "bad_data", "error": "parse error"}, 400),
@@ -91,8 +91,8 @@ def test_a_vector(answer: Response, values: dict[str, float], notes: list[str]) 
         pytest.param(answered({}), AnswerError, "missing required field `status`", id="some other JSON"),
     ],
 )
-def test_answers_of_no_use(answer: Response, kind: type[StowplanError], said: str) -> None:
-    with pytest.raises(kind, match=said):
+def test_unusable_responses(answer: Response, kind: type[StowplanError], message: str) -> None:
+    with pytest.raises(kind, match=message):
         prometheus.read(answer, "cluster", "query")
 
 
@@ -110,7 +110,7 @@ CLUSTER = kinds.convert(
 )
 
 
-def test_what_a_scorer_is_asked() -> None:
+def test_the_request_to_a_scorer() -> None:
     described = {
         "name": "cluster1",
         "labels": {"region": "eu"},
@@ -119,17 +119,17 @@ def test_what_a_scorer_is_asked() -> None:
         "capacity": {"cpu": "10"},
         "kubernetesVersion": "v1.36.4",
     }
-    assert scorer.question([CLUSTER], EVERYTHING) == {"clusters": [described], "scores": None}
-    assert scorer.question([], Demand(frozenset({"b", "a"})))["scores"] == ["a", "b"]
+    assert scorer.request_body([CLUSTER], EVERYTHING) == {"clusters": [described], "scores": None}
+    assert scorer.request_body([], Demand(frozenset({"b", "a"})))["scores"] == ["a", "b"]
 
 
-def test_what_a_scorer_says() -> None:
+def test_the_response_of_a_scorer() -> None:
     answer = answered({"scores": {"cluster1": {"latency": 80, "sla": -5.5}}, "more": 1})
     assert scorer.read(answer, "scorer") == {"cluster1": {"latency": 80.0, "sla": -5.5}}
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         pytest.param(answered({"scores": {"a": {"x": "80"}}}), r"scores\[\.\.\.\]\[\.\.\.\]: expected", id="a text"),
         pytest.param(answered({"scores": {"a": 80}}), "expected `object`, got `int`; expected", id="no name"),
@@ -138,8 +138,8 @@ def test_what_a_scorer_says() -> None:
         pytest.param(answered({"message": "busy"}, 503), "POST scorer: 503 busy", id="a refusal"),
     ],
 )
-def test_scorers_that_say_something_else(answer: Response, said: str) -> None:
-    with pytest.raises(StowplanError, match=said):
+def test_invalid_responses_of_scorers(answer: Response, message: str) -> None:
+    with pytest.raises(StowplanError, match=message):
         scorer.read(answer, "scorer")
 
 

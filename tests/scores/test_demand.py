@@ -1,4 +1,4 @@
-"""Which scores Placements want."""
+"""The scores that Placements use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def by(resource: str, score: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("placements", "wanted"),
     [
-        pytest.param([], Demand(), id="nobody wants anything"),
+        pytest.param([], Demand(), id="no Placement"),
         pytest.param([a_placement(by("default", "cpu"))], Demand(frozenset({"cpu"})), id="one score"),
         pytest.param(
             [a_placement(by("default", "cpu")), a_placement(by("default", "mem"), by("other", "x"), name="q")],
@@ -42,7 +42,7 @@ def by(resource: str, score: str, **more: Any) -> dict[str, Any]:
         pytest.param([a_placement(cel='managedCluster.scores("other").size() > 0')], Demand(), id="in CEL, of another"),
     ],
 )
-def test_what_is_wanted(placements: list[Placement], wanted: Demand) -> None:
+def test_demand(placements: list[Placement], wanted: Demand) -> None:
     wishes = ScoreDemand("default")
     assert wishes.apply([Put(each) for each in placements]) is bool(wanted)
     assert wishes.demand == wanted

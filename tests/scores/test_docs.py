@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from stowplan.apps.score_agent.commands import PRODUCERS
-from stowplan.embedded.request_options import RequestOptions
+from stowplan.embedded.api.request_options import RequestOptions
 from tests.embedded.running import served
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scores.md").read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ MEASURED = st.floats(allow_nan=False)
         pytest.param(Bounds(7, 7), 7.1, 100, id="one bound for both: above"),
         pytest.param(Bounds(0, 1), math.inf, 100, id="without end"),
         pytest.param(Bounds(0, 1), -math.inf, -100, id="without beginning"),
-        pytest.param(Bounds(-1.7e308, 1.7e308), 0.0, 0, id="bounds further apart than a number can say"),
+        pytest.param(Bounds(-1.7e308, 1.7e308), 0.0, 0, id="bounds whose difference overflows"),
     ],
 )
 def test_fixed_bounds(bounds: Bounds, value: float, score: int) -> None:
@@ -50,7 +50,7 @@ def test_fixed_bounds(bounds: Bounds, value: float, score: int) -> None:
 
 
 def test_what_has_no_score() -> None:
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="NaN has no score"):
         Bounds(0, 1).score(math.nan)
     with pytest.raises(ConfigError, match="expected two finite numbers"):
         Bounds(0, math.inf)
@@ -75,7 +75,7 @@ def test_no_order_is_turned_round(worst: float, best: float, one: float, other: 
         pytest.param({"a": 20, "b": 60, "c": 100}, True, {"a": 100, "b": 0, "c": -100}, id="least is best"),
         pytest.param({"a": 5, "b": 5}, False, {"a": 100, "b": 100}, id="all alike, as with the built-in prioritizers"),
         pytest.param({"a": 5}, True, {"a": 100}, id="one alone"),
-        pytest.param({}, False, {}, id="nobody"),
+        pytest.param({}, False, {}, id="no clusters"),
         pytest.param({"a": 1, "b": math.nan, "c": math.inf, "d": 3}, False, {"a": -100, "d": 100}, id="no numbers"),
     ],
 )

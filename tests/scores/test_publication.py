@@ -25,7 +25,7 @@ OTHER = ClusterCondition("Strange", "True", "Whatever", last_transition_time=EAR
 
 
 def written(left: float | None = 500, condition: ClusterCondition | None = FINE, **scores: int) -> Status:
-    """As it was left by somebody."""
+    """A status that another writer left."""
     until = None if left is None else NOW + timedelta(seconds=left)
     conditions = () if condition is None else (condition,)
     return Status(conditions, tuple(ScoreItem(name, value) for name, value in scores.items()), until)
@@ -61,8 +61,8 @@ def test_a_condition_turns_when_it_turns() -> None:
     failed = status_failed(written(400, cpu=5), "NoValue", "the query gives no value", NOW)
     assert failed is not None
     assert (failed.scores, failed.valid_until) == (written(400, cpu=5).scores, written(400).valid_until)
-    (said,) = failed.conditions
-    assert (said.status, said.reason, said.last_transition_time) == ("False", "NoValue", NOW)
+    (message,) = failed.conditions
+    assert (message.status, message.reason, message.last_transition_time) == ("False", "NoValue", NOW)
     assert status_failed(failed, "NoValue", "the query gives no value", NOW + timedelta(minutes=1)) is None
     later = NOW + timedelta(minutes=2)
     well = status_due(failed, {"cpu": 5}, later, validity=FOR_TEN_MINUTES, draw=0)
@@ -93,20 +93,20 @@ def test_what_was_just_written_is_not_due(draw: float, seconds: float, jitter: f
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         pytest.param({"seconds": 100, "margin": 100}, "due again at once", id="no longer than the margin"),
         pytest.param({"seconds": 190, "margin": 180, "jitter": 0.1}, "expected more than 200 s", id="but for chance"),
         pytest.param({"jitter": 1.0}, "jitter: found 1", id="nothing but chance"),
     ],
 )
-def test_validity_that_cannot_be(options: dict[str, float], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_unusable_validity(options: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         Validity(**options)
 
 
 def test_the_document_is_as_in_the_seed() -> None:
-    """A value of 0 and an empty message are said; what is not given is null, so that a patch takes it away."""
+    """A value of 0 and an empty message are written; a missing value is null, so that a patch removes it."""
     status = Status((FINE, ClusterCondition("Strange", "True", "Whatever")), (ScoreItem("workload", 0),))
     assert as_document(status) == {
         "scores": [{"name": "workload", "value": 0}],

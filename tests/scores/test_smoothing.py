@@ -21,7 +21,7 @@ SCORE = st.integers(WORST, BEST)
         pytest.param(60, [(0, 0), (120, 100)], 75, id="a quarter is left after two"),
         pytest.param(60, [(0, 0), (30, 100), (60, 100)], 50, id="the pace does not matter"),
         pytest.param(60, [(0, 0), (0, 100)], 0, id="no time, no weight"),
-        pytest.param(60, [(10, 0), (5, 100)], 0, id="time that goes back"),
+        pytest.param(60, [(10, 0), (5, 100)], 0, id="a clock that runs backwards"),
         pytest.param(0, [(0, 0), (1, 100)], 100, id="no smoothing"),
         pytest.param(60, [(0, math.inf), (60, 100)], 100, id="an infinite one is not averaged"),
     ],

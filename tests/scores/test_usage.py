@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.scores import Bounds
-from stowplan.scores.usage import Measure, Usage, usual
+from stowplan.scores.usage import Measure, Usage, default_measures
 from stowplan.testing.builders import a_node, a_pod
 
 
-def measured(*objects: Object, measures: Sequence[Measure] = usual()) -> dict[str, int]:
+def measured(*objects: Object, measures: Sequence[Measure] = default_measures()) -> dict[str, int]:
     """The scores that come of these objects."""
     usage = Usage()
     usage.apply([Put(each) for each in objects])
@@ -56,16 +56,14 @@ def test_the_four_scores(objects: list[Object], scores: dict[str, int]) -> None:
         pytest.param(
             [a_node("a", taints=["node-role.kubernetes.io/control-plane:NoSchedule"])], 0, id="nor the masters"
         ),
-        pytest.param([a_node("a", taints=["node.kubernetes.io/x:PreferNoSchedule"])], 4, id="a wish keeps nobody off"),
-        pytest.param([a_node("a", taints=["nvidia.com/gpu:NoSchedule"])], 4, id="whoever wants it tolerates that"),
+        pytest.param([a_node("a", taints=["node.kubernetes.io/x:PreferNoSchedule"])], 4, id="a preference is ignored"),
+        pytest.param([a_node("a", taints=["nvidia.com/gpu:NoSchedule"])], 4, id="a custom taint is tolerated"),
         pytest.param(
             [a_node("a"), a_node("b", unschedulable=True), a_pod(node="b", cpu=3)], 4, id="pods elsewhere take nothing"
         ),
         pytest.param([a_node("a"), a_pod(cpu=3)], 4, id="a pending pod has nothing yet"),
         pytest.param([a_node("a"), a_pod(node="a", cpu=3, phase="Succeeded")], 4, id="a finished one nothing any more"),
-        pytest.param(
-            [a_node("a"), a_pod(node="a", cpu=3, terminating=True)], 1, id="one that is leaving is still there"
-        ),
+        pytest.param([a_node("a"), a_pod(node="a", cpu=3, terminating=True)], 1, id="a terminating pod counts"),
         pytest.param([a_pod(node="a", cpu=3), a_node("a")], 1, id="the pod is seen before its node"),
         pytest.param(
             [a_node("a"), a_node("b"), a_pod(node="a", cpu=9)], 4, id="what one node lacks the others do not pay"
@@ -76,7 +74,7 @@ def test_the_four_scores(objects: list[Object], scores: dict[str, int]) -> None:
 def test_what_counts(objects: list[Object], cores: float) -> None:
     usage = Usage()
     usage.apply([Put(each) for each in objects])
-    assert usage.left("cpu")[0] == cores
+    assert usage.free_and_total("cpu")[0] == cores
 
 
 def test_any_resource_may_have_a_score() -> None:
@@ -110,4 +108,4 @@ def test_keeping_count_comes_to_the_same_as_counting(history: list[tuple[bool, O
             there[found.uid] = found
     counted = Usage()
     counted.apply([Put(each) for each in there.values()])
-    assert kept.measured(usual()) == counted.measured(usual())
+    assert kept.measured(default_measures()) == counted.measured(default_measures())

@@ -1,4 +1,4 @@
-"""The writer at an embedded hub: what it sends, what it does when others write too, and how it says that it may not."""
+"""The writer with an embedded hub: requests, conflicts, refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.cluster import Embedded
-from stowplan.kube import credentials
+from stowplan.kube import action_requests, credentials
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES
 from stowplan.kube.responses import RefusedError, Response
@@ -121,7 +121,7 @@ async def test_what_did_not_change_is_not_sent_until_it_would_expire(hub: Hub) -
 
 
 @story
-async def test_with_a_watch_nothing_is_asked(hub: Hub) -> None:
+async def test_with_a_watch_nothing_is_read(hub: Hub) -> None:
     await hub.writer.publish("cluster1", {"cpu": 1})
     found = await hub.writer.read("cluster1")
     hub.take_sent()
@@ -146,7 +146,7 @@ async def test_who_was_overtaken_looks_again(hub: Hub) -> None:
 
 
 @story
-async def test_what_somebody_else_wrote_already_is_not_written_again(hub: Hub) -> None:
+async def test_scores_that_another_writer_wrote_are_not_written_again(hub: Hub) -> None:
     await hub.writer.publish("cluster1", {"cpu": 1})
     stale = await hub.writer.read("cluster1")
     await hub.writer.publish("cluster1", {"cpu": 2})
@@ -162,14 +162,14 @@ async def test_an_object_that_came_or_went_meanwhile(hub: Hub) -> None:
     hub.take_sent()
     assert await hub.a_writer(known=lambda _: None).publish("cluster1", {"cpu": 2}) is Outcome.WRITTEN
     assert hub.take_sent() == ["POST addonplacementscores", "GET default", "PATCH status"]
-    await hub.client.delete(SCORES, "cluster1/default")
+    await hub.client.send(action_requests.delete(SCORES, "cluster1/default"))
     hub.take_sent()
     assert await hub.a_writer(known=lambda _: stale).publish("cluster1", {"cpu": 3}) is Outcome.WRITTEN
     assert hub.take_sent() == ["PATCH status", "GET default", "POST addonplacementscores", "PATCH status"]
 
 
 @story
-async def test_who_is_always_overtaken_says_so(hub: Hub) -> None:
+async def test_repeated_conflicts_are_reported(hub: Hub) -> None:
     await hub.writer.publish("cluster1", {"cpu": 1})
     numbers = iter(range(100))
     read = hub.writer.read
@@ -180,7 +180,7 @@ async def test_who_is_always_overtaken_says_so(hub: Hub) -> None:
         return found
 
     hub.writer.read = meddled  # type: ignore[method-assign]
-    with pytest.raises(RefusedError, match=r"cluster1/default: 409 others wrote it in between, 5 times in a row"):
+    with pytest.raises(RefusedError, match=r"cluster1/default: 409 still a conflict after 5 attempts"):
         await hub.writer.publish("cluster1", {"cpu": -1})
 
 
@@ -194,7 +194,7 @@ async def test_for_ever_takes_the_end_away(hub: Hub) -> None:
 
 
 @story
-async def test_why_there_is_nothing_new_is_said_once(hub: Hub) -> None:
+async def test_a_failure_is_written_once(hub: Hub) -> None:
     assert await hub.writer.fail("cluster1", "NoValue", "nothing") is Outcome.UNCHANGED
     assert await hub.writer.read("cluster1") is None, "for that alone no object is made"
     await hub.writer.publish("cluster1", {"cpu": 1})
@@ -207,7 +207,7 @@ async def test_why_there_is_nothing_new_is_said_once(hub: Hub) -> None:
 
 
 @story
-async def test_refusals_are_told(hub: Hub) -> None:
+async def test_refusals_are_raised(hub: Hub) -> None:
     with pytest.raises(RefusedError, match='namespaces "elsewhere" not found'):
         await hub.writer.publish("elsewhere", {"cpu": 1})
     with pytest.raises(RefusedError, match=r"422 .*status\.scores\[0\]\.value"):
@@ -219,7 +219,8 @@ async def test_a_hub_without_the_definition(hub: Hub) -> None:
     definitions = RESOURCES["Node"].__class__(
         "CustomResourceDefinition", "customresourcedefinitions", "apiextensions.k8s.io", namespaced=False
     )
-    await hub.client.delete(definitions, "addonplacementscores.cluster.open-cluster-management.io")
+    name = "addonplacementscores.cluster.open-cluster-management.io"
+    await hub.client.send(action_requests.delete(definitions, name))
     with pytest.raises(
         ConfigError, match=r"the hub has no AddOnPlacementScore .* kubectl apply -k deploy/crds/placement/"
     ):

@@ -1,7 +1,8 @@
-"""Who may read what a program serves: the API server is asked, as kube's own components do.
+"""Authorization of a client of the pages, by the API server, as the components of Kubernetes do it.
 
-A token is reviewed (TokenReview), and whether its owner may get the path, or do something with an object that a page is
-about (SubjectAccessReview). Answers are kept for ten seconds. Who brings no token is system:anonymous.
+A TokenReview names the user of the client's token. A SubjectAccessReview says whether that user may get the path, or
+has a right to the resource that the page shows. Answers are cached for ten seconds. A client without a token is
+system:anonymous.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from stowplan.kube.responses import WireError
 
 TOKENS = ApiResource("TokenReview", "tokenreviews", "authentication.k8s.io", namespaced=False)
 ACCESS = ApiResource("SubjectAccessReview", "subjectaccessreviews", "authorization.k8s.io", namespaced=False)
-KEPT_FOR = 10.0  # seconds
-MOST_KEPT = 1000
+CACHED_FOR = 10.0  # seconds
+MAX_CACHED = 1000
 ANONYMOUS = {"username": "system:anonymous", "groups": ["system:unauthenticated"]}
 
-Refusal = tuple[int, str]
-Attributes: TypeAlias = dict[str, str]  # of a resource, as a SubjectAccessReview names them
+Refusal: TypeAlias = tuple[int, str]  # a status and a message
+_Question: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]
+ResourceAttributes: TypeAlias = dict[str, str]  # in the words of a SubjectAccessReview
 
 
 class Authorizer:
@@ -31,24 +33,28 @@ class Authorizer:
         self, authentication: Client, authorization: Client, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._authentication, self._authorization, self._clock = authentication, authorization, clock
-        self._kept: dict[tuple[Any, ...], tuple[float, Refusal | None]] = {}
+        self._cache: dict[_Question, tuple[float, Refusal | None]] = {}
 
-    async def refusal(self, authorization: str, path: str, about: Attributes | None = None) -> Refusal | None:
-        """Why not, with a status; None if it may. `about` is the object that the right is for, instead of the path."""
-        question = (authorization, path, *sorted((about or {}).items()))
-        kept = self._kept.get(question)
-        if kept is not None and self._clock() - kept[0] < KEPT_FOR:
-            return kept[1]
+    async def refusal(
+        self, authorization: str, path: str, resource: ResourceAttributes | None = None
+    ) -> Refusal | None:
+        """Why the client is refused; None if it is not. `resource`: what it needs a right to, instead of the path."""
+        question = (authorization, path, tuple(sorted((resource or {}).items())))
+        cached = self._cache.get(question)
+        if cached is not None and self._clock() - cached[0] < CACHED_FOR:
+            return cached[1]
         try:
-            answer = await self._judge(authorization, path, about)
+            answer = await self._review_access(authorization, path, resource)
         except (WireError, msgspec.MsgspecError) as error:
-            return 500, f"the API server cannot be asked: {error}"
-        if len(self._kept) >= MOST_KEPT:
-            self._kept.clear()
-        self._kept[question] = (self._clock(), answer)
+            return 500, f"the API server did not answer: {error}"
+        if len(self._cache) >= MAX_CACHED:
+            self._cache.clear()
+        self._cache[question] = (self._clock(), answer)
         return answer
 
-    async def _judge(self, authorization: str, path: str, about: Attributes | None) -> Refusal | None:
+    async def _review_access(
+        self, authorization: str, path: str, resource: ResourceAttributes | None
+    ) -> Refusal | None:
         user: dict[str, Any] = ANONYMOUS
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and token:
@@ -62,19 +68,19 @@ class Authorizer:
             "uid": user.get("uid", ""),
             "extra": user.get("extra") or {},
         }
-        if about is None:
+        if resource is None:
             spec["nonResourceAttributes"] = {"path": path, "verb": "get"}
         else:
-            spec["resourceAttributes"] = about
+            spec["resourceAttributes"] = resource
         if (await self._review(self._authorization, ACCESS, spec)).get("allowed"):
             return None
-        return 403, f'forbidden: User "{spec["user"]}" cannot {_what(path, about)}'
+        return 403, f'forbidden: User "{spec["user"]}" cannot {_described(path, resource)}'
 
     @staticmethod
     async def _review(client: Client, resource: ApiResource, spec: dict[str, Any]) -> dict[str, Any]:
         body = {"apiVersion": f"{resource.group}/v1", "kind": resource.kind, "spec": spec}
         answer = await client.create(resource, "", body)
-        if not answer.fine:
+        if not answer.ok:
             raise WireError(f"{resource.kind}: {answer.status} {answer.message}")
         decoded: dict[str, Any] = msgspec.json.decode(answer.body)
         return decoded.get("status", {})  # type: ignore[no-any-return]
@@ -84,8 +90,8 @@ class Authorizer:
         await self._authorization.close()
 
 
-def _what(path: str, about: Attributes | None) -> str:
-    if about is None:
+def _described(path: str, wanted: ResourceAttributes | None) -> str:
+    if wanted is None:
         return f'get path "{path}"'
-    what = f'resource "{about["resource"]}" in API group "{about["group"]}" in the namespace "{about["namespace"]}"'
-    return f"{about['verb']} {what}"
+    what = f'resource "{wanted["resource"]}" in API group "{wanted["group"]}" in the namespace "{wanted["namespace"]}"'
+    return f"{wanted['verb']} {what}"

@@ -1,4 +1,4 @@
-"""The certificate of the secure port: the one that is named, or one made on the spot, as kube-scheduler does."""
+"""The certificate of the secure port: from files, or self-signed if none are given, as with kube-scheduler."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ VALID_FOR = timedelta(days=365)
 
 
 def server_context(cert_file: str, key_file: str) -> ssl.SSLContext:
+    """A TLS context for a server with this certificate, or with a self-signed one."""
     if bool(cert_file) != bool(key_file):
         remedy = "give both --tls-cert-file and --tls-private-key-file, or neither"
-        raise ConfigError("found one of certificate and key without the other", remedy=remedy)
+        given = "--tls-cert-file" if cert_file else "--tls-private-key-file"
+        raise ConfigError(f"found {given} alone", remedy=remedy)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if cert_file:
         _load(context, cert_file, key_file)
         return context
     certificate, key = self_signed()
-    tls.load_certificate(context, certificate=certificate, key=key)  # from memory: there may be nowhere to write to
+    tls.load_certificate(context, certificate=certificate, key=key)  # from memory: the file system may be read-only
     return context
 
 
@@ -33,7 +35,7 @@ def _load(context: ssl.SSLContext, cert_file: str, key_file: str) -> None:
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """A certificate for localhost and its key, both as PEM."""
+    """Make a certificate for localhost; the certificate and its key as PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

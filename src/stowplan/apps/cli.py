@@ -1,4 +1,4 @@
-"""The command `stowplan`. Commands import what they need when they run, so that --help stays quick."""
+"""The command `stowplan`. Each command imports its modules when it runs, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import IO, Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, LogLevel, served
+from stowplan.apps.flags import FROM, OUTPUT, LogLevel, serving_options
 from stowplan.objects.errors import StowplanError
 
-EXIT_CODES = "Exit codes: 0 fine, 1 the answer is no (something differs), 2 the input cannot be used."
-KUBERNETES = "1.36"  # whose decisions ours are true to
+EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
+KUBERNETES = "1.36"  # the kube-scheduler whose decisions we make
 
 
 class Commands(click.Group):
-    """Errors of our own end in one line and exit code 2, never in a traceback."""
+    """A StowplanError is printed as one line and ends with exit code 2, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -29,12 +29,12 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @click.version_option(None, "-V", "--version", package_name="stowplan", message="%(prog)s %(version)s")
 def main() -> None:
-    """Decide where work runs on Kubernetes, with policies written in Python, and say why."""
+    """Schedule pods and placements on Kubernetes, with policies written in Python, and explain each decision."""
 
 
 @main.command()
 def demo() -> None:
-    """Place the pods of a small cluster in memory, and say why each went where it went."""
+    """Schedule the pods of a small cluster in memory, and show the reasons."""
     from stowplan.apps.demo import command
 
     sys.exit(command.run())
@@ -42,8 +42,10 @@ def demo() -> None:
 
 @main.command(epilog=EXIT_CODES)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--show", type=click.IntRange(min=0), default=3, show_default=True, help="Show the first N that differ.")
-@click.option("--json", "out", type=click.File("w"), help="Write our answer to every scenario, one JSON line each.")
+@click.option(
+    "--show", type=click.IntRange(min=0), default=3, show_default=True, help="Show the first N scenarios that differ."
+)
+@click.option("--json", "out", type=click.File("w"), help="Write our answer to each scenario, one JSON line each.")
 def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     """Replay recorded decisions of the real kube-scheduler (.jsonl or .jsonl.gz) and compare every field."""
     from stowplan.apps.parity import command
@@ -51,87 +53,92 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     sys.exit(command.run(files, show, out))
 
 
-@main.command(epilog="Exit codes: 0 told to stop, 1 the lease was lost or a part failed, 2 the input cannot be used.")
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration; looked at again on change."
+@main.command(
+    epilog="Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
 )
-@click.option("--kubeconfig", default="", help="How to reach the API server; wins over clientConnection.kubeconfig.")
-@click.option("--context", default="", help="The kubeconfig's context to use.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration; read again when it changes."
+)
+@click.option("--kubeconfig", default="", help="The kubeconfig; overrides clientConnection.kubeconfig.")
+@click.option("--context", default="", help="The context of the kubeconfig.")
 @click.option(
     "--leader-elect",
     type=click.BOOL,
     default=None,
     is_flag=False,
-    flag_value=True,  # the flag alone, as in many manifests
+    flag_value=True,  # the flag without a value, as in many manifests
     help="Overrides leaderElection.leaderElect.",
 )
-@click.option("--leader-elect-resource-name", "lease_name", default="", help="The lease's name.")
-@click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="The lease's namespace.")
-@served(10259, how_much="How much to say: 2 each binding.")
+@click.option("--leader-elect-resource-name", "lease_name", default="", help="The name of the lease.")
+@click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="The namespace of the lease.")
+@serving_options(10259, verbosity="Verbosity of the log; 2 shows each binding.")
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
     "longest_wait",
     default="5m",
     show_default=True,
-    help="A pod is tried again after this long, whatever happens or not.",
+    help="An unschedulable pod is attempted again after this time, even if nothing changed.",
 )
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
 def run(longest_wait: str, **options: Any) -> None:
-    """Schedule the pods of a cluster. Without --config: those whose schedulerName is "stowplan"."""
-    from stowplan.apps.run import options as told
+    """Schedule the pods of a cluster. Without --config these are the pods with schedulerName "stowplan"."""
     from stowplan.apps.run import service
+    from stowplan.apps.run.options import RunOptions
     from stowplan.framework.config.document import duration
 
     wait = duration(longest_wait)
     if wait is None or wait <= 0:
-        raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint="longest wait")
-    sys.exit(service.run(told.RunOptions(longest_wait=wait, **options)))
+        hint = "--pod-max-in-unschedulable-pods-duration"
+        raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint=hint)
+    sys.exit(service.run(RunOptions(longest_wait=wait, **options)))
 
 
-@main.command(epilog="Exit codes: 0 each pod has a place, 1 one has none, 2 the input cannot be used.")
+@main.command(epilog="Exit codes: 0 each pod fits, 1 a pod does not fit, 2 the input cannot be used.")
 @click.argument("pod", default="")
-@click.option("-n", "--namespace", default="", help="The pod's namespace; without it the context's.")
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="The pending pods of all namespaces.")
+@click.option("-n", "--namespace", default="", help="The namespace of the pod; the default is that of the context.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Explain the pending pods of all namespaces.")
 @FROM
-@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to decide by.")
-@click.option("--kubeconfig", default="", help="How to reach the API server.")
-@click.option("--context", default="", help="The kubeconfig's context to use.")
+@click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
+@click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
+@click.option("--context", default="", help="The context of the kubeconfig.")
 @OUTPUT
 def explain(**options: Any) -> None:
-    """Say where POD, or each pending pod, would go as things stand, and why not elsewhere. Changes nothing."""
+    """Explain on which node POD, or each pending pod, would be scheduled now, and why. Changes nothing."""
     from stowplan.apps.explain import command
 
     sys.exit(command.run(command.ExplainOptions(**options)))
 
 
 @main.command(epilog=EXIT_CODES)
-@click.option("--nodes", type=click.IntRange(min=0), default=3, show_default=True, help="How many nodes to make.")
-@click.option("--zones", type=click.IntRange(min=1), default=3, show_default=True, help="Over how many zones.")
-@click.option("--cpu", default="4", show_default=True, help="What each node has.")
-@click.option("--memory", default="16Gi", show_default=True)
+@click.option("--nodes", type=click.IntRange(min=0), default=3, show_default=True, help="The number of nodes.")
+@click.option("--zones", type=click.IntRange(min=1), default=3, show_default=True, help="The number of zones.")
+@click.option("--cpu", default="4", show_default=True, help="The CPU of each node.")
+@click.option("--memory", default="16Gi", show_default=True, help="The memory of each node.")
 @FROM
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
     default="stowplan.kubeconfig",
     show_default=True,
-    help="Where to write how to reach it.",
+    help="Where to write the kubeconfig.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Anything but loopback needs a --token.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any free one.")
-@click.option("--token", default="", help="What clients must show.")
-@click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in it.")
-@click.option("--config", type=click.Path(path_type=Path), help="The scheduler's KubeSchedulerConfiguration.")
-@click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="How much the scheduler says.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="An address other than the loopback needs a --token."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any free port.")
+@click.option("--token", default="", help="The bearer token that clients must send.")
+@click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in the cluster.")
+@click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration of the scheduler.")
+@click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="Verbosity of the scheduler's log.")
 def up(**options: Any) -> None:
-    """Start a cluster in this process, for first tries: kubectl talks to it, pods run in name only."""
+    """Start a cluster in this process, to try things out with kubectl. No container is started."""
     from stowplan.apps.up import command
 
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-class Producers(click.Group):
-    """Their many flags are in a module of their own."""
+class ProducerGroup(click.Group):
+    """The commands below `score-agent`; their module is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         from stowplan.apps.score_agent.commands import PRODUCERS
@@ -144,13 +151,13 @@ class Producers(click.Group):
         return PRODUCERS.get(cmd_name)
 
 
-@main.group("score-agent", cls=Producers)
+@main.group("score-agent", cls=ProducerGroup)
 def score_agent() -> None:
-    """Keep scores of clusters written on a hub, for Placements to choose by."""
+    """Write scores of clusters to a hub, and keep them up to date, for Placements to use."""
 
 
-class Place(click.Command):
-    """Its many flags, and what is below it, are in a module of their own."""
+class PlaceCommand(click.Command):
+    """`place`, and the commands below it; their module is imported when it is needed."""
 
     def make_context(self, info_name: str | None, *arguments: Any, **more: Any) -> click.Context:
         from stowplan.apps.place.commands import place
@@ -159,10 +166,10 @@ class Place(click.Command):
 
 
 main.add_command(
-    Place(
+    PlaceCommand(
         "place",
         help="Choose clusters for the Placements of a hub, and write PlacementDecisions.",
-        epilog="Exit codes: 0 told to stop, 1 the lease was lost or a part failed, 2 the input cannot be used.",
+        epilog="Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used.",
     )
 )
 
@@ -170,17 +177,17 @@ main.add_command(
 @main.command()
 @OUTPUT
 def version(output: str) -> None:
-    """Print the version, and that of the kube-scheduler whose decisions it makes."""
+    """Print the version, and the version of kube-scheduler that it decides like."""
     from importlib.metadata import version as installed
 
     found = {"stowplan": installed("stowplan"), "kubernetes": KUBERNETES}
-    _answer(found, output, f"stowplan {found['stowplan']} (as kube-scheduler {KUBERNETES})")
+    _print(found, output, f"stowplan {found['stowplan']} (as kube-scheduler {KUBERNETES})")
 
 
 @main.command(epilog='For example: eval "$(stowplan completion bash)"')
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that makes the shell complete what is typed after `stowplan`."""
+    """Print a script that completes `stowplan` commands in a shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -189,37 +196,37 @@ def completion(shell: str) -> None:
 
 
 def complete_for_kubectl() -> None:
-    """`kubectl_complete-stowplan`: kubectl calls it with the words so far, and wants one proposal a line."""
+    """`kubectl_complete-stowplan`: kubectl calls it with the words so far, and reads one proposal per line."""
     from click.shell_completion import ShellComplete
 
     *words, last = sys.argv[1:] or [""]
     for found in ShellComplete(main, {}, "kubectl-stowplan", "").get_completions(words, last):
         click.echo(f"{found.value}\t{found.help}" if found.help else found.value)
-    click.echo(":0")  # and otherwise names of files, as shells do
+    click.echo(":0")  # the shell may also propose file names
 
 
 @main.group()
 def config() -> None:
-    """Look at a KubeSchedulerConfiguration."""
+    """Check or show a KubeSchedulerConfiguration."""
 
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path))
 def check(file: Path) -> None:
-    """Say whether FILE could be used, and if not, where it is wrong and what would be right."""
+    """Check whether FILE can be used. If not, say where it is wrong and what would be right."""
     from stowplan.apps import profile_loader
 
     configuration, profiles = profile_loader.read_configuration(file)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{file}: fine, {len(profiles)} profile(s): {', '.join(profiles)}")
+    click.echo(f"{file}: valid, {len(profiles)} profile(s): {', '.join(profiles)}")
 
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @OUTPUT
 def show(file: Path | None, output: str) -> None:
-    """Who runs at which point, in which order, with which weight, after defaulting and expansion."""
+    """Show the plugins of each extension point in order, with weights, after defaults are applied."""
     from stowplan.apps import profile_loader
 
     _, profiles = profile_loader.defaults() if file is None else profile_loader.read_configuration(file)
@@ -237,17 +244,17 @@ def show(file: Path | None, output: str) -> None:
         for point, plugins in points.items():
             listed = (f"{each['name']}*{each['weight']}" if "weight" in each else each["name"] for each in plugins)
             lines.append(f"  {point}: {', '.join(map(str, listed))}")
-    _answer({"profiles": found}, output, "\n".join(lines))
+    _print({"profiles": found}, output, "\n".join(lines))
 
 
-def _answer(found: Any, output: str, text: str) -> None:
-    """As a text for people, or in a form for programs."""
+def _print(found: dict[str, Any], output: str, text: str) -> None:
+    """Print a text for people, or JSON or YAML for programs."""
     if output == "table":
         click.echo(text)
         return
-    from stowplan.apps import printing
+    from stowplan.apps import json_output
 
-    printing.echo(found, output)
+    json_output.echo(found, output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The objects of a cluster, as they are now: asked of an API server, or read from files of `kubectl get -o yaml`."""
+"""The objects of a cluster: listed from its API server, or read from files of `kubectl get -o yaml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stowplan.objects.meta import Object
 
 
 def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]:
-    """What the files hold, and how many objects of which kinds were of no use."""
+    """The objects in the files, and the number of objects of each kind that is not used."""
     found: list[Object] = []
     skipped: Counter[str] = Counter()
     for file, document in documents(paths):
@@ -33,17 +33,17 @@ def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]
     return found, skipped
 
 
-def from_cluster(wanted: Iterable[str], *, kubeconfig: str = "", context: str = "") -> tuple[list[Object], str]:
-    """All objects of these kinds, each kind as of one moment; and the namespace that the context names."""
+def from_cluster(wanted_kinds: Iterable[str], *, kubeconfig: str = "", context: str = "") -> tuple[list[Object], str]:
+    """All objects of these kinds, and the namespace of the context. Each kind is listed at one resource version."""
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
-        return runner.run(_list(sorted(wanted), kubeconfig, context))
+        return runner.run(_list(sorted(wanted_kinds), kubeconfig, context))
 
 
-async def _list(wanted: list[str], kubeconfig: str, context: str) -> tuple[list[Object], str]:
+async def _list(wanted_kinds: list[str], kubeconfig: str, context: str) -> tuple[list[Object], str]:
     access = credentials.load(kubeconfig or None, context or None)
     client = Client(Transport(access))
     try:
-        lists = await asyncio.gather(*(_list_kind(client, kind) for kind in wanted))
+        lists = await asyncio.gather(*(_list_kind(client, kind) for kind in wanted_kinds))
     finally:
         await client.close()
     return [each for found in lists for each in found], access.namespace

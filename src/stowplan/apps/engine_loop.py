@@ -1,13 +1,13 @@
-"""The engine at work: what the wire tells goes in, what the engine wants done goes out, all on one event loop.
+"""An engine on an event loop: changes go in, actions come out.
 
     reflectors ──┐                             ┌──► bindings, patches, evictions, questions (tasks)
                  ├─► inbox ─► handle ─► step ──┤
-    results ─────┘      ▲                      └──► events (a queue of their own, written when nobody waits to be bound)
-                        └───────── answers ◄───────
+    results ─────┘      ▲                      └──► events (a queue of their own, written while no binding waits)
+                        └───────── results ◄───────
 
-What came in is always taken in before the next decision. Not more than so many bindings are under way at once: beyond
-that a server only queues them, and decisions made later are made knowing more. What plugins keep in step besides
-(`engine.reconcilers`) holds up no decision, and is left as it is when the program ends.
+All changes in the inbox are handled before the next decision. The number of writes in progress is limited: beyond that
+the API server would only queue them, and a later decision knows more. The writes of reconcilers (`is_upkeep`) delay no
+decision, and are not finished when the program ends.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Generic, Protocol, TypeVar
 from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, Record
 from stowplan.objects.changes import Change, Result
 
-COUNTED = (Bind, Patch, Create, Delete, Ask)
-SAYS_MUCH = (400, 401, 403, 405, 415, 422)  # no matter of timing: somebody has to set something right
-MOST_UNDER_WAY = 128
-STRETCH = 0.005  # seconds of deciding before the event loop has its turn
-LONGEST_REST = 1.0  # seconds; also how often `beat` is renewed while there is nothing to do
+LIMITED = (Bind, Patch, Create, Delete, Ask)
+PERMANENT = (400, 401, 403, 405, 415, 422)  # statuses that an operator has to act upon
+MAX_IN_PROGRESS = 128
+TIME_SLICE = 0.005  # seconds of deciding before other tasks of the event loop run
+LONGEST_SLEEP = 1.0  # seconds; `heartbeat` is renewed at least this often
 
 
 class Engine(Protocol):
-    """A machine without a clock."""
+    """A state machine without a clock: changes in, actions out."""
 
     def handle(self, change: Change | Result, now: float) -> list[Action]: ...
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
     def is_upkeep(self, action: Action) -> bool: ...
 
 
-E = TypeVar("E", bound=Engine)
+E = TypeVar("E", bound=Engine, covariant=True)
 
 
 class EngineLoop(Generic[E]):
@@ -50,89 +50,97 @@ class EngineLoop(Generic[E]):
         *,
         perform: Callable[[Action], Awaitable[Result]],
         record: Callable[[Record], None],
-        busy: Callable[[bool], None] = lambda _: None,
-        stepped: Callable[[float], None] = lambda _: None,
-        problem: Callable[..., None] = lambda *_, **__: None,
+        on_busy: Callable[[bool], None] = lambda _: None,
+        on_step: Callable[[float], None] = lambda _: None,
+        on_problem: Callable[..., None] = lambda *_, **__: None,
         ready: Callable[[], bool] = lambda: True,
-        most_under_way: int = MOST_UNDER_WAY,
+        max_in_progress: int = MAX_IN_PROGRESS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`busy` is told whether pods wait to be bound; `stepped` how many seconds a step took; `problem` what an
-        operator should know; `ready` says whether enough is known to decide upon.
+        """`on_busy` is called with whether bindings wait, `on_step` with the seconds that a step took, and `on_problem`
+        with a log line for the operator. `ready` returns whether the engine knows enough to decide.
         """
         self.engine, self.deciding = engine, False
-        self.beat = clock()
-        self._perform, self._record, self._busy, self._stepped = perform, record, busy, stepped
-        self._problem, self._ready = problem, ready
-        self._most_under_way, self._clock = most_under_way, clock
+        self.heartbeat = clock()
+        self._perform, self._record, self._on_busy, self._on_step = perform, record, on_busy, on_step
+        self._on_problem, self._ready = on_problem, ready
+        self._max_in_progress, self._clock = max_in_progress, clock
         self._inbox: deque[Change | Result] = deque()
-        self._news = asyncio.Event()
-        self._under_way = 0
+        self._wakeup = asyncio.Event()
+        self._in_progress = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def take(self, changes: Iterable[Change | Result]) -> None:
-        """Something came; it is looked at on the loop's next turn."""
+    @property
+    def silence(self) -> float:
+        """Seconds since the last heartbeat."""
+        return self._clock() - self.heartbeat
+
+    def receive(self, changes: Iterable[Change | Result]) -> None:
+        """Put changes into the inbox; they are handled on the loop's next turn."""
         self._inbox.extend(changes)
-        self._news.set()
+        self._wakeup.set()
+
+    def stop_deciding(self) -> None:
+        self.deciding = False
 
     def start_deciding(self) -> None:
         self.deciding = True
-        self._news.set()
+        self._wakeup.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Handle changes and decide, until cancelled."""
         while True:
-            self.beat = self._clock()
-            self.take_in()
+            self.heartbeat = self._clock()
+            self.handle_inbox()
             if self._decide():
                 await asyncio.sleep(0)
             elif not self._inbox:
-                await self._rest()
+                await self._sleep()
 
     async def finish(self, seconds: float) -> bool:
-        """No more decisions; wait for what is under way. Whether all of it was answered in time."""
-        self.deciding = False
+        """Stop deciding, and wait for writes in progress; True if all were answered in time."""
+        self.stop_deciding()
         until = self._clock() + seconds
         while self._tasks and self._clock() < until:
             await asyncio.wait(self._tasks, timeout=until - self._clock(), return_when=asyncio.FIRST_COMPLETED)
-            self.take_in()
+            self.handle_inbox()
         return not self._tasks
 
-    def take_in(self) -> None:
-        """Look at all that came."""
+    def handle_inbox(self) -> None:
+        """Handle all changes that have arrived."""
         now = self._clock()
         while self._inbox:
             change = self._inbox.popleft()
             try:
                 self._send(self.engine.handle(change, now))
-            except Exception as error:  # one object that cannot be dealt with must not stop the scheduling of others
-                self._problem("A change could not be dealt with", error=repr(error), change=repr(change)[:300])
+            except Exception as error:  # one bad object must not stop the scheduling of others
+                self._on_problem("A change could not be dealt with", error=repr(error), change=repr(change)[:300])
 
     def _decide(self) -> bool:
-        """Step for a while; whether anything was done."""
+        """Step for one time slice; True if there was anything to do."""
         begun = now = self._clock()
-        while self._has_work(now) and now - begun < STRETCH:
+        while self._has_work(now) and now - begun < TIME_SLICE:
             self._send(self.engine.step(now))
             before, now = now, self._clock()
-            self._stepped(now - before)
+            self._on_step(now - before)
         return now > begun
 
     def _has_work(self, now: float) -> bool:
-        if not self.deciding or not self._ready() or self._inbox or self._under_way >= self._most_under_way:
+        if not self.deciding or not self._ready() or self._inbox or self._in_progress >= self._max_in_progress:
             return False
         deadline = self.engine.next_deadline()
         return deadline is not None and deadline <= now
 
-    async def _rest(self) -> None:
-        """Until something comes, or time alone makes a step worth taking."""
-        self._busy(self._under_way > 0)
-        self._news.clear()
+    async def _sleep(self) -> None:
+        """Sleep until a change arrives, or until the engine's next deadline."""
+        self._on_busy(self._in_progress > 0)
+        self._wakeup.clear()
         now, deadline = self._clock(), self.engine.next_deadline()
-        idle = self._under_way >= self._most_under_way or not self.deciding or not self._ready()
-        wait = LONGEST_REST if deadline is None or idle else min(deadline - now, LONGEST_REST)
+        idle = self._in_progress >= self._max_in_progress or not self.deciding or not self._ready()
+        wait = LONGEST_SLEEP if deadline is None or idle else min(deadline - now, LONGEST_SLEEP)
         try:
             async with asyncio.timeout(max(wait, 0.0)):
-                await self._news.wait()
+                await self._wakeup.wait()
         except TimeoutError:
             return
 
@@ -142,34 +150,34 @@ class EngineLoop(Generic[E]):
                 self._record(action)
                 continue
             if isinstance(action, Bind):
-                self._busy(True)
+                self._on_busy(True)
             upkeep = self.engine.is_upkeep(action)
             if upkeep and not self.deciding:
                 continue
-            counted = isinstance(action, COUNTED) and not upkeep
-            self._under_way += counted
-            task = asyncio.ensure_future(self._do(action, counted))
+            limited = isinstance(action, LIMITED) and not upkeep
+            self._in_progress += limited
+            task = asyncio.ensure_future(self._do(action, limited))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _do(self, action: Action, counted: bool) -> None:
+    async def _do(self, action: Action, limited: bool) -> None:
         try:
             result = await self._perform(action)
-            self.take((result,))
-            if result.status in SAYS_MUCH and not isinstance(action, Ask) and not _is_lost_race(action, result):
-                self._say(action, result)
+            self.receive((result,))
+            if result.status in PERMANENT and not isinstance(action, Ask) and not _is_lost_race(action, result):
+                self._report_refusal(action, result)
         finally:
-            self._under_way -= counted
+            self._in_progress -= limited
 
-    def _say(self, action: Action, result: Result) -> None:
+    def _report_refusal(self, action: Action, result: Result) -> None:
         pod = getattr(action, "pod", None)
         about = (
             f"{action.kind} {action.key}" if isinstance(action, Patch | Create | Delete) else getattr(pod, "name", "")
         )
         what = type(action).__name__
-        self._problem("The API server refuses", action=what, about=about, status=result.status, why=result.message)
+        self._on_problem("The API server refuses", action=what, about=about, status=result.status, why=result.message)
 
 
 def _is_lost_race(action: Action, result: Result) -> bool:
-    """A test at the head of a JSON patch failed: somebody else wrote first."""
+    """True if the test at the head of a JSON patch failed: another writer was first."""
     return isinstance(action, Patch) and isinstance(action.body, list) and result.status == 422

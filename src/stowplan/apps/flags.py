@@ -1,4 +1,4 @@
-"""What several commands can be told, in the same words: kinds of values, and options that belong together."""
+"""Options that several commands share, and their types."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FROM = click.option(
     "files",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="A dump of a real cluster (`kubectl get … -o yaml`) or manifests, files or folders; as often as needed.",
+    help="Files or folders with objects (`kubectl get … -o yaml`, or manifests); can be repeated.",
 )
 
 
 class LogLevel(click.types.IntParamType):
-    """A whole number; `-v=4`, as Go's programs are given it, reaches us as "=4"."""
+    """A whole number. `-v=4`, as Go's programs accept it, arrives here as "=4"."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         digits: Any = value.removeprefix("=") if isinstance(value, str) else value
@@ -31,7 +31,7 @@ class LogLevel(click.types.IntParamType):
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
-    """Seconds, from Go's notation; "never" is infinitely many."""
+    """Seconds, in Go's notation; "never" is infinity."""
 
     name = "duration"
 
@@ -51,27 +51,44 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         return float(seconds)
 
 
-def served(port: int, *, how_much: str = "How much to say.") -> Callable[[Command], Command]:
-    """Where a program's pages are, who may see them, and what it says; the options of kube's components."""
+def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> Callable[[Command], Command]:
+    """The options of Kubernetes' components for a program's pages and its log."""
     options = (
-        click.option("--authentication-kubeconfig", default="", help="Where tokens are reviewed, if elsewhere."),
-        click.option("--authorization-kubeconfig", default="", help="Where access is reviewed, if elsewhere."),
+        click.option(
+            "--authentication-kubeconfig", default="", help="The kubeconfig for TokenReviews, if it is another one."
+        ),
+        click.option(
+            "--authorization-kubeconfig",
+            default="",
+            help="The kubeconfig for SubjectAccessReviews, if it is another one.",
+        ),
         click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the secure port."),
-        click.option("--secure-port", type=click.IntRange(0, 65535), default=port, show_default=True, help="0: none."),
         click.option(
-            "--plain-port", type=click.IntRange(0, 65535), default=0, help="The same over HTTP, on the loopback only."
+            "--secure-port", type=click.IntRange(0, 65535), default=port, show_default=True, help="0: no secure port."
         ),
         click.option(
-            "--tls-cert-file", default="", help="The secure port's certificate; one is made if none is given."
+            "--plain-port",
+            type=click.IntRange(0, 65535),
+            default=0,
+            help="The same pages over HTTP, on the loopback only.",
         ),
-        click.option("--tls-private-key-file", default="", help="Its key."),
-        click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help=how_much),
+        click.option(
+            "--tls-cert-file", default="", help="The certificate of the secure port. Without it the program makes one."
+        ),
+        click.option("--tls-private-key-file", default="", help="The key of the certificate."),
+        click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help=verbosity),
         click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
     )
 
-    def told(command: Command) -> Command:
+    return with_options(*options)
+
+
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """A decorator that adds several options to a command, in this order."""
+
+    def decorate(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return told
+    return decorate

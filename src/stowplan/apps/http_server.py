@@ -1,8 +1,8 @@
-"""What a scheduler serves over HTTP(S): health, metrics, its configuration, why pods went where they went.
+"""An HTTP(S) server for the pages of a program: health, metrics, and what the engine knows.
 
-It runs in a thread with an event loop of its own, so that a plugin that takes its time does not make the program look
-dead, and a slow reader of metrics does not hold up a binding. On the secure port all but the health pages are for those
-whom the API server lets: their token is reviewed, and whether they may read that path.
+The server has a thread and an event loop of its own. A slow plugin does not make the program look dead, and a slow
+client does not delay a binding. On the secure port every page but the health pages is authorized by the API server: by
+a review of the client's token, and of its right to read that path.
 """
 
 from __future__ import annotations
@@ -15,42 +15,46 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from stowplan.apps import certificates
-from stowplan.apps.authorization import Attributes, Authorizer
+from stowplan.apps.authorization import Authorizer, ResourceAttributes
 from stowplan.kube.client import Client
 from stowplan.objects.errors import ConfigError
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
-OPEN_PATHS = ("/healthz", "/livez", "/readyz")
+Check = Callable[[], str]  # returns what is wrong; empty if nothing is
+ResourceOf = Callable[[web.Request], Awaitable[ResourceAttributes | None]]
+Runner = tuple[web.AppRunner, Authorizer | None]
+HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 
 
 @dataclass
 class Listener:
-    """Where to listen; without TLS on the loopback only, and without asking who comes."""
+    """Where to listen. Without TLS it is on the loopback only, and nothing is authorized."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
-    guard: Callable[[], Authorizer] | None = None
+    authorizer: Callable[[], Authorizer] | None = None
 
 
 @dataclass
 class Pages:
-    """`checks` by name: each says what is wrong, or nothing. `others` by path; those who send something are `posts`.
+    """`health` and `readiness`: checks by name. `get` and `post`: pages by path.
 
-    `about` says which object a request is about, where it takes a right to that; None: the right to the path will do.
+    `resource_of` returns the resource that a client needs a right to; None if a right to the path is enough.
     """
 
-    checks: dict[str, Callable[[], str]] = field(default_factory=dict)
-    ready: dict[str, Callable[[], str]] = field(default_factory=dict)
-    others: dict[str, Page] = field(default_factory=dict)
-    posts: dict[str, Page] = field(default_factory=dict)
-    about: Callable[[web.Request], Awaitable[Attributes | None]] | None = None
+    health: dict[str, Check] = field(default_factory=dict)
+    readiness: dict[str, Check] = field(default_factory=dict)
+    get: dict[str, Page] = field(default_factory=dict)
+    post: dict[str, Page] = field(default_factory=dict)
+    resource_of: ResourceOf | None = None
 
 
-class Listening(Protocol):
-    """The options that say where to listen."""
+class ListenOptions(Protocol):
+    """The options of a command that serves pages."""
 
     @property
     def secure_port(self) -> int: ...
@@ -68,23 +72,24 @@ class Listening(Protocol):
     def authorization_kubeconfig(self) -> str: ...
 
 
-def doors(options: Listening, client_of: Callable[[str], Client]) -> list[Listener]:
+def listeners(options: ListenOptions, client_of: Callable[[str], Client]) -> list[Listener]:
+    """The secure port and the plain port, as far as the options name them."""
     found = []
     if options.secure_port:
         context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
 
-        def guard() -> Authorizer:
+        def authorizer() -> Authorizer:
             return Authorizer(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
 
-        found.append(Listener(options.bind_address, options.secure_port, context, guard))
+        found.append(Listener(options.bind_address, options.secure_port, context, authorizer))
     if options.plain_port:
         found.append(Listener("127.0.0.1", options.plain_port))
     return found
 
 
 class HttpServer:
-    def __init__(self, pages: Pages, doors: list[Listener]) -> None:
-        self._pages, self._doors = pages, doors
+    def __init__(self, pages: Pages, listeners: list[Listener]) -> None:
+        self._pages, self._listeners = pages, listeners
         self._thread = threading.Thread(target=self._work, name="serving", daemon=True)
         self._loop = asyncio.new_event_loop()
         self._started: threading.Event = threading.Event()
@@ -92,7 +97,7 @@ class HttpServer:
         self.ports: list[int] = []
 
     def start(self) -> None:
-        """Listen; a ConfigError says where that cannot be."""
+        """Listen. Raises ConfigError if a port cannot be opened."""
         self._thread.start()
         self._started.wait()
         if self._failure is not None:
@@ -105,10 +110,10 @@ class HttpServer:
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
-        runners: list[tuple[web.AppRunner, Authorizer | None]] = []
+        runners: list[Runner] = []
         try:
-            for door in self._doors:
-                runners.append(self._loop.run_until_complete(self._listen(door)))
+            for listener in self._listeners:
+                runners.append(self._loop.run_until_complete(self._listen(listener)))
         except Exception as error:
             self._failure = error
         self._started.set()
@@ -117,54 +122,55 @@ class HttpServer:
         self._loop.run_until_complete(self._close(runners))
         self._loop.close()
 
-    async def _listen(self, door: Listener) -> tuple[web.AppRunner, Authorizer | None]:
+    async def _listen(self, listener: Listener) -> Runner:
         try:
-            return await self._open(door)
+            return await self._open(listener)
         except OSError as error:
-            raise ConfigError(f"cannot listen on port {door.port}: {error.strerror or error}") from None
+            raise ConfigError(f"cannot listen on port {listener.port}: {error.strerror or error}") from None
 
-    async def _open(self, door: Listener) -> tuple[web.AppRunner, Authorizer | None]:
-        guard = door.guard() if door.guard is not None else None
-        app = web.Application(middlewares=[guarded(guard, self._pages.about)] if guard is not None else [])
-        for path, checks in (("/healthz", self._pages.checks), ("/livez", self._pages.checks)):
-            self._route_health(app, path, checks)
-        self._route_health(app, "/readyz", {**self._pages.checks, **self._pages.ready})
-        for path, page in self._pages.others.items():
+    async def _open(self, listener: Listener) -> Runner:
+        pages = self._pages
+        authorizer = None if listener.authorizer is None else listener.authorizer()
+        app = web.Application(middlewares=[] if authorizer is None else [authorized(authorizer, pages.resource_of)])
+        for path in ("/healthz", "/livez"):
+            self._route_health(app, path, pages.health)
+        self._route_health(app, "/readyz", {**pages.health, **pages.readiness})
+        for path, page in pages.get.items():
             app.router.add_get(path, page)
-        for path, page in self._pages.posts.items():
+        for path, page in pages.post.items():
             app.router.add_post(path, page)
         runner = web.AppRunner(app, access_log=None, handle_signals=False)
         await runner.setup()
-        site = web.TCPSite(runner, door.host, door.port, ssl_context=door.tls, shutdown_timeout=1.0)
+        site = web.TCPSite(runner, listener.host, listener.port, ssl_context=listener.tls, shutdown_timeout=1.0)
         await site.start()
         server: Any = site._server
         self.ports.append(server.sockets[0].getsockname()[1])
-        return runner, guard
+        return runner, authorizer
 
     @staticmethod
-    def _route_health(app: web.Application, path: str, checks: dict[str, Callable[[], str]]) -> None:
+    def _route_health(app: web.Application, path: str, checks: dict[str, Check]) -> None:
         async def health(request: web.Request) -> web.Response:
-            return healthy(checks, path, verbose="verbose" in request.query)
+            return health_response(checks, path, verbose="verbose" in request.query)
 
         async def one(request: web.Request) -> web.Response:
             name = request.match_info["name"]
             if name not in checks:
                 raise web.HTTPNotFound
-            return healthy({name: checks[name]}, path, verbose=False)
+            return health_response({name: checks[name]}, path, verbose=False)
 
         app.router.add_get(path, health)
         app.router.add_get(path + "/{name}", one)
 
     @staticmethod
-    async def _close(runners: list[tuple[web.AppRunner, Authorizer | None]]) -> None:
-        for runner, guard in runners:
+    async def _close(runners: list[Runner]) -> None:
+        for runner, authorizer in runners:
             await runner.cleanup()
-            if guard is not None:
-                await guard.close()
+            if authorizer is not None:
+                await authorizer.close()
 
 
-def healthy(checks: dict[str, Callable[[], str]], path: str, *, verbose: bool) -> web.Response:
-    """ "ok", or which check failed, in kube's words."""
+def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.Response:
+    """ "ok", or which check failed, as the components of Kubernetes print it."""
     problems = {name: check() for name, check in checks.items()}
     failed = any(problems.values())
     if not failed and not verbose:
@@ -174,19 +180,20 @@ def healthy(checks: dict[str, Callable[[], str]], path: str, *, verbose: bool) -
     return web.Response(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
 
 
-def guarded(guard: Authorizer, about: Callable[[web.Request], Awaitable[Attributes | None]] | None = None) -> Any:
+def authorized(authorizer: Authorizer, resource_of: ResourceOf | None = None) -> Middleware:
+    """Middleware that refuses a client that may not read the page."""
+
     @web.middleware
-    async def check(request: web.Request, handler: Any) -> web.StreamResponse:
-        if not request.path.startswith(OPEN_PATHS):
-            wanted = None if about is None else await about(request)
-            refused = await guard.refusal(request.headers.get("Authorization", ""), request.path, wanted)
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not request.path.startswith(HEALTH_PATHS):
+            resource = None if resource_of is None else await resource_of(request)
+            refused = await authorizer.refusal(request.headers.get("Authorization", ""), request.path, resource)
             if refused is not None:
                 status, message = refused
                 return web.json_response(
                     {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": status},
                     status=status,
                 )
-        response: web.StreamResponse = await handler(request)
-        return response
+        return await handler(request)
 
     return check

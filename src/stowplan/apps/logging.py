@@ -1,8 +1,8 @@
-"""Log lines as cluster operators know them: klog's text, or JSON, one line each, to standard error.
+"""A log in the formats of Kubernetes' components: klog's text or JSON, one line each, on standard error.
 
-    I1115 13:04:03.123456   4711 scheduler] "Bound" pod="default/web" node="a"
+    I1115 13:04:03.123456   4711 stowplan] "Successfully bound pod to node" pod="default/web" node="a"
 
-`v` is how much is said: 0 what an operator must know; what comes with 2, 3 and 4 is told in `saying`.
+`v` is the verbosity: 0 is what an operator must know; `report_log` lists what 2, 3 and 4 add.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 import msgspec
 
@@ -21,43 +21,43 @@ class Log:
     def __init__(
         self,
         v: int = 0,
-        form: str = "text",
+        logging_format: str = "text",
         stream: TextIO | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.v, self._form, self._stream, self._now = v, form, stream or sys.stderr, now
+        self.v, self._format, self._stream, self._now = v, logging_format, stream or sys.stderr, now
         self._lock = threading.Lock()
 
-    def info(self, message: str, *, level: int = 0, **fields: Any) -> None:
+    def info(self, message: str, *, level: int = 0, **fields: object) -> None:
         if level <= self.v:
             self._write("I", message, level, fields)
 
-    def warning(self, message: str, **fields: Any) -> None:
+    def warning(self, message: str, **fields: object) -> None:
         self._write("W", message, 0, fields)
 
-    def error(self, message: str, **fields: Any) -> None:
+    def error(self, message: str, **fields: object) -> None:
         self._write("E", message, 0, fields)
 
-    def _write(self, severity: str, message: str, level: int, fields: dict[str, Any]) -> None:
-        moment = self._now()
-        line = self._json(severity, message, level, fields, moment) if self._form == "json" else ""
-        line = line or self._text(severity, message, fields, moment)
+    def _write(self, severity: str, message: str, level: int, fields: dict[str, object]) -> None:
+        now = self._now()
+        line = self._json(severity, message, level, fields, now) if self._format == "json" else ""
+        line = line or self._text(severity, message, fields, now)
         with self._lock:
             try:
                 self._stream.write(line + "\n")
                 self._stream.flush()
             except OSError:
-                return  # nobody reads it any more; that is no reason to stop scheduling
+                return  # the reader is gone, which is no reason to stop scheduling
 
-    def _text(self, severity: str, message: str, fields: dict[str, Any], moment: datetime) -> str:
+    def _text(self, severity: str, message: str, fields: dict[str, object], now: datetime) -> str:
         pairs = "".join(f" {name}={_quoted(value)}" for name, value in fields.items())
-        return f"{severity}{moment:%m%d %H:%M:%S.%f} {os.getpid():7d} stowplan] {_quoted(message)}{pairs}"
+        return f"{severity}{now:%m%d %H:%M:%S.%f} {os.getpid():7d} stowplan] {_quoted(message)}{pairs}"
 
-    def _json(self, severity: str, message: str, level: int, fields: dict[str, Any], moment: datetime) -> str:
+    def _json(self, severity: str, message: str, level: int, fields: dict[str, object], now: datetime) -> str:
         named = {"I": "info", "W": "warning", "E": "error"}[severity]
-        line = {"ts": round(moment.timestamp() * 1000, 3), "level": named, "v": level, "msg": message, **fields}
+        line = {"ts": round(now.timestamp() * 1000, 3), "level": named, "v": level, "msg": message, **fields}
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     return msgspec.json.encode(value).decode() if isinstance(value, str) else str(value)

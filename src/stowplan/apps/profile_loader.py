@@ -1,4 +1,4 @@
-"""Putting the rooms together: a configuration file becomes profiles with the built-in and third-party plugins."""
+"""Profiles with built-in and third-party plugins, made from a KubeSchedulerConfiguration."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from stowplan.framework.registry import Registry, check_arguments, snake
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
 
-OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration
+OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
 def registry(folder: Path | None = None) -> Registry:
-    """All plugins there are; plugins given by path are looked for from `folder` on."""
+    """All plugins. A plugin that is given by its path is searched for in `folder`."""
     return Registry(BUILT_IN, folder=folder, discover=True)
 
 
 def read_configuration(file: Path) -> tuple[Configuration, dict[str, Profile]]:
-    """A configuration file and its profiles, by scheduler name."""
-    return read_by(registry(file.parent), file, read_text(file))
+    """Read a configuration file; the configuration and its profiles by scheduler name."""
+    return read_with(registry(file.parent), file, read_text(file))
 
 
 def read_text(file: Path) -> str:
@@ -38,8 +38,8 @@ def read_text(file: Path) -> str:
         raise ConfigError("is not UTF-8 text", file=str(file)) from None
 
 
-def read_by(plugins: Registry, file: Path, text: str) -> tuple[Configuration, dict[str, Profile]]:
-    """What a file says, with these plugins; whatever is wrong, the error names the file."""
+def read_with(plugins: Registry, file: Path, text: str) -> tuple[Configuration, dict[str, Profile]]:
+    """Make profiles of a file's text with these plugins. Errors name the file."""
     try:
         return _configured(text, plugins, str(file))
     except ConfigError as error:
@@ -49,6 +49,7 @@ def read_by(plugins: Registry, file: Path, text: str) -> tuple[Configuration, di
 def configured(
     document: str | bytes | Mapping[str, Any], *, folder: Path | None = None, file: str = ""
 ) -> tuple[Configuration, dict[str, Profile]]:
+    """Make profiles of a configuration document; the configuration and its profiles by scheduler name."""
     return _configured(document, registry(folder), file)
 
 
@@ -58,26 +59,26 @@ def _configured(
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
     profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
-    built = _sharing(build_all(configuration, plugins), configuration)
+    built = _with_shared_plugins(build_all(configuration, plugins), configuration)
     notes = (*configuration.notes, *_notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
-    """What plugins have to say about their arguments, and about where they are listed."""
+    """Notes of plugins about their arguments, and about extension points where they are missing."""
     for i, profile in enumerate(profiles):
         for enabled in profile.all:
             points = {point for point, at in profile.points.items() if any(each.name == enabled.name for each in at)}
-            if points != {"queueSort"}:  # all profiles must name the same there; that alone is no wish for the rest
-                for point, amiss in getattr(enabled.plugin, "wanted_at", {}).items():
+            if points != {"queueSort"}:  # all profiles must have the same one there, even if they do not use the plugin
+                for point, effect in getattr(enabled.plugin, "wanted_at", {}).items():
                     if point not in points:
-                        yield f"profiles[{i}].plugins: {enabled.name} is not at {point}: {amiss}; enable it there, too"
+                        yield f"profiles[{i}].plugins: {enabled.name} is not at {point}: {effect}; enable it there, too"
             for note in getattr(enabled.plugin, "config_notes", ()):
                 yield f"profiles[{i}].pluginConfig[name={enabled.name}].args: {note}"
 
 
-def _sharing(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
-    """Of some plugins there is one instance for all profiles, because what it keeps is one thing."""
+def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
+    """Profiles that share one instance of each plugin that declares `one_for_all`."""
     first: dict[type, tuple[Any, dict[str, Any], int]] = {}
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
         for enabled in profile.all:
@@ -86,8 +87,10 @@ def _sharing(profiles: dict[str, Profile], configuration: Configuration) -> dict
                 _, others, at = first.setdefault(type(enabled.plugin), (enabled.plugin, args, i))
                 if args != others:
                     path = f"profiles[{i}].pluginConfig[name={enabled.name}].args"
-                    remedy = "there is one for all profiles: give it the same arguments in each, or leave it to one"
-                    raise ConfigError(f"other arguments than in profiles[{at}]", path=path, remedy=remedy)
+                    remedy = (
+                        "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
+                    )
+                    raise ConfigError(f"the arguments differ from those in profiles[{at}]", path=path, remedy=remedy)
     return {name: _with_shared(profile, first) for name, profile in profiles.items()}
 
 
@@ -105,11 +108,11 @@ def _with_shared(profile: Profile, shared: Mapping[type, tuple[Any, Any, int]]) 
 
 
 def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
-    """Some plugins have arguments in a file of their own, found from the configuration's folder on; those here win."""
+    """Add the arguments that a plugin reads from a file of its own; arguments in the configuration win."""
     args = {name: dict(found) for name, found in spec.plugin_args.items()}
     for name in {enabled.name for listed in spec.points.values() for enabled in listed}:
         plugin = plugins.find(name)
-        named_by, usual = getattr(plugin, "args_file", ("", ""))
+        named_by, default = getattr(plugin, "args_file", ("", ""))
         if plugin is None or not named_by:
             continue
         own = args.setdefault(name, {})
@@ -118,29 +121,29 @@ def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
         if file is not None and not (isinstance(file, str) and file):
             path = f"pluginConfig[name={name}].args.{named_by}"
             raise ConfigError(f"found {file!r}, expected the path of a file", path=path)
-        found = _file_args(plugin, plugins.folder / (file or usual), must_be=file is not None)
+        found = _file_args(plugin, plugins.folder / (file or default), required=file is not None)
         args[name] = _merged(plugin, found, own)
     return msgspec.structs.replace(spec, plugin_args=args)
 
 
 def _merged(plugin: type, found: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's arguments but for those that the configuration has, however either spells them."""
+    """The file's arguments, and those of the configuration, which win however they are spelled."""
     alike: Mapping[str, str] = getattr(plugin, "args_alike", {})
     names = {key: alike.get(snake(key), snake(key)) for key in (*found, *own)}
     taken = {names[key] for key in own}
     return {key: value for key, value in found.items() if names[key] not in taken} | dict(own)
 
 
-def _file_args(plugin: type, file: Path, *, must_be: bool) -> dict[str, Any]:
-    if not must_be and not _is_there(file):
+def _file_args(plugin: type, file: Path, *, required: bool) -> dict[str, Any]:
+    if not required and not _exists(file):
         return {}
     text = read_text(file)
     try:
         found = yaml.safe_load(text) or {}
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=str(file)) from None
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        raise ConfigError("found no mapping of arguments", file=str(file), remedy="give each as `name: value`")
+        raise ConfigError("found no mapping of arguments", file=str(file), remedy="write each one as `name: value`")
     try:
         check_arguments(plugin, found, "")
     except ConfigError as error:
@@ -148,15 +151,15 @@ def _file_args(plugin: type, file: Path, *, must_be: bool) -> dict[str, Any]:
     return found
 
 
-def _is_there(file: Path) -> bool:
+def _exists(file: Path) -> bool:
     try:
         return file.exists()
-    except OSError:  # a folder that is not ours to look into
+    except OSError:  # no right to read the folder
         return False
 
 
 def defaults() -> tuple[Configuration, dict[str, Profile]]:
-    """As without any configuration file."""
+    """The default configuration and its profile."""
     plugins = registry()
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)

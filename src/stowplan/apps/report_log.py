@@ -1,11 +1,11 @@
-"""Log lines of what an engine reports, and how much must be wanted for each.
+"""The log lines for the engine's reports, and the verbosity of each.
 
     always   an attempt that ended in an error
-    v=2      each binding, each pod that found no place; of groups only whole ones: complete, failed, bound in part
+    v=2      each pod that is bound or unschedulable; each group that is complete, unschedulable or partially bound
     v=3      what a group waits for, and how long pods waited for a permit
     v=4      each pod of a group
 
-A group of a thousand pods that does not fit is one line at v=2, and not a thousand.
+At v=2 a group of a thousand pods that does not fit is one line, not a thousand.
 """
 
 from __future__ import annotations
@@ -13,44 +13,53 @@ from __future__ import annotations
 from stowplan.apps.logging import Log
 from stowplan.engine import reports
 
-FAILED, TRIED = "Unable to schedule pod; waiting", "Unable to schedule pod group; waiting"
+POD_FAILED, GROUP_FAILED = "Unable to schedule pod; waiting", "Unable to schedule pod group; waiting"
 
 
-def say(log: Log, what: reports.Report) -> None:
-    match what:
+def write(log: Log, report: reports.Report) -> None:
+    """Write the line for a report, if the log is that verbose."""
+    match report:
         case reports.PodBound() if log.v >= 2:
-            log.info("Successfully bound pod to node", level=_level(what.group), pod=what.pod, node=what.node_name)
+            log.info(
+                "Successfully bound pod to node", level=_level(report.group), pod=report.pod, node=report.node_name
+            )
         case reports.AttemptFailed(error=True):
-            log.error("Error scheduling pod; retrying", pod=what.pod, err=what.message)
+            log.error("Error scheduling pod; retrying", pod=report.pod, err=report.message)
         case reports.AttemptFailed() if log.v >= 2:
-            log.info(FAILED, level=_level(what.group), pod=what.pod, err=what.message)
+            log.info(POD_FAILED, level=_level(report.group), pod=report.pod, err=report.message)
         case reports.PreemptionStarted() if log.v >= 2:
-            log.info("Preempting", level=2, pod=what.pod, node=what.node_name, victims=what.victims)
+            log.info("Preempting", level=2, pod=report.pod, node=report.node_name, victims=report.victims)
         case reports.PermitWaited() if log.v >= 3:
-            said = "Pod was permitted" if what.allowed else "Pod was not permitted"
-            log.info(said, level=3, pod=what.pod, seconds=round(what.seconds, 3))
+            line = "Pod was permitted" if report.allowed else "Pod was not permitted"
+            log.info(line, level=3, pod=report.pod, seconds=round(report.seconds, 3))
         case (
             reports.GroupTried() | reports.GroupWaits() | reports.GroupComplete() | reports.GroupTimedOut()
             | reports.GroupInPart()
         ):  # fmt: skip
-            _of_group(log, what)
+            _write_group(log, report)
 
 
-def _of_group(log: Log, what: reports.OfGroup) -> None:
-    match what:
+def _write_group(log: Log, report: reports.OfGroup) -> None:
+    match report:
         case reports.GroupTried(whole=True):
-            log.info("Pod group has its nodes, binding when all are ready", level=3, group=what.group, pods=what.found)
+            log.info(
+                "Pod group has its nodes, binding when all are ready", level=3, group=report.group, pods=report.found
+            )
         case reports.GroupTried():
-            log.info(TRIED, level=2, group=what.group, found=what.found, needed=what.needed, err=what.message)
+            log.info(
+                GROUP_FAILED, level=2, group=report.group, found=report.found, needed=report.needed, err=report.message
+            )
         case reports.GroupWaits():
-            log.info("Pod group waits", level=3, group=what.group, why=what.message)
+            log.info("Pod group waits", level=3, group=report.group, why=report.message)
         case reports.GroupComplete():
-            log.info("Pod group is complete", level=2, group=what.group, pods=what.pods, seconds=round(what.seconds, 3))
+            log.info(
+                "Pod group is complete", level=2, group=report.group, pods=report.pods, seconds=round(report.seconds, 3)
+            )
         case reports.GroupTimedOut():
-            log.info("Pod group timed out, and gave back its nodes", level=2, group=what.group, seconds=what.seconds)
+            log.info("Pod group timed out, its nodes are released", level=2, group=report.group, seconds=report.seconds)
         case reports.GroupInPart():
-            done = "is taken back" if what.evicts else "is to be completed"
-            log.info(f"Pod group bound in part {done}", level=2, group=what.group, why=what.message)
+            done = "is evicted" if report.evicts else "is to be completed"
+            log.info(f"Partially bound pod group {done}", level=2, group=report.group, why=report.message)
 
 
 def _level(group: str) -> int:

@@ -1,12 +1,14 @@
-"""A Kubernetes cluster in a process: small, and honest about what it does not serve.
+"""A Kubernetes cluster in a process: an API server, controllers and simulated kubelets, all in memory.
 
-store, log         whole documents, one resource version for all, and what happened lately (pure)
-schema, typed      the fields of every kind, as recorded from a real server; unknown ones are found and dropped
-resources, crds    which kinds are served, those of CustomResourceDefinitions among them
-admission, rules   what a server fills in, and what it refuses
-api                every verb, without HTTP; `controllers` use it as HTTP clients do
-tables, discovery  what kubectl asks for besides
-server, watching   HTTP
-controllers        Deployments to PVCs, and pretend kubelets: changes in, actions out, time as an argument
-cluster            all of it together: `Embedded`
+cluster                `Embedded`: all of the parts below, running
+store, change_log      documents, one resource version for all of them, and the recent changes for watches (pure)
+resources              which kinds are served
+schema/                the fields of every kind
+admission/, validation/  what the API server fills in, and what it refuses
+api/                   every verb, without HTTP
+http/                  the same over HTTP
+tables/                the columns of `kubectl get`
+controllers/           Deployments to PersistentVolumeClaims, and kubelets: changes in, actions out, time as an argument
+manifests              YAML and JSON files loaded into a cluster
+definitions/           CustomResourceDefinitions of the kinds that Stowplan's own policies read
 """

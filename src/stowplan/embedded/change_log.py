@@ -1,6 +1,7 @@
-"""What happened to the objects of one resource lately, for watchers, encoded once for all of them.
+"""The recent changes of one resource, for watches. Each is encoded once for all watches.
 
-A watcher keeps its own place. The log forgets its oldest half when it is full; a place before that is gone (410).
+A watch keeps its own position in the log. The log drops its oldest half when it is full; a watch whose position was
+dropped gets 410.
 """
 
 from __future__ import annotations
@@ -8,16 +9,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
+
 Encode: TypeAlias = Callable[[Document], bytes]
 
 
 class Stored(msgspec.Struct, eq=False, gc=False):
-    """A document as it was at one version; never changed, only replaced. Its JSON is kept once somebody asked."""
+    """A document at one version. It is never changed, only replaced. Its JSON is cached on first use."""
 
     document: Document
     version: int
@@ -31,7 +33,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
 
 
 class LogEntry(msgspec.Struct, eq=False, gc=False):
-    """One change: `before` is None for what is new, `gone` says that `now` is the last that was seen."""
+    """One change. `before` is None for a new object; with `gone`, `now` is the last state of a deleted object."""
 
     version: int
     now: Stored
@@ -40,13 +42,13 @@ class LogEntry(msgspec.Struct, eq=False, gc=False):
 
 
 class ChangeLog:
-    """Entries have numbers that go on for ever; `first` is the number of the oldest that is still there."""
+    """Entries are numbered from 0 on, and numbers are never reused; `first` is the oldest entry that is still kept."""
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
         self._entries: list[LogEntry] = []
         self.first = 0
-        self.forgotten = 0  # the version of the youngest entry that is gone
+        self.compacted = 0  # the version of the newest entry that was dropped
 
     @property
     def end(self) -> int:
@@ -55,23 +57,23 @@ class ChangeLog:
     def add(self, entry: LogEntry) -> None:
         self._entries.append(entry)
         if len(self._entries) > 2 * self._keep:
-            self.forget(self._keep)
+            self.compact(self._keep)
 
-    def forget(self, keep: int = 0) -> None:
-        """All but the youngest."""
+    def compact(self, keep: int = 0) -> None:
+        """Drop all entries but the newest `keep`."""
         cut = max(len(self._entries) - keep, 0)
         if cut:
-            self.forgotten = self._entries[cut - 1].version
+            self.compacted = self._entries[cut - 1].version
             del self._entries[:cut]
             self.first += cut
 
-    def place_after(self, version: int) -> int | None:
-        """The number of the first entry after a version; None if entries between them may be gone."""
-        if version < self.forgotten:
+    def position_after(self, version: int) -> int | None:
+        """The position of the first entry after a version; None if entries after the version were dropped."""
+        if version < self.compacted:
             return None
         return self.first + bisect_right(self._entries, version, key=attrgetter("version"))
 
-    def since(self, place: int, most: int = 1000) -> list[LogEntry] | None:
-        """What happened from a place on; None if some of it is gone."""
-        start = place - self.first
+    def since(self, position: int, most: int = 1000) -> list[LogEntry] | None:
+        """At most `most` entries from a position on; None if some of them were dropped."""
+        start = position - self.first
         return None if start < 0 else self._entries[start : start + most]

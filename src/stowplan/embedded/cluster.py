@@ -1,4 +1,4 @@
-"""The embedded cluster as one object: an API, its controllers, and a server, in one event loop.
+"""The embedded cluster: an API, its controllers and an HTTP server, in one event loop.
 
 async with Embedded() as cluster:
     Path("kubeconfig").write_text(cluster.kubeconfig())
@@ -11,36 +11,35 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Self
 
 import yaml
 
 from stowplan.embedded import manifests
-from stowplan.embedded.api import PERMANENT, Api
+from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.api.verbs import SYSTEM_NAMESPACES, Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
-from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.manager_loop import ControllerLoop
-from stowplan.embedded.controllers.registry import controllers
-from stowplan.embedded.handlers import Handlers
+from stowplan.embedded.controllers.controller_manager import ControllerManager
+from stowplan.embedded.controllers.kubelets import SimulatedKubelets
+from stowplan.embedded.controllers.registry import all_controllers
+from stowplan.embedded.documents import Document
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
-from stowplan.embedded.request_options import RequestOptions
-from stowplan.embedded.server import Server
 from stowplan.embedded.store import KEEP, DocumentStore, StoreChange
 
-Document: TypeAlias = dict[str, Any]
-
-_TURN = 0.02  # seconds that controllers work before requests have their turn
-_GATHER = (0.005, 0.25)  # seconds that changes gather before controllers look at them: least and most
-_DEFINITIONS = Path(__file__).with_name("definitions")  # of the kinds that our own policies read
-_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_CONTROLLER_SLICE = 0.02  # seconds that controllers run before the event loop serves requests
+_BATCH_DELAY = (0.005, 0.25)  # minimum and maximum seconds between a change and the next run of the controllers
+_DEFINITIONS = Path(__file__).with_name("definitions")  # of the kinds that the built-in policies read
+_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 class Embedded:
     """A cluster in this process.
 
-    `seed` makes names and uids repeatable, `crds` are files or folders of definitions besides our own, `keep` is how
-    much of the past watchers can ask for. `start_seconds`, `stop_seconds`, `job_seconds` are the pace of the pretend
-    kubelets.
+    `seed` makes names and uids repeatable. `crds` are files or folders with more CustomResourceDefinitions. `keep` is
+    the number of changes of each resource that a watch can start from. `start_seconds`, `stop_seconds` and
+    `job_seconds` are the delays of the simulated kubelets.
     """
 
     def __init__(
@@ -56,29 +55,29 @@ class Embedded:
         self.server = Server(self.handlers)
         self._bootstrap()
         manifests.load(self.api, (_DEFINITIONS, *crds), clock())
-        kubelets = PretendKubelets(
+        kubelets = SimulatedKubelets(
             self.api.store, start_seconds=start_seconds, stop_seconds=stop_seconds, job_seconds=job_seconds
         )
-        staff = controllers(self.api.store, kubelets) if with_controllers else []
-        self.crew = ControllerLoop(self.api.store, staff, ActionRunner(self.api).perform)
+        running = all_controllers(self.api.store, kubelets) if with_controllers else []
+        self.controllers = ControllerManager(self.api.store, running, ActionRunner(self.api).perform)
         self.api.store.listeners.append(self._changed)
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def _bootstrap(self) -> None:
-        asked = RequestOptions(self.clock(), "Ignore")
+        options = RequestOptions(self.clock(), "Ignore")
         namespaces = self.api.catalogue.find("", "v1", "namespaces")
         priorities = self.api.catalogue.find("scheduling.k8s.io", "v1", "priorityclasses")
         assert namespaces is not None and priorities is not None
-        for name in PERMANENT:
-            self.api.create(namespaces, "", {"metadata": {"name": name}}, asked)
-        for name, value in _PRIORITIES.items():
-            self.api.create(priorities, "", {"metadata": {"name": name}, "value": value}, asked)
+        for name in SYSTEM_NAMESPACES:
+            self.api.create(namespaces, "", {"metadata": {"name": name}}, options)
+        for name, value in _PRIORITY_CLASSES.items():
+            self.api.create(priorities, "", {"metadata": {"name": name}, "value": value}, options)
 
     # -- running
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> str:
-        """Serves at the URL that is returned. Anything but loopback needs a token."""
+        """Serve requests, and return the URL. Any address but loopback needs a token."""
         self._token = token
         self.server.token = self.handlers.token = token
         self._work = asyncio.Event()
@@ -100,34 +99,34 @@ class Embedded:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    def _changed(self, _happened: StoreChange) -> None:
+    def _changed(self, _change: StoreChange) -> None:
         self._work.set()
 
     async def _run(self) -> None:
-        """Controllers work a little, then requests have their turn."""
+        """Alternate between controllers and requests."""
         while True:
             self._work.clear()
             begun = time.monotonic()
-            until = begun + _TURN
+            until = begun + _CONTROLLER_SLICE
             while self._step():
                 if time.monotonic() > until:
                     await asyncio.sleep(0)
-                    until = time.monotonic() + _TURN
-            # As long as they worked: half of the time is left to requests, and many changes are looked at together.
-            gather = min(max(time.monotonic() - begun, _GATHER[0]), _GATHER[1])
-            due = self.crew.next_deadline()
+                    until = time.monotonic() + _CONTROLLER_SLICE
+            # Wait as long as the controllers ran: half of the time goes to requests, and changes are batched.
+            delay = min(max(time.monotonic() - begun, _BATCH_DELAY[0]), _BATCH_DELAY[1])
+            due = self.controllers.next_deadline()
             wait = None if due is None else max(due - self.clock(), 0.0)
             try:
                 async with asyncio.timeout(wait):
                     await self._work.wait()
             except TimeoutError:
                 continue
-            await asyncio.sleep(gather)
+            await asyncio.sleep(delay)
 
     def _step(self) -> bool:
         try:
-            return self.crew.step(self.clock())
-        except Exception as error:  # a mistake of ours; the other controllers go on
+            return self.controllers.step(self.clock())
+        except Exception as error:  # a bug; the other controllers continue
             self.server.problems.append(f"a controller failed: {error!r}")
             return True
 
@@ -135,11 +134,11 @@ class Embedded:
 
     @property
     def url(self) -> str:
-        """Where it is served; "" before it is started."""
+        """The URL of the API server; "" before it is started."""
         return self._url
 
     def kubeconfig(self) -> str:
-        """A kubeconfig file's text, for kubectl and for our own client."""
+        """The text of a kubeconfig file for this cluster."""
         user: Document = {"token": self._token} if self._token else {}
         document = {
             "apiVersion": "v1",
@@ -152,10 +151,10 @@ class Embedded:
         return yaml.safe_dump(document, sort_keys=False)
 
     def load(self, paths: Iterable[str | Path]) -> LoadedManifests:
-        """Manifests or dumps from files and folders."""
+        """Load manifests or dumps from files and folders."""
         return manifests.load(self.api, paths, self.clock())
 
     @property
     def problems(self) -> list[str]:
-        """Requests that our own mistakes made fail; there should be none."""
+        """Internal errors of the server and the controllers. Each one is a bug."""
         return self.server.problems

@@ -1,8 +1,8 @@
-"""Refusals, in the form and the words of a Kubernetes server: a Status with a code, a reason and details.
+"""Errors of the API, in the form and the words of a Kubernetes API server: a Status with code, reason and details.
 
-    raise failures.not_found(PODS, "web-0")
+    raise errors.not_found(PODS, "web-0")
 
-Each function makes one kind of refusal; the server turns an `ApiError` into its answer.
+Each function makes one kind of error. The HTTP server turns an `ApiError` into its response.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import msgspec
 
 
-class Named(Protocol):
-    """What refusals say of a resource."""
+class ResourceNames(Protocol):
+    """The names of a resource that error messages use."""
 
     @property
     def group(self) -> str: ...
@@ -25,7 +25,7 @@ class Named(Protocol):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """One field that is wrong: where, what about it, and the API's word for that."""
+    """One invalid field: its path, a message, and a reason of the API."""
 
     field: str
     message: str
@@ -57,7 +57,7 @@ def required(field: str, more: str = "") -> Cause:
     return Cause(field, f"Required value: {more}" if more else "Required value", "FieldValueRequired")
 
 
-def wrong(field: str, value: Any, why: str) -> Cause:
+def invalid_value(field: str, value: Any, why: str) -> Cause:
     return Cause(field, f"Invalid value: {_shown(value)}: {why}")
 
 
@@ -75,16 +75,16 @@ def _shown(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _about(resource: Named, name: str) -> dict[str, Any]:
+def _about(resource: ResourceNames, name: str) -> dict[str, Any]:
     group = {"group": resource.group} if resource.group else {}
     return ({"name": name} if name else {}) | group | {"kind": resource.plural}
 
 
-def qualified(resource: Named) -> str:
+def qualified(resource: ResourceNames) -> str:
     return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
-def not_found(resource: Named, name: str) -> ApiError:
+def not_found(resource: ResourceNames, name: str) -> ApiError:
     return ApiError(404, "NotFound", f'{qualified(resource)} "{name}" not found', _about(resource, name))
 
 
@@ -92,19 +92,19 @@ def no_such_resource() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(resource: Named, name: str) -> ApiError:
+def already_exists(resource: ResourceNames, name: str) -> ApiError:
     message = f'{qualified(resource)} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, _about(resource, name))
 
 
-def conflict(resource: Named, name: str, why: str = "") -> ApiError:
+def conflict(resource: ResourceNames, name: str, why: str = "") -> ApiError:
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     message = f'Operation cannot be fulfilled on {qualified(resource)} "{name}": {why}'
     return ApiError(409, "Conflict", message, _about(resource, name))
 
 
-def invalid(resource: Named, name: str, causes: Sequence[Cause]) -> ApiError:
-    """The kind's name, not the plural, is what this one is about."""
+def invalid(resource: ResourceNames, name: str, causes: Sequence[Cause]) -> ApiError:
+    """422. The details name the kind, not the plural."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     said = [f"{cause.field}: {cause.message}" for cause in causes]
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
@@ -126,7 +126,7 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
-def forbidden(resource: Named, name: str, why: str, causes: list[dict[str, str]] | None = None) -> ApiError:
+def forbidden(resource: ResourceNames, name: str, why: str, causes: list[dict[str, str]] | None = None) -> ApiError:
     details = _about(resource, name) | ({"causes": causes} if causes else {})
     return ApiError(403, "Forbidden", f'{qualified(resource)} "{name}" is forbidden: {why}', details)
 

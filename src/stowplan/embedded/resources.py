@@ -1,4 +1,4 @@
-"""Which kinds are served where: the built-in ones as a table, and room for those of CustomResourceDefinitions."""
+"""Which kinds are served, and under which paths: a table of built-in kinds, and those of CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded import schema
+from stowplan.embedded.schema import builtin_types
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS = ("get", "patch", "update")
 
 
 class ServedResource(msgspec.Struct, frozen=True, eq=False):
-    """A kind as it is served at one version."""
+    """A kind at one API version."""
 
     group: str
     version: str
@@ -28,7 +28,7 @@ class ServedResource(msgspec.Struct, frozen=True, eq=False):
     counts_generations: bool = False
     singular: str = ""
     list_kind: str = ""
-    stored_as: str = ""  # another collection of which this is a view
+    stored_as: str = ""  # the collection of another resource that stores the objects
     custom: bool = False
 
     @property
@@ -37,13 +37,13 @@ class ServedResource(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def collection(self) -> str:
-        """Where its objects are stored, whatever the version."""
+        """The name of the collection that stores its objects; the same for all versions."""
         return self.stored_as or (f"{self.plural}.{self.group}" if self.group else self.plural)
 
     @property
     def type(self) -> str:
-        """The name of its type in the schema; "" for custom resources."""
-        return "" if self.custom else schema.type_of(self.api_version, self.kind)
+        """The name of its type in the recorded schema; "" for custom resources."""
+        return "" if self.custom else builtin_types.type_of(self.api_version, self.kind)
 
     @property
     def singular_name(self) -> str:
@@ -118,7 +118,7 @@ BUILT_IN: tuple[ServedResource, ...] = (
 
 
 class ResourceCatalogue:
-    """All that is served now, by group and version; the preferred version of a group comes first."""
+    """The kinds that are served now, by group and version. The preferred version of a group comes first."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}

@@ -1,9 +1,8 @@
-"""Whole documents in memory, one resource version for all of them, and a log of what happened to each resource.
+"""Documents in memory, with one resource version for all of them and a log of changes for each resource.
 
-Nothing here knows kinds: a collection has a name ("pods", "deployments.apps") and documents by key
-("namespace/name", or the bare name). A document that is in the store is never changed; an update puts another in
-its place. Listeners are told of each change before the next one can happen, so controllers always see what is
-true.
+The store knows no kinds: a collection has a name ("pods", "deployments.apps") and documents by key ("namespace/name",
+or the name alone). A stored document is never changed; an update replaces it. Listeners are called for each change
+before the next change can happen, so controllers never read stale state.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.embedded.change_log import ChangeLog, Document, LogEntry, Stored
+from stowplan.embedded.change_log import ChangeLog, LogEntry, Stored
+from stowplan.embedded.documents import Document
 
-KEEP = 10_000  # entries of each log that are surely still there
+KEEP = 10_000  # the entries of each log that are never dropped
 
 
 class StoreChange(msgspec.Struct, frozen=True):
-    """A change of one object: `before` is missing for a new one, `now` for one that is gone."""
+    """A change of one object: `before` is None for a new object, `now` for a deleted one."""
 
     collection: str
     key: str
@@ -29,7 +29,7 @@ class StoreChange(msgspec.Struct, frozen=True):
 
     @property
     def document(self) -> Document:
-        """As it is, or as it last was."""
+        """The current state, or the last state of a deleted object."""
         found = self.now if self.now is not None else self.before
         assert found is not None
         return found
@@ -46,25 +46,25 @@ class Collection:
         self.name = name
         self.items: dict[str, Stored] = {}
         self.log = ChangeLog(keep)
-        self.wake: set[Callable[[], None]] = set()  # watchers who wait for the next entry
+        self.wake: set[Callable[[], None]] = set()  # called at the next change
         self._sorted: list[str] | None = None
         self._indexes: dict[str, tuple[Indexer, dict[str, dict[str, None]]]] = {}
 
     def in_order(self) -> list[str]:
-        """In etcd's order."""
+        """The keys in etcd's order."""
         if self._sorted is None:
             self._sorted = sorted(self.items, key=lambda key: key.replace("/", "\0"))
         return self._sorted
 
     def index(self, name: str, indexer: Indexer) -> None:
-        """From now on, `find` knows which objects have a value."""
+        """Maintain an index from now on; `find` uses it."""
         entries: dict[str, dict[str, None]] = defaultdict(dict)
         for key, stored in self.items.items():
             entries[indexer(stored.document)][key] = None
         self._indexes[name] = indexer, entries
 
     def find(self, name: str, value: str) -> list[Stored] | None:
-        """The objects with a value, in no order; None if there is no such index."""
+        """The objects with a value of an index, unordered; None if there is no such index."""
         if name not in self._indexes:
             return None
         return [self.items[key] for key in self._indexes[name][1].get(value, ())]
@@ -98,7 +98,7 @@ class Collection:
 
 
 class DocumentStore:
-    """`keep` is how much of each log survives; a watcher that falls further behind has to list again."""
+    """`keep` is the number of log entries that are kept; a watch that falls further behind must list again."""
 
     def __init__(self, *, keep: int = KEEP) -> None:
         self.version = 0
@@ -124,7 +124,7 @@ class DocumentStore:
         return found.document if found else None
 
     def all(self, name: str, namespace: str = "") -> list[Stored]:
-        """Of one namespace or of all, sorted by key."""
+        """The objects of one namespace, or of all namespaces, sorted by key."""
         collection = self.collection(name)
         if not namespace:
             return [collection.items[key] for key in collection.in_order()]
@@ -132,12 +132,12 @@ class DocumentStore:
         return [collection.items[key] for key in collection.in_order() if key.startswith(start)]
 
     def owned_by(self, uid: str, collection: str = "") -> list[tuple[str, str]]:
-        """Collection and key of what names this owner."""
+        """Collection and key of each object with an owner reference to this uid."""
         found = self._owned.get(uid, ())
         return [pair for pair in found if not collection or pair[0] == collection]
 
     def put(self, name: str, key: str, document: Document) -> Stored:
-        """Adds or replaces; the document gets the next version, and must not be changed any more."""
+        """Add or replace a document. It gets the next resource version, and must not be changed afterwards."""
         before = self.stored(name, key)
         self.version += 1
         document["metadata"]["resourceVersion"] = str(self.version)
@@ -146,7 +146,7 @@ class DocumentStore:
         return now
 
     def remove(self, name: str, key: str) -> Stored:
-        """The last of it carries the version of its end, as in Kubernetes."""
+        """Delete a document. Its last state carries the resource version of the deletion, as in Kubernetes."""
         before = self.collection(name).items[key]
         self.version += 1
         metadata = {**before.document["metadata"], "resourceVersion": str(self.version)}
@@ -155,7 +155,7 @@ class DocumentStore:
         return now
 
     def drop(self, name: str) -> None:
-        """A whole collection, whose kind is no longer served; its watchers are woken to find that out."""
+        """Delete a whole collection whose kind is no longer served, and wake its watches so that they end."""
         for key in list(self.collection(name).items):
             self.remove(name, key)
         collection = self._collections.pop(name)
@@ -163,20 +163,20 @@ class DocumentStore:
             wake()
 
     def compact(self) -> None:
-        """Forget what happened; who watches from the past gets 410."""
+        """Drop all log entries; a watch from an older version gets 410."""
         for collection in self._collections.values():
-            collection.log.forget()
+            collection.log.compact()
 
     def _change(self, name: str, key: str, entry: LogEntry) -> None:
         before = entry.before.document if entry.before else None
         now = None if entry.gone else entry.now.document
-        self._note_owners(name, key, before, now)
+        self._index_owners(name, key, before, now)
         self.collection(name).record(key, entry)
-        happened = StoreChange(name, key, entry.now.document if entry.gone else before, now)
+        change = StoreChange(name, key, entry.now.document if entry.gone else before, now)
         for listener in self.listeners:
-            listener(happened)
+            listener(change)
 
-    def _note_owners(self, name: str, key: str, before: Document | None, now: Document | None) -> None:
+    def _index_owners(self, name: str, key: str, before: Document | None, now: Document | None) -> None:
         old, new = _owners(before), _owners(now)
         if old is new or old == new:
             return

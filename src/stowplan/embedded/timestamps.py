@@ -1,4 +1,4 @@
-"""Times as the API writes them: whole seconds in UTC, or microseconds where it says MicroTime."""
+"""Times as the API writes them: whole seconds in UTC, or microseconds for the type MicroTime."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ def _second(whole: int) -> str:
 
 
 def stamp(now: float) -> str:
-    """Seconds since 1970 as text."""
+    """Seconds since 1970 in RFC 3339, in whole seconds."""
     return _second(int(now))
 
 
-def fine_stamp(now: float) -> str:
+def micro_stamp(now: float) -> str:
+    """Seconds since 1970 in RFC 3339, in microseconds."""
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @lru_cache(maxsize=65536)
 def seconds(text: str) -> float:
-    """The opposite of both; 0 for what is no time."""
+    """Seconds since 1970 of a time in RFC 3339; 0 for a text that is not a time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
@@ -30,12 +31,12 @@ def seconds(text: str) -> float:
 
 
 def age(text: str | None, now: float) -> str:
-    """How long ago, as kubectl's tables say it."""
+    """How long ago a time was, as in the tables of kubectl."""
     return span(now - seconds(text)) if text else "<unknown>"
 
 
 def span(length: float) -> str:
-    """ "45s", "3m10s", "12m", "4h5m", "9h", "2d3h", "12d", "3y20d": two units at most while they are small."""
+    """A duration such as "45s", "3m10s", "12m", "4h5m", "9h", "2d3h", "12d" or "3y20d"."""
     if length < -1:
         return "<invalid>"
     whole = max(int(length), 0)

@@ -1,26 +1,24 @@
-"""Kubernetes' verbs on kinds: lists in pages, watches, single objects. Documents stay JSON until they are read.
+"""Lists, watches and single objects of a kind. Documents stay JSON until a caller decodes them.
 
-Single objects answer with a `Response` whatever its status: who writes must look at it. Lists and watches raise
-`RefusedError`, since nobody can go on without them.
+Requests for a single object return a `Response` whatever its status: the caller must check it. Lists and watches raise
+`RefusedError`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from stowplan.kube.action_requests import MERGE_PATCH, ActionRequest
 from stowplan.kube.connection import Stream
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import RefusedError, Response, UnreachableError, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
 
-MERGE = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
-STRATEGIC_MERGE = "application/strategic-merge-patch+json"
-SILENCE = 150.0  # seconds; a server sends a bookmark each minute
+MAX_SILENCE = 150.0  # seconds without data until a watch counts as broken; a server sends a bookmark each minute
 encode = msgspec.json.encode
 T = TypeVar("T")
 
@@ -31,14 +29,14 @@ class ListMeta(msgspec.Struct, rename="camel"):
 
 
 class ObjectPage(msgspec.Struct):
-    """Some of a list's documents."""
+    """One page of a list."""
 
     items: list[msgspec.Raw] | None = None
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
 
 
 class WatchEvent(msgspec.Struct):
-    """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR; an ERROR's object is a Status."""
+    """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. The object of an ERROR is a Status."""
 
     type: str
     object: msgspec.Raw
@@ -67,14 +65,14 @@ _group = msgspec.json.Decoder(_Group)
 
 
 class WatchStream:
-    """Events as they come: each turn gives all that have arrived."""
+    """The events of a watch, in batches as they arrive."""
 
     def __init__(self, stream: Stream, silence: float) -> None:
         self._stream, self._silence = stream, silence
         self._rest = b""
 
     async def batches(self) -> AsyncIterator[list[WatchEvent]]:
-        """Lists of events until the server ends the watch; `UnreachableError` if it broke, in mid-event or not."""
+        """Lists of events until the server ends the watch. Raises `UnreachableError` if the connection breaks."""
         while data := await self._stream.read(self._silence):
             *lines, self._rest = (self._rest + data).split(b"\n")
             if lines:
@@ -85,7 +83,7 @@ class Client:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
 
-    # -- many
+    # -- lists and watches
 
     async def list_pages(
         self,
@@ -96,16 +94,16 @@ class Client:
         labels: str = "",
         fields: str | None = None,
     ) -> AsyncIterator[ObjectPage]:
-        """The whole list, `limit` objects at a time (0: all at once), all pages as of one moment."""
+        """The pages of a list, `limit` objects at a time (0: all at once), all as of one resource version."""
         params = _selection(resource, labels, fields)
         if limit:
             params["limit"] = str(limit)
-        path, going_on = resource.collection(namespace), True
-        while going_on:
+        path, more = resource.collection(namespace), True
+        while more:
             page = _decoded(_page, await self.transport.request("GET", path, params=params), path)
             yield page
             params["continue"] = page.metadata.continue_
-            going_on = bool(page.metadata.continue_)
+            more = bool(page.metadata.continue_)
 
     @asynccontextmanager
     async def watch(
@@ -118,9 +116,9 @@ class Client:
         fields: str | None = None,
         bookmarks: bool = True,
         seconds: int = 300,
-        silence: float = SILENCE,
+        silence: float = MAX_SILENCE,
     ) -> AsyncIterator[WatchStream]:
-        """What happens after that version, for `seconds` or until the connection breaks."""
+        """Watch the changes after a resource version, for `seconds` or until the connection breaks."""
         params = _selection(resource, labels, fields)
         params |= {"watch": "1", "resourceVersion": resource_version, "timeoutSeconds": str(seconds)}
         if bookmarks:
@@ -128,7 +126,7 @@ class Client:
         async with self.transport.stream(resource.collection(namespace), params) as stream:
             yield WatchStream(stream, silence)
 
-    # -- one
+    # -- single objects
 
     async def get(self, resource: ApiResource, key: str, *, until: float | None = None) -> Response:
         return await self.transport.request("GET", resource.path(key), until=until)
@@ -137,76 +135,69 @@ class Client:
         self,
         resource: ApiResource,
         namespace: str,
-        body: Any,
+        body: Mapping[str, object],
         *,
         until: float | None = None,
     ) -> Response:
         return await self.transport.request("POST", resource.collection(namespace), body=encode(body), until=until)
 
-    async def post(
-        self, resource: ApiResource, key: str, subresource: str, body: Any, *, until: float | None = None
+    async def put(
+        self, resource: ApiResource, key: str, body: Mapping[str, object], *, timeout: float = TIMEOUT
     ) -> Response:
-        """To an object's subresource, such as a pod's binding."""
-        return await self.transport.request("POST", resource.path(key, subresource), body=encode(body), until=until)
-
-    async def put(self, resource: ApiResource, key: str, body: Any, *, timeout: float = TIMEOUT) -> Response:
-        """A whole document; never one that we trimmed."""
+        """Replace an object. The body must be a whole document, not one with dropped fields."""
         return await self.transport.request("PUT", resource.path(key), body=encode(body), timeout=timeout)
 
     async def patch(
         self,
         resource: ApiResource,
         key: str,
-        body: Any,
+        body: Mapping[str, object],
         *,
         subresource: str = "",
-        content_type: str = MERGE,
+        content_type: str = MERGE_PATCH,
         until: float | None = None,
     ) -> Response:
         path = resource.path(key, subresource)
         return await self.transport.request("PATCH", path, body=encode(body), content_type=content_type, until=until)
 
-    async def delete(
-        self, resource: ApiResource, key: str, *, uid: str = "", version: str = "", until: float | None = None
-    ) -> Response:
-        """Delete the object, if `uid` is given only that very one, with `version` only as it is there."""
-        only = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value}
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if only:
-            options["preconditions"] = only
-        return await self.transport.request("DELETE", resource.path(key), body=encode(options), until=until)
+    async def send(self, request: ActionRequest, *, until: float | None = None) -> Response:
+        """Send a request of `action_requests`."""
+        body = b"" if request.body is None else encode(request.body)
+        return await self.transport.request(
+            request.method, request.path, body=body, content_type=request.content_type, until=until
+        )
 
-    # -- what there is
+    # -- discovery
 
     async def served(self, resource: ApiResource) -> ApiResource | None:
-        """The resource at the version that the server has of it; None if it has none that we read."""
-        if resource.sure:
+        """The resource at the first of its versions that the server serves; None if it serves none of them."""
+        if resource.always_served:
             return resource
         for version in resource.versions or await self._versions(resource.group):
             candidate = resource.at(version)
-            answer = await self.transport.request("GET", candidate.root)
-            if answer.status == 404:
+            response = await self.transport.request("GET", candidate.root)
+            if response.status == 404:
                 continue
-            names = _decoded(_resource_list, answer, candidate.root).resources
+            names = _decoded(_resource_list, response, candidate.root).resources
             if any(each.name == resource.plural for each in names):
                 return candidate
         return None
 
     async def _versions(self, group: str) -> list[str]:
-        """A group's versions, the server's favourite first."""
+        """The versions of a group, the preferred one first."""
         path = f"/apis/{group}"
-        answer = await self.transport.request("GET", path)
-        return [] if answer.status == 404 else [each.version for each in _decoded(_group, answer, path).versions]
+        response = await self.transport.request("GET", path)
+        return [] if response.status == 404 else [each.version for each in _decoded(_group, response, path).versions]
 
     async def close(self) -> None:
         await self.transport.close()
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], answer: Response, path: str) -> T:
+def _decoded(decoder: msgspec.json.Decoder[T], response: Response, path: str) -> T:
     try:
-        return decoder.decode(answer.checked(f"GET {path}").body)
+        return decoder.decode(response.checked(f"GET {path}").body)
     except msgspec.DecodeError as error:
-        raise UnreachableError(f"GET {path}: the answer cannot be read: {error}") from None
+        raise UnreachableError(f"GET {path}: the response cannot be read: {error}") from None
 
 
 def _events(lines: list[bytes]) -> list[WatchEvent]:
@@ -217,11 +208,11 @@ def _events(lines: list[bytes]) -> list[WatchEvent]:
 
 
 def _selection(resource: ApiResource, labels: str, fields: str | None) -> dict[str, str]:
-    chosen = {"labelSelector": labels, "fieldSelector": resource.fields if fields is None else fields}
-    return {name: value for name, value in chosen.items() if value}
+    resolved = {"labelSelector": labels, "fieldSelector": resource.fields if fields is None else fields}
+    return {name: value for name, value in resolved.items() if value}
 
 
 def failure_of(event: WatchEvent) -> RefusedError:
-    """What an ERROR event says."""
+    """The error in an ERROR event."""
     status = read_status(event.object)
     return RefusedError("watch", status.code or 500, status.message or status.reason)

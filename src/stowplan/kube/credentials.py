@@ -1,14 +1,13 @@
-"""Where the API server is and how we show it who we are.
+"""The address of the API server and the credentials for it.
 
-`load` looks where kubectl and kube-scheduler look: the file it is given, the files in $KUBECONFIG, the service
-account that a pod has, ~/.kube/config. Tokens are looked at again before they grow old and whenever a server no
-longer takes them (`Access.headers(refused=…)`): a token file each minute, an exec plugin when its credentials
-expire.
+`load` searches where kubectl and kube-scheduler search: the given file, the files in $KUBECONFIG, the service account
+of a pod, ~/.kube/config. Tokens are renewed in time, and when a server refuses them (`Access.headers(refused=…)`): a
+token file is read each minute, an exec plugin runs again before its credentials expire.
 
-No library does this part. kubernetes_asyncio 36 comes closest, but importing it costs 38 MB of the 100 that an
-idle process may have, and it reads a tokenFile once. lightkube 1.0 (5 MB) merges no files and knows neither
-proxy-url, tls-server-name, exec v1 nor expiry. kr8s 0.20 (20 MB) knows neither tokenFile nor expiry, and leaves
-private keys in temporary files.
+No library covers this. kubernetes_asyncio 36 comes closest, but importing it costs 38 MB of the 100 that an idle
+process may have, and it reads a tokenFile once. lightkube 1.0 (5 MB) merges no files and supports neither proxy-url,
+tls-server-name, exec v1 nor expiry. kr8s 0.20 (20 MB) supports neither tokenFile nor expiry, and leaves private keys
+in temporary files.
 """
 
 from __future__ import annotations
@@ -23,30 +22,34 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from stowplan.kube import exec_plugin, kubeconfig, proxy, tls
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.objects.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-READ_AGAIN_AFTER = 60.0  # seconds; a kubelet writes a new token long before the old one expires
-EXPIRY_MARGIN = 10.0  # seconds before its expiry that a credential is no longer used
+TOKEN_FILE_INTERVAL = 60.0  # seconds; a kubelet writes a new token long before the old one expires
+EXPIRY_MARGIN = 10.0  # seconds before its expiry at which a credential is no longer used
 NEVER = float("inf")
 
 Headers = tuple[tuple[str, str], ...]
-# An Authorization header's value, and until when (wall clock) it may be used without asking again.
+# The value of an Authorization header, and the time (wall clock) until which it is valid.
 Authorization = tuple[str, float]
 
 
 class Access:
-    """A server, and how to be let in. One for each event loop: refreshing waits for a lock."""
+    """A server and the credentials for it. One for each event loop: a refresh holds a lock."""
 
     def __init__(
-        self, chosen: Chosen, *, environ: Mapping[str, str] | None = None, now: Callable[[], float] = time.time
+        self,
+        resolved: ResolvedContext,
+        *,
+        environ: Mapping[str, str] | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        cluster, self._user = chosen.cluster, chosen.user
-        self._chosen, self._environ, self._now = chosen, os.environ if environ is None else environ, now
+        cluster, self._user = resolved.cluster, resolved.user
+        self._chosen, self._environ, self._now = resolved, os.environ if environ is None else environ, now
         self.server = cluster.server.rstrip("/")
-        self.namespace = chosen.namespace
+        self.namespace = resolved.namespace
         self.server_name = cluster.tls_server_name or urlsplit(cluster.server).hostname or ""
         self.proxy = (
             proxy.parse(cluster.proxy_url, cluster.file)
@@ -58,24 +61,24 @@ class Access:
         self._source = self._choose_source()
         self._lock = asyncio.Lock()
         self._headers: Headers = ()
-        self._good_until = -NEVER
+        self._valid_until = -NEVER
 
     async def headers(self, refused: Headers | None = None) -> Headers:
-        """What goes into each request; the same value as before while nothing has changed.
+        """The headers of each request; the same tuple as before while nothing has changed.
 
-        `refused`: what the server just answered 401 to. Of many requests that were refused at once the first one
-        asks again, and the others take what it got.
+        `refused` are the headers that the server answered with 401. If many requests are refused at once, the first one
+        refreshes the credentials and the others use the result.
         """
-        if refused is not None or self._now() >= self._good_until:
+        if refused is not None or self._now() >= self._valid_until:
             async with self._lock:
-                if refused is self._headers or self._now() >= self._good_until:
+                if refused is self._headers or self._now() >= self._valid_until:
                     await self._refresh(forced=refused is not None)
         return self._headers
 
     async def _refresh(self, *, forced: bool) -> None:
         if forced:
-            self._load_certificate()  # its files may have been renewed, too
-        authorization, self._good_until = await self._source()
+            self._load_certificate()  # its files may have been renewed
+        authorization, self._valid_until = await self._source()
         pairs = (("Authorization", authorization), *_impersonation(self._user))
         fresh = tuple((name, value.strip()) for name, value in pairs if value)
         if any("\n" in value or "\r" in value for _, value in fresh):
@@ -83,7 +86,7 @@ class Access:
         if forced or fresh != self._headers:
             self._headers = fresh
 
-    # -- where the Authorization header comes from
+    # -- the source of the Authorization header
 
     def _choose_source(self) -> Callable[[], Awaitable[Authorization]]:
         user = self._user
@@ -105,7 +108,7 @@ class Access:
             token = Path(self._user.token_file).read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise UnreachableError(f"{self._user.token_file}: cannot be read: {error}", unsent=True) from None
-        return f"Bearer {token}", self._now() + READ_AGAIN_AFTER
+        return f"Bearer {token}", self._now() + TOKEN_FILE_INTERVAL
 
     async def _from_plugin(self) -> Authorization:
         assert self._user.exec is not None
@@ -117,7 +120,7 @@ class Access:
         until = NEVER if expiry is None else expiry.timestamp() - EXPIRY_MARGIN
         return f"Bearer {found.token}" if found.token else "", until
 
-    # -- what else the kubeconfig says of the user
+    # -- other settings of the user
 
     def _load_certificate(self) -> None:
         user = self._user
@@ -132,7 +135,7 @@ class Access:
         )
 
 
-def _impersonation(user: User) -> Headers:
+def _impersonation(user: KubeconfigUser) -> Headers:
     extra = ((f"Impersonate-Extra-{key}", each) for key, values in user.as_user_extra.items() for each in values)
     groups = (("Impersonate-Group", group) for group in user.as_groups)
     return (("Impersonate-User", user.as_), ("Impersonate-Uid", user.as_uid), *groups, *extra)
@@ -146,21 +149,21 @@ def load(
     service_account: Path = SERVICE_ACCOUNT,
     now: Callable[[], float] = time.time,
 ) -> Access:
-    """Access to the cluster that the file, the environment or the pod we run in names."""
+    """The cluster that the file, the environment or the service account of this pod names."""
     environ = os.environ if environ is None else environ
-    chosen = _choose(kubeconfig_file, context, environ, service_account)
-    if chosen.user.auth_provider is not None:
-        remedy = "Kubernetes took these out in 1.26; name an exec plugin instead"
-        raise ConfigError("found an auth-provider", path="user.auth-provider", file=chosen.user.file, remedy=remedy)
-    exec_plugin.check(chosen)
-    return Access(chosen, environ=environ, now=now)
+    resolved = _resolve(kubeconfig_file, context, environ, service_account)
+    if resolved.user.auth_provider is not None:
+        remedy = "Kubernetes removed them in 1.26; use an exec plugin instead"
+        raise ConfigError("found an auth-provider", path="user.auth-provider", file=resolved.user.file, remedy=remedy)
+    exec_plugin.check(resolved)
+    return Access(resolved, environ=environ, now=now)
 
 
-def _choose(file: str | None, context: str | None, environ: Mapping[str, str], account: Path) -> Chosen:
+def _resolve(file: str | None, context: str | None, environ: Mapping[str, str], account: Path) -> ResolvedContext:
     if file:
-        return kubeconfig.choose([Path(file).expanduser()], context)
+        return kubeconfig.resolve([Path(file).expanduser()], context)
     if listed := environ.get("KUBECONFIG"):
-        return kubeconfig.choose([Path(each).expanduser() for each in listed.split(os.pathsep) if each], context)
+        return kubeconfig.resolve([Path(each).expanduser() for each in listed.split(os.pathsep) if each], context)
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if host and port and (account / "token").exists():
         return in_cluster(host, port, account)
@@ -168,19 +171,19 @@ def _choose(file: str | None, context: str | None, environ: Mapping[str, str], a
     if not home.exists():
         remedy = f"name a file (--kubeconfig), set KUBECONFIG, write {home}, or run in a pod with a service account"
         raise ConfigError("no cluster to connect to", remedy=remedy)
-    return kubeconfig.choose([home], context)
+    return kubeconfig.resolve([home], context)
 
 
-def in_cluster(host: str, port: str, account: Path) -> Chosen:
-    """What a pod is given: the address in its environment, token and CA in files that are renewed under it."""
+def in_cluster(host: str, port: str, account: Path) -> ResolvedContext:
+    """The API server and the service account of the pod that this process runs in."""
     address = f"[{host}]" if ":" in host else host
     ca, namespace = account / "ca.crt", account / "namespace"
     if not ca.exists():
         raise ConfigError("no such file", file=str(ca), remedy="expected the cluster's CA beside the token")
     cluster = KubeconfigCluster(file=str(account), server=f"https://{address}:{port}", certificate_authority=str(ca))
-    user = User(file=str(account), token_file=str(account / "token"))
+    user = KubeconfigUser(file=str(account), token_file=str(account / "token"))
     own = namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "default"
-    return Chosen("in-cluster", cluster, user, own)
+    return ResolvedContext("in-cluster", cluster, user, own)
 
 
 def _ssl(cluster: KubeconfigCluster) -> ssl.SSLContext:

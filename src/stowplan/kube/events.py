@@ -1,8 +1,8 @@
-"""Events about pods, written to events.k8s.io from a queue: they may come late, but never delay a binding.
+"""Events about pods, written to events.k8s.io from a queue, so that they never delay a binding.
 
-As kube-scheduler has it: what repeats within six minutes, in everything but its note, becomes a series. Its first
-repeat is written at once, further ones are counted and written after half an hour, when the series has been silent
-for six minutes, or at the end. `drain` writes all there is. Nothing is lost unless the queue outgrows its limit.
+As in kube-scheduler, events that differ in their note only and repeat within six minutes become a series. The first
+repetition is written at once. Later ones are counted, and the count is written after half an hour, when the series is
+over, or by `drain`. An event is lost only if the queue is full.
 """
 
 from __future__ import annotations
@@ -12,47 +12,47 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
+from stowplan.kube import action_requests
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS
 from stowplan.kube.responses import Response, WireError
-from stowplan.objects.actions import ObjectRef, PodRef, Record
+from stowplan.objects.actions import Record
 
-OVER_AFTER = 360.0  # seconds of silence until a repeat is a new event
-REFRESHED_AFTER = 1800.0  # seconds until a series that goes on is written again
-GIVEN_UP_AFTER = 120.0  # seconds of trying to write one event
-LONGEST_QUEUE = 100_000
-REMEMBERED = 50_000  # events that a repeat can be told from
-# A pod is bound once: this event cannot repeat, and there are as many as pods, so it is not remembered.
-ONCE = "Scheduled"
-LONGEST_NAME = 253
+SERIES_OVER_AFTER = 360.0  # seconds without a repetition until a series is over
+SERIES_WRITE_INTERVAL = 1800.0  # seconds between two writes of the count of a series
+WRITE_TIMEOUT = 120.0  # seconds of retries for one event
+MAX_QUEUE = 100_000
+MAX_SERIES = 50_000  # series that are kept in memory
+# A pod is bound once: this event never repeats, and there are as many as pods, so it starts no series.
+UNREPEATED = "Scheduled"
+MAX_NAME = 253
 
 
-class _Told(msgspec.Struct):
-    """An event, how often it came, and of how many times the server was told."""
+class _Series(msgspec.Struct):
+    """An event with its repetitions, and how much of it has been written."""
 
     event: Record
     name: str
     first: datetime
     last: datetime
-    at: float  # when it came last, by the clock
+    at: float  # the time of the last repetition, by the clock
     written_at: float
     count: int = 1
     written: int = 1
     created: bool = False
     queued: bool = False
-    busy: bool = False  # a writer has it; a second one would overtake the first
+    writing: bool = False  # a writer is writing it; a second writer could overtake the first
 
     @property
-    def series(self) -> dict[str, Any]:
-        return {"count": self.count, "lastObservedTime": _micro_time(self.last)}
+    def series_field(self) -> dict[str, int | str]:
+        return {"count": self.count, "lastObservedTime": action_requests.micro_time(self.last)}
 
 
 class EventRecorder:
-    """`run` it as a task, and `record` in the same event loop. `pause` holds the writing back until `resume`."""
+    """Run `run` as a task, and call `record` in the same event loop. `pause` stops the writing until `resume`."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class EventRecorder:
         host: str,
         on_problem: Callable[[str], None] = lambda _: None,
         writers: int = 4,
-        longest_queue: int = LONGEST_QUEUE,
+        max_queue: int = MAX_QUEUE,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client, self._host, self._on_problem, self._writers = client, host, on_problem, writers
-        self._clock, self._now, self._longest_queue = clock, now, longest_queue
-        self._queue: deque[_Told] = deque()
-        self._told: dict[tuple[str, ...], _Told] = {}
-        self._news, self._idle = asyncio.Event(), asyncio.Event()
+        self._clock, self._now, self._max_queue = clock, now, max_queue
+        self._queue: deque[_Series] = deque()
+        self._series: dict[tuple[str, ...], _Series] = {}
+        self._wakeup, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._paused = False
         self._writing = 0
@@ -77,83 +77,83 @@ class EventRecorder:
 
     @property
     def waiting(self) -> int:
-        """How many are yet to be written."""
+        """The number of events that are not yet written."""
         return len(self._queue) + self._writing
 
-    # -- taking note
+    # -- recording
 
     def record(self, event: Record) -> None:
-        """Take note of an event; it is written when there is time."""
+        """Queue an event."""
         key = _key(event)
-        told = self._told.get(key)
-        if told is not None and self._clock() - told.at < OVER_AFTER:
-            self._repeat(told)
+        series = self._series.get(key)
+        if series is not None and self._clock() - series.at < SERIES_OVER_AFTER:
+            self._repeat(series)
             return
-        if told is not None:
+        if series is not None:
             self._close(key)
-        told = self._first(event)
-        if event.reason != ONCE:
-            self._told[key] = told
-            if len(self._told) > REMEMBERED:
-                self._close(next(iter(self._told)))
-        self._enqueue(told)
+        series = self._first(event)
+        if event.reason != UNREPEATED:
+            self._series[key] = series
+            if len(self._series) > MAX_SERIES:
+                self._close(next(iter(self._series)))
+        self._enqueue(series)
 
-    def _first(self, event: Record) -> _Told:
+    def _first(self, event: Record) -> _Series:
         moment, at = self._now(), self._clock()
-        # Named as kube-scheduler names them, after the nanosecond; two of the same one must differ.
+        # As in kube-scheduler, the name ends with a timestamp in nanoseconds, which must be unique.
         self._last_stamp = max(self._last_stamp + 1, int(moment.timestamp() * 1e6) * 1000)
         name = f"{event.pod.name}.{self._last_stamp:x}"
-        fitting = name if len(name) <= LONGEST_NAME else f"event.{self._last_stamp:x}"
-        return _Told(event, fitting, moment, moment, at, at)
+        fitting = name if len(name) <= MAX_NAME else f"event.{self._last_stamp:x}"
+        return _Series(event, fitting, moment, moment, at, at)
 
-    def _repeat(self, told: _Told) -> None:
-        told.count, told.last, told.at = told.count + 1, self._now(), self._clock()
-        if told.written == 1 or told.at - told.written_at >= REFRESHED_AFTER:
-            self._write_count(told)
+    def _repeat(self, series: _Series) -> None:
+        series.count, series.last, series.at = series.count + 1, self._now(), self._clock()
+        if series.written == 1 or series.at - series.written_at >= SERIES_WRITE_INTERVAL:
+            self._write_count(series)
 
-    def _write_count(self, told: _Told) -> None:
-        told.written, told.written_at = told.count, self._clock()
-        self._enqueue(told)
+    def _write_count(self, series: _Series) -> None:
+        series.written, series.written_at = series.count, self._clock()
+        self._enqueue(series)
 
-    def _enqueue(self, told: _Told) -> None:
-        """What waits already will be written as it is by then; what is being written waits for its writer."""
-        if told.queued:
+    def _enqueue(self, series: _Series) -> None:
+        """Queue a series once. A series that is being written is queued again by its writer."""
+        if series.queued:
             return
-        if len(self._queue) >= self._longest_queue:
-            self._on_problem(f"events: {len(self._queue)} wait to be written; lost: {told.event.note}")
+        if len(self._queue) >= self._max_queue:
+            self._on_problem(f"events: {len(self._queue)} wait to be written; lost: {series.event.note}")
             return
-        told.queued = True
+        series.queued = True
         self._idle.clear()
-        if not told.busy:
-            self._queue.append(told)
-            self._news.set()
+        if not series.writing:
+            self._queue.append(series)
+            self._wakeup.set()
 
-    def tidy(self) -> None:
-        """Close the series that are over, and write the counts that were not written for long."""
+    def close_idle_series(self) -> None:
+        """Close the series that are over, and write the counts that are due."""
         now = self._clock()
-        for key, told in list(self._told.items()):
-            if now - told.at >= OVER_AFTER:
+        for key, series in list(self._series.items()):
+            if now - series.at >= SERIES_OVER_AFTER:
                 self._close(key)
-            elif told.count > told.written and now - told.written_at >= REFRESHED_AFTER:
-                self._write_count(told)
+            elif series.count > series.written and now - series.written_at >= SERIES_WRITE_INTERVAL:
+                self._write_count(series)
 
     def _close(self, key: tuple[str, ...]) -> None:
-        told = self._told.pop(key)
-        if told.count > told.written:
-            self._write_count(told)
+        series = self._series.pop(key)
+        if series.count > series.written:
+            self._write_count(series)
 
     # -- writing
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write events until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._writers):
                 tasks.create_task(self._keep_writing())
-            tasks.create_task(self._keep_tidy())
+            tasks.create_task(self._keep_closing())
 
     async def drain(self) -> None:
-        """Until all that was recorded is written; `run` must be running."""
-        for key in list(self._told):
+        """Wait until all recorded events are written; `run` must be running."""
+        for key in list(self._series):
             self._close(key)
         self.resume()
         await self._idle.wait()
@@ -163,87 +163,61 @@ class EventRecorder:
 
     def resume(self) -> None:
         self._paused = False
-        self._news.set()
+        self._wakeup.set()
 
-    async def _keep_tidy(self) -> None:
+    async def _keep_closing(self) -> None:
         while True:
-            await asyncio.sleep(OVER_AFTER / 6)
-            self.tidy()
+            await asyncio.sleep(SERIES_OVER_AFTER / 6)
+            self.close_idle_series()
 
     async def _keep_writing(self) -> None:
         while True:
             while self._paused or not self._queue:
-                self._news.clear()
-                await self._news.wait()
-            told = self._queue.popleft()
+                self._wakeup.clear()
+                await self._wakeup.wait()
+            series = self._queue.popleft()
             self._writing += 1
-            told.queued, told.busy = False, True
+            series.queued, series.writing = False, True
             try:
-                await self._write(told)
+                await self._write(series)
             finally:
                 self._writing -= 1
-                told.busy = False
-            if told.queued:  # it was told of again meanwhile
-                self._queue.append(told)
+                series.writing = False
+            if series.queued:  # it was repeated in the meantime
+                self._queue.append(series)
             if not self.waiting:
                 self._idle.set()
 
-    async def _write(self, told: _Told) -> None:
-        until = asyncio.get_running_loop().time() + GIVEN_UP_AFTER
+    async def _write(self, series: _Series) -> None:
+        until = asyncio.get_running_loop().time() + WRITE_TIMEOUT
         try:
-            answer = await (self._patch(told, until) if told.created else self._create(told, until))
+            response = await (self._patch(series, until) if series.created else self._create(series, until))
         except WireError as error:
-            self._on_problem(f"events: lost: {told.event.note}: {error}")
+            self._on_problem(f"events: lost: {series.event.note}: {error}")
             return
-        told.created = answer.fine or (answer.status == 409 and answer.doubtful)
-        if not told.created:
-            self._on_problem(f"events: lost: {told.event.note}: {answer.status} {answer.message}")
+        series.created = response.ok or (response.status == 409 and response.maybe_applied)
+        if not series.created:
+            self._on_problem(f"events: lost: {series.event.note}: {response.status} {response.message}")
 
-    async def _create(self, told: _Told, until: float) -> Response:
-        return await self._client.create(EVENTS, _namespace(told), self._body(told), until=until)
+    async def _create(self, series: _Series, until: float) -> Response:
+        counted = series.series_field if series.count > 1 else None
+        request = action_requests.event(
+            series.event, name=series.name, at=series.first, host=self._host, series=counted
+        )
+        return await self._client.send(request, until=until)
 
-    async def _patch(self, told: _Told, until: float) -> Response:
-        key = f"{_namespace(told)}/{told.name}"
-        answer = await self._client.patch(EVENTS, key, {"series": told.series}, until=until)
-        # After an hour events are deleted; then it is written anew, with its count.
-        return await self._create(told, until) if answer.status == 404 else answer
-
-    def _body(self, told: _Told) -> dict[str, Any]:
-        event = told.event
-        body = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": told.name, "namespace": _namespace(told)},
-            "eventTime": _micro_time(told.first),
-            "reportingController": event.reporting_controller,
-            "reportingInstance": f"{event.reporting_controller}-{self._host}",
-            "action": event.action,
-            "reason": event.reason,
-            "type": event.type,
-            "note": event.note,
-            "regarding": _reference(event.pod),
-            "series": told.series if told.count > 1 else None,
-            "related": None if event.related is None else _reference(event.related),
-        }
-        return {name: value for name, value in body.items() if value is not None}
+    async def _patch(self, series: _Series, until: float) -> Response:
+        key = f"{_namespace(series)}/{series.name}"
+        response = await self._client.patch(EVENTS, key, {"series": series.series_field}, until=until)
+        # Events are deleted after an hour; then the series is created again, with its count.
+        return await self._create(series, until) if response.status == 404 else response
 
 
 def _key(event: Record) -> tuple[str, ...]:
-    """All but the note."""
+    """What repetitions have in common: all but the note."""
     related = event.related.uid or event.related.name if event.related is not None else ""
     return event.pod.uid, event.reason, event.action, event.type, event.reporting_controller, related
 
 
-def _namespace(told: _Told) -> str:
-    return told.event.pod.namespace or "default"
-
-
-def _reference(about: PodRef) -> dict[str, str]:
-    named = {"namespace": about.namespace, "name": about.name, "uid": about.uid}
-    if isinstance(about, ObjectRef):
-        return {"apiVersion": about.api_version, "kind": about.kind, **named}
-    return {"apiVersion": "v1", "kind": "Pod", **named}
-
-
-def _micro_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def _namespace(series: _Series) -> str:
+    return series.event.pod.namespace or "default"

@@ -1,4 +1,4 @@
-"""Credentials printed by a program that the kubeconfig names, in the words of client.authentication.k8s.io."""
+"""Credentials of an exec plugin: a program that the kubeconfig names (client.authentication.k8s.io)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from stowplan.kube.kubeconfig import Chosen, Exec
+from stowplan.kube.kubeconfig import ExecConfig, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.objects.errors import ConfigError
 
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
-ANSWER_WITHIN = 60.0
+TIMEOUT = 60.0
 
 
 class ExecPluginError(UnreachableError):
-    """The program gave no credentials, so nothing could be sent; it may give some next time."""
+    """The plugin returned no credentials, so nothing was sent. It may succeed next time."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, unsent=True)
@@ -43,38 +42,38 @@ class _Printed(msgspec.Struct, frozen=True, rename="camel"):
 _printed = msgspec.json.Decoder(_Printed)
 
 
-def check(chosen: Chosen) -> None:
-    """What can be known to be wrong before the program is run."""
-    plugin, where = chosen.user.exec, "user.exec"
+def check(resolved: ResolvedContext) -> None:
+    """Raise `ConfigError` if the configuration of the plugin cannot be used."""
+    plugin, where = resolved.user.exec, "user.exec"
     if plugin is None:
         return
     if plugin.api_version not in VERSIONS:
         problem = f'found "{plugin.api_version}", expected {" or ".join(VERSIONS)}'
-        raise ConfigError(problem, path=f"{where}.apiVersion", file=chosen.user.file)
+        raise ConfigError(problem, path=f"{where}.apiVersion", file=resolved.user.file)
     if plugin.interactive_mode == "Always":
-        problem = "found Always, but nobody is there to be asked"
-        raise ConfigError(problem, path=f"{where}.interactiveMode", file=chosen.user.file)
+        problem = "found Always, but there is no terminal for a prompt"
+        raise ConfigError(problem, path=f"{where}.interactiveMode", file=resolved.user.file)
 
 
-async def run(chosen: Chosen, plugin: Exec, environ: Mapping[str, str]) -> Credential:
-    """Run the program and read what it printed."""
-    process = await _start(plugin, _command(chosen, plugin), _environment(chosen, plugin, environ))
+async def run(resolved: ResolvedContext, plugin: ExecConfig, environ: Mapping[str, str]) -> Credential:
+    """Run the plugin and return its credentials."""
+    process = await _start(plugin, _command(resolved, plugin), _environment(resolved, plugin, environ))
     try:
-        async with asyncio.timeout(ANSWER_WITHIN):
+        async with asyncio.timeout(TIMEOUT):
             output, errors = await process.communicate()
     except TimeoutError:
-        raise ExecPluginError(f"{plugin.command}: printed no credentials within {ANSWER_WITHIN:g} s") from None
+        raise ExecPluginError(f"{plugin.command}: printed no credentials within {TIMEOUT:g} s") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
-        said = " ".join(errors.decode(errors="replace").split())
-        raise ExecPluginError(f"{plugin.command}: ended with {process.returncode}: {said}")
+        stderr = " ".join(errors.decode(errors="replace").split())
+        raise ExecPluginError(f"{plugin.command}: ended with {process.returncode}: {stderr}")
     return _read(plugin, output)
 
 
-async def _start(plugin: Exec, command: str, environment: dict[str, str]) -> asyncio.subprocess.Process:
+async def _start(plugin: ExecConfig, command: str, environment: dict[str, str]) -> asyncio.subprocess.Process:
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         return await asyncio.create_subprocess_exec(
@@ -85,29 +84,29 @@ async def _start(plugin: Exec, command: str, environment: dict[str, str]) -> asy
         raise ExecPluginError(f"{plugin.command}: cannot be run: {error.strerror}; {hint}") from None
 
 
-def _command(chosen: Chosen, plugin: Exec) -> str:
-    """A bare name is looked up on the PATH; a relative path is relative to the kubeconfig."""
+def _command(resolved: ResolvedContext, plugin: ExecConfig) -> str:
+    """The command: a bare name is searched on the PATH, a relative path is relative to the kubeconfig."""
     if os.sep in plugin.command:
-        return str(Path(chosen.user.file).absolute().parent / plugin.command)
+        return str(Path(resolved.user.file).absolute().parent / plugin.command)
     return shutil.which(plugin.command) or plugin.command
 
 
-def _environment(chosen: Chosen, plugin: Exec, environ: Mapping[str, str]) -> dict[str, str]:
-    spec: dict[str, Any] = {"interactive": False}
+def _environment(resolved: ResolvedContext, plugin: ExecConfig, environ: Mapping[str, str]) -> dict[str, str]:
+    spec: dict[str, object] = {"interactive": False}
     if plugin.provide_cluster_info:
-        spec["cluster"] = _cluster(chosen)
-    about = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
+        spec["cluster"] = _cluster(resolved)
+    info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     added = {variable.name: variable.value for variable in plugin.env}
-    return {**environ, **added, "KUBERNETES_EXEC_INFO": msgspec.json.encode(about).decode()}
+    return {**environ, **added, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
 
-def _cluster(chosen: Chosen) -> dict[str, Any]:
-    """The cluster as the program is told of it; files are handed over as data."""
-    cluster = chosen.cluster
+def _cluster(resolved: ResolvedContext) -> dict[str, object]:
+    """The cluster for KUBERNETES_EXEC_INFO, with files as data."""
+    cluster = resolved.cluster
     ca = cluster.certificate_authority_data
     if not ca and cluster.certificate_authority:
         ca = Path(cluster.certificate_authority).read_bytes()
-    about = {
+    info = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
@@ -117,10 +116,10 @@ def _cluster(chosen: Chosen) -> dict[str, Any]:
             (each.get("extension") for each in cluster.extensions if each.get("name") == f"{GROUP}/exec"), None
         ),
     }
-    return {key: value for key, value in about.items() if value}
+    return {key: value for key, value in info.items() if value}
 
 
-def _read(plugin: Exec, output: bytes) -> Credential:
+def _read(plugin: ExecConfig, output: bytes) -> Credential:
     try:
         printed = _printed.decode(output)
     except msgspec.DecodeError as error:

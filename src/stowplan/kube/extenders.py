@@ -1,21 +1,19 @@
-"""HTTP extenders: a question from the engine becomes a POST, the answer's JSON becomes the result's body.
+"""HTTP extenders: an Ask of the engine becomes a POST, the JSON of the response becomes the body of the result.
 
-The words on the wire are Go's field names, since the extender API has no others. An extender that keeps nodes
-itself (nodeCacheCapable) is sent names; any other one gets the documents as the API server sent them. Only 200 is
-an answer.
+The extender API uses the names of Go fields. An extender that caches nodes (nodeCacheCapable) gets their names; any
+other gets the documents as the API server sent them. Any status but 200 is a failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from stowplan.framework.config.settings import Extender, ExtenderTLS
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.actions import Ask, PodRef, Victims
@@ -23,16 +21,16 @@ from stowplan.objects.changes import Result
 from stowplan.objects.errors import ConfigError, StowplanError
 
 DEFAULT_TIMEOUT = 5.0
-# A kind and a key to the JSON of the object, None if it is not known (`Reflector.known.documents`).
+# Returns the JSON of an object by kind and key; None if it is unknown (`Reflector.cache.documents`).
 Documents = Callable[[str, str], bytes | None]
 
 
 class UnknownObjectError(StowplanError):
-    """An object that the question is about is not known any more."""
+    """An object of the request is no longer known."""
 
 
 class Extenders:
-    """All of a configuration's, each with connections of its own; `Ask.extender` is the place in `configured`."""
+    """The extenders of a configuration, each with its own connections. `Ask.extender` is an index of `configured`."""
 
     def __init__(self, configured: Sequence[Extender], documents: Documents, *, connections: int = 16) -> None:
         self._configured, self._documents = tuple(configured), documents
@@ -42,21 +40,21 @@ class Extenders:
         ]
 
     async def ask(self, question: Ask) -> Result:
-        """What the extender answered, or why there is no answer."""
+        """The response of the extender, or the reason why there is none."""
         extender = self._configured[question.extender]
         transport = self._transports[question.extender]
         path = f"{urlsplit(extender.url_prefix).path.rstrip('/')}/{_verb(extender, question)}"
         try:
             body = msgspec.json.encode(self._arguments(extender, question))
             timeout = float(extender.http_timeout) or DEFAULT_TIMEOUT
-            answer = await transport.request("POST", path, body=body, timeout=timeout)
+            response = await transport.request("POST", path, body=body, timeout=timeout)
         except (UnknownObjectError, UnreachableError) as error:
             return Result(question.id, 0, f"{extender.url_prefix}: {error}")
-        if answer.status != 200:
-            problem = f"failed {question.verb} with extender at URL {extender.url_prefix}, code {answer.status}"
-            return Result(question.id, answer.status if answer.status >= 300 else 0, problem)
+        if response.status != 200:
+            problem = f"failed {question.verb} with extender at URL {extender.url_prefix}, code {response.status}"
+            return Result(question.id, response.status if response.status >= 300 else 0, problem)
         try:
-            return Result(question.id, 200, body=msgspec.json.decode(answer.body))
+            return Result(question.id, 200, body=msgspec.json.decode(response.body))
         except msgspec.DecodeError as error:
             return Result(question.id, 0, f"{extender.url_prefix}: the answer is not JSON: {error}")
 
@@ -64,50 +62,50 @@ class Extenders:
         for transport in self._transports:
             await transport.close()
 
-    # -- what is sent
+    # -- requests
 
-    def _arguments(self, extender: Extender, question: Ask) -> dict[str, Any]:
+    def _arguments(self, extender: Extender, question: Ask) -> dict[str, object]:
         pod = question.pod
         if question.verb == "bind":
             node = question.nodes[0]
             return {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
-        asked: dict[str, Any] = {"Pod": self._pod(pod, question)}
+        arguments: dict[str, object] = {"Pod": self._pod(pod, question)}
         if question.verb == "preempt":
             if extender.node_cache_capable:
                 by_node = {node: _named_victims(each) for node, each in question.victims.items()}
-                return {**asked, "NodeNameToMetaVictims": by_node}
+                return {**arguments, "NodeNameToMetaVictims": by_node}
             by_node = {node: self._victims(each, question) for node, each in question.victims.items()}
-            return {**asked, "NodeNameToVictims": by_node}
+            return {**arguments, "NodeNameToVictims": by_node}
         if extender.node_cache_capable:
-            return {**asked, "Nodes": None, "NodeNames": question.nodes}
+            return {**arguments, "Nodes": None, "NodeNames": question.nodes}
         items = [self._document("Node", name) for name in question.nodes]
-        return {**asked, "Nodes": {"kind": "NodeList", "apiVersion": "v1", "items": items}, "NodeNames": None}
+        return {**arguments, "Nodes": {"kind": "NodeList", "apiVersion": "v1", "items": items}, "NodeNames": None}
 
-    def _victims(self, victims: Victims, question: Ask) -> dict[str, Any]:
+    def _victims(self, victims: Victims, question: Ask) -> dict[str, object]:
         pods = [self._pod(pod, question) for pod in victims.pods]
         return {"Pods": pods, "NumPDBViolations": victims.violations}
 
-    def _pod(self, pod: PodRef, question: Ask) -> Any:
-        """Its document as it came; or a copy of it, if it is to be seen with other labels."""
+    def _pod(self, pod: PodRef, question: Ask) -> msgspec.Raw | dict[str, object]:
+        """The document of a pod, with other labels if the Ask has any for it."""
         document, labels = self._document("Pod", _key(pod)), question.labels.get(pod.uid)
         return _labelled(document, labels) if labels else document
 
     def _document(self, kind: str, key: str) -> msgspec.Raw:
         found = self._documents(kind, key)
         if found is None:
-            raise UnknownObjectError(f"{kind} {key} is not known any more")
+            raise UnknownObjectError(f"{kind} {key} is no longer known")
         return msgspec.Raw(found)
 
 
-def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, Any]:
-    """The rest is passed on unread."""
+def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, object]:
+    """The document with more labels; all other fields are passed on without decoding them."""
     whole = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(whole["metadata"], type=dict[str, msgspec.Raw])
     own = msgspec.json.decode(metadata.get("labels", b"{}"), type=dict[str, str] | None) or {}
     return {**whole, "metadata": {**metadata, "labels": own | labels}}
 
 
-def _named_victims(victims: Victims) -> dict[str, Any]:
+def _named_victims(victims: Victims) -> dict[str, object]:
     return {"Pods": [{"UID": pod.uid} for pod in victims.pods], "NumPDBViolations": victims.violations}
 
 
@@ -126,7 +124,7 @@ def _key(pod: PodRef) -> str:
 
 
 def _access(extender: Extender, path: str) -> Access:
-    """The extender as a server that asks for no token; without a CA HTTPS is not checked, as in kube-scheduler."""
+    """The extender as a server without credentials. Without a CA it is not verified, as in kube-scheduler."""
     given = extender.tls_config or ExtenderTLS()
     parts = urlsplit(extender.url_prefix)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -140,11 +138,11 @@ def _access(extender: Extender, path: str) -> Access:
         tls_server_name=given.server_name,
         insecure_skip_tls_verify=given.insecure or (extender.enable_https and not (given.ca_file or given.ca_data)),
     )
-    user = User(
+    user = KubeconfigUser(
         file=path,
         client_certificate=given.cert_file,
         client_certificate_data=given.cert_data,
         client_key=given.key_file,
         client_key_data=given.key_data,
     )
-    return Access(Chosen("extender", cluster, user, ""))
+    return Access(ResolvedContext("extender", cluster, user, ""))

@@ -1,7 +1,6 @@
-"""kubeconfig files: read, merged as kubectl merges them, and one context chosen.
+"""Reads kubeconfig files, merges them as kubectl does, and selects one context.
 
-The first file that sets a name or the current context wins. A relative path inside a file is relative to that
-file.
+The first file that sets a name or the current context wins. A relative path in a file is relative to that file.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from stowplan.objects.errors import ConfigError
 
 
 class _Entry(msgspec.Struct, frozen=True, rename="kebab"):
-    file: str = ""  # where the entry stands; put there by `_read`
+    file: str = ""  # the file of the entry; set by `_read`
 
 
 class KubeconfigCluster(_Entry, frozen=True, rename="kebab"):
@@ -30,24 +29,24 @@ class KubeconfigCluster(_Entry, frozen=True, rename="kebab"):
     extensions: tuple[dict[str, Any], ...] = ()
 
 
-class Variable(msgspec.Struct, frozen=True):
+class ExecVariable(msgspec.Struct, frozen=True):
     name: str
     value: str
 
 
-class Exec(msgspec.Struct, frozen=True, rename="camel"):
-    """A program that prints credentials."""
+class ExecConfig(msgspec.Struct, frozen=True, rename="camel"):
+    """An exec plugin: a program that prints credentials."""
 
     api_version: str
     command: str
     args: tuple[str, ...] = ()
-    env: tuple[Variable, ...] = ()
+    env: tuple[ExecVariable, ...] = ()
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: str = ""
 
 
-class User(_Entry, frozen=True, rename="kebab"):
+class KubeconfigUser(_Entry, frozen=True, rename="kebab"):
     client_certificate: str = ""
     client_certificate_data: bytes = b""
     client_key: str = ""
@@ -60,7 +59,7 @@ class User(_Entry, frozen=True, rename="kebab"):
     as_uid: str = ""
     as_groups: tuple[str, ...] = ()
     as_user_extra: dict[str, tuple[str, ...]] = {}
-    exec: Exec | None = None
+    exec: ExecConfig | None = None
     auth_provider: dict[str, Any] | None = None
 
 
@@ -70,12 +69,12 @@ class Context(_Entry, frozen=True, rename="kebab"):
     namespace: str = ""
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    """One context with all that belongs to it."""
+class ResolvedContext(msgspec.Struct, frozen=True):
+    """A context with its cluster and user."""
 
     context: str
     cluster: KubeconfigCluster
-    user: User
+    user: KubeconfigUser
     namespace: str
 
 
@@ -83,8 +82,8 @@ PATHS = ("certificate_authority", "client_certificate", "client_key", "token_fil
 E = TypeVar("E", bound=_Entry)
 
 
-def choose(files: Sequence[Path], context: str | None = None) -> Chosen:
-    """The named context, or the current one, of the files' union; files that are not there are passed over."""
+def resolve(files: Sequence[Path], context: str | None = None) -> ResolvedContext:
+    """The named context, or the current one, of the merged files. Files that do not exist are skipped."""
     documents = [(file, _load(file)) for file in files if file.exists()]
     shown = ":".join(map(str, files))
     if not documents:
@@ -92,13 +91,15 @@ def choose(files: Sequence[Path], context: str | None = None) -> Chosen:
     name = context or next((document["current-context"] for _, document in documents if _current(document)), "")
     if not name:
         raise ConfigError("found nothing", path="current-context", file=shown, remedy="name a context")
-    found = _named(documents, "context", name, Context, shown)
-    cluster = _named(documents, "cluster", found.cluster, KubeconfigCluster, shown)
-    user = _named(documents, "user", found.user, User, shown) if found.user else User(file=found.file)
+    found = _entry(documents, "context", name, Context, shown)
+    cluster = _entry(documents, "cluster", found.cluster, KubeconfigCluster, shown)
+    user = (
+        _entry(documents, "user", found.user, KubeconfigUser, shown) if found.user else KubeconfigUser(file=found.file)
+    )
     if not cluster.server.startswith(("https://", "http://")):
         problem = f'found "{cluster.server}", expected an address such as https://10.0.0.1:6443'
         raise ConfigError(problem, path=f"clusters[{found.cluster}].server", file=cluster.file)
-    return Chosen(name, cluster, user, found.namespace or "default")
+    return ResolvedContext(name, cluster, user, found.namespace or "default")
 
 
 def _current(document: Mapping[str, Any]) -> bool:
@@ -119,8 +120,8 @@ def _load(file: Path) -> Mapping[str, Any]:
     return document
 
 
-def _named(documents: Sequence[tuple[Path, Mapping[str, Any]]], what: str, name: str, kind: type[E], shown: str) -> E:
-    """The first file's entry of that name, out of `clusters: [{name, cluster}]` and its two sisters."""
+def _entry(documents: Sequence[tuple[Path, Mapping[str, Any]]], what: str, name: str, kind: type[E], shown: str) -> E:
+    """The first entry of that name in `clusters`, `users` or `contexts`."""
     known = []
     for file, document in documents:
         for entry in document.get(f"{what}s") or ():

@@ -1,12 +1,12 @@
-"""Leader election on a Lease, with kube's fields, durations and rules.
+"""Leader election on a Lease, with the fields, durations and rules of client-go.
 
-    following ── the lease is nobody's, or its holder has been silent for its duration ─► leading
-        ▲                                                                                    │
-        └─────────── another took it, or no renewal got through for `renew_deadline` ◄───────┘
+    following ── the lease has no holder, or the holder has not renewed it for its duration ─► leading
+        ▲                                                                                        │
+        └──── another candidate took the lease, or no renewal succeeded for `renew_deadline` ◄───┘
 
-How long a holder has been silent is measured by our own clock, from when we last saw its record change: clocks of
-different machines are never compared. Renewal must not wait for anybody, so the elector may have a thread, an
-event loop and a connection of its own (lease_thread.py).
+The time since the last renewal is measured by the local clock, from when the record was last seen to change: the clocks
+of different machines are never compared. A renewal must not be delayed by other work, so an elector can run in a thread
+with its own event loop and connection (lease_thread.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +24,11 @@ from stowplan.kube.client import Client
 from stowplan.kube.resources import LEASES
 from stowplan.kube.responses import Response, UnreachableError, WireError
 
-JITTER = 1.2  # a wait is drawn between one and 1 + 1.2 retry periods while following
+JITTER = 1.2  # while following, the wait is a random time between 1 and 1 + 1.2 retry periods
 
 
 class Elector:
-    """One candidate. `leading` is true while we hold the lease and can be sure that nobody else does."""
+    """One candidate. `leading` is true while this candidate holds the lease and no other can hold it."""
 
     def __init__(
         self,
@@ -51,24 +51,27 @@ class Elector:
         self._duration, self._deadline, self._period = lease_duration, renew_deadline, retry_period
         self._on_leader, self._on_problem, self._clock, self._now = on_leader, on_problem, clock, now
         self._generator = generator or random.Random()
-        self._document: dict[str, Any] | None = None  # the lease as we saw it last
-        self._seen_at = 0.0  # when we first saw it so
+        self._document: dict[str, Any] | None = None  # the lease as last seen
+        self._seen_at = 0.0  # when it was first seen so
         self._renewed_at = -float("inf")
 
     @property
     def leading(self) -> bool:
-        """May be asked from any thread; false by itself if renewals stop, before anybody else can take over."""
+        """True while leading.
+
+        Any thread may read it. It becomes false without a renewal before another candidate can take over.
+        """
         return self.leader == self.identity and self._clock() < self._renewed_at + self._duration
 
-    # -- the two halves of a leader's life
+    # -- acquire, renew, release
 
     async def acquire(self) -> None:
-        """Until we lead."""
-        while not await self._try():
+        """Return when this candidate leads."""
+        while not await self._try_acquire_or_renew():
             await asyncio.sleep(self._period * (1 + JITTER * self._generator.random()))
 
     async def renew(self) -> None:
-        """Until we no longer lead."""
+        """Renew the lease. Return when this candidate no longer leads."""
         renewed = True
         while renewed:
             await asyncio.sleep(self._period)
@@ -78,7 +81,7 @@ class Elector:
     async def _renew_once(self) -> bool:
         try:
             async with asyncio.timeout(self._deadline):
-                while not await self._try():
+                while not await self._try_acquire_or_renew():
                     if self.leader != self.identity:
                         return False
                     await asyncio.sleep(self._period)
@@ -87,41 +90,44 @@ class Elector:
         return True
 
     async def release(self) -> None:
-        """Give the lease up, so that the next one need not wait for it to run out."""
+        """Release the lease, so that the next candidate need not wait for its expiry."""
         if self.leader != self.identity or self._document is None:
             return
         self.leader = ""
         document = _with_spec(self._document, {"holderIdentity": "", "leaseDurationSeconds": 1, **self._times()})
         try:
             await self._client.put(LEASES, self._key, document, timeout=self._deadline / 2)
-        except WireError as error:  # it runs out by itself
+        except WireError as error:  # the lease expires by itself
             self._on_problem(f"lease {self._key}: not released: {error}")
 
     async def close(self) -> None:
         await self._client.close()
 
-    # -- one try
+    # -- one attempt
 
     @property
     def _key(self) -> str:
         return f"{self._namespace}/{self._name}"
 
-    async def _try(self) -> bool:
-        """Take the lease or renew it; whether it is ours now. What we know of it is tried first, if it is ours."""
-        ours = self.leader == self.identity and self._document is not None and self._valid()
+    async def _try_acquire_or_renew(self) -> bool:
+        """Acquire or renew the lease, and return whether this candidate holds it.
+
+        A lease that it held is written without a read.
+        """
+        ours = self.leader == self.identity and self._document is not None and self._is_held()
         try:
-            return (ours and await self._write()) or await self._look_and_write()
+            return (ours and await self._write()) or await self._read_and_write()
         except WireError as error:
             self._on_problem(f"lease {self._key}: {error}")
             return False
 
-    async def _look_and_write(self) -> bool:
+    async def _read_and_write(self) -> bool:
         timeout = self._deadline / 2
-        answer = await self._client.transport.request("GET", LEASES.path(self._key), timeout=timeout)
-        if answer.status == 404:
+        response = await self._client.transport.request("GET", LEASES.path(self._key), timeout=timeout)
+        if response.status == 404:
             return await self._create()
-        self._observe(answer.checked("GET"))
-        if self.leader not in ("", self.identity) and self._valid():
+        self._observe(response.checked("GET"))
+        if self.leader not in ("", self.identity) and self._is_held():
             return False
         return await self._write()
 
@@ -131,38 +137,38 @@ class Elector:
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": self._name, "namespace": self._namespace},
-            "spec": {**self._holding(), **self._times(), "leaseTransitions": 0},
+            "spec": {**self._holder(), **self._times(), "leaseTransitions": 0},
         }
-        answer = await self._client.create(LEASES, self._namespace, document)
-        return self._won(answer, begun)
+        response = await self._client.create(LEASES, self._namespace, document)
+        return self._accept(response, begun)
 
     async def _write(self) -> bool:
-        """Put ourselves into the document as we saw it; if it has changed since, the server says no."""
+        """Write this candidate as the holder. The server refuses it if the lease has changed since it was read."""
         assert self._document is not None
         begun, old = self._clock(), self._document.get("spec") or {}
-        spec = {**self._holding(), **self._times()}
+        spec: dict[str, object] = {**self._holder(), **self._times()}
         if old.get("holderIdentity") == self.identity:
             spec |= {"acquireTime": old.get("acquireTime"), "leaseTransitions": old.get("leaseTransitions") or 0}
         else:
             spec["leaseTransitions"] = (old.get("leaseTransitions") or 0) + 1
         document = _with_spec(self._document, spec)
-        answer = await self._client.put(LEASES, self._key, document, timeout=self._deadline / 2)
-        return self._won(answer, begun)
+        response = await self._client.put(LEASES, self._key, document, timeout=self._deadline / 2)
+        return self._accept(response, begun)
 
-    def _won(self, answer: Response, begun: float) -> bool:
-        if answer.status == 409:
-            return False  # another was quicker
-        self._observe(answer.checked("it cannot be written"))
-        self._renewed_at = begun  # others begin to count later than this
+    def _accept(self, response: Response, begun: float) -> bool:
+        if response.status == 409:
+            return False  # another candidate was faster
+        self._observe(response.checked("it cannot be written"))
+        self._renewed_at = begun  # other candidates start counting later than this
         return True
 
-    # -- what we know
+    # -- the observed lease
 
-    def _observe(self, answer: Response) -> None:
+    def _observe(self, response: Response) -> None:
         try:
-            document = msgspec.json.decode(answer.body, type=dict[str, Any])
+            document = msgspec.json.decode(response.body, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            raise UnreachableError(f"the answer cannot be read: {error}") from None
+            raise UnreachableError(f"the response cannot be read: {error}") from None
         if self._document is None or document.get("spec") != self._document.get("spec"):
             self._seen_at = self._clock()
         self._document = document
@@ -172,18 +178,18 @@ class Elector:
             if holder:
                 self._on_leader(holder)
 
-    def _valid(self) -> bool:
+    def _is_held(self) -> bool:
         spec = (self._document or {}).get("spec") or {}
         return self._clock() < self._seen_at + float(spec.get("leaseDurationSeconds") or 0)
 
-    def _holding(self) -> dict[str, Any]:
+    def _holder(self) -> dict[str, str | int]:
         return {"holderIdentity": self.identity, "leaseDurationSeconds": int(self._duration)}
 
-    def _times(self) -> dict[str, Any]:
+    def _times(self) -> dict[str, str]:
         written = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return {"acquireTime": written, "renewTime": written}
 
 
-def _with_spec(document: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
-    """The whole document, resourceVersion and all, with other words in it; fields that we do not know stay."""
+def _with_spec(document: dict[str, Any], spec: Mapping[str, object]) -> dict[str, object]:
+    """The document with other fields in its spec; all other fields stay."""
     return {**document, "spec": {**(document.get("spec") or {}), **spec}}

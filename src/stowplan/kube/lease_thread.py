@@ -1,4 +1,4 @@
-"""An elector in a thread of its own, so that nothing the program does can keep it from renewing."""
+"""A leader elector in a thread of its own, so that the work of the program cannot delay a renewal."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from stowplan.kube.lease import Elector
 
 
 class LeaseThread:
-    """Campaigns from `start` on; `on_started` once we lead, `on_stopped` once we no longer do.
+    """Acquires the lease from `start` on; calls `on_started` when leading begins, `on_stopped` when it ends.
 
-    `make` is called in the thread, inside its event loop, and so are both callbacks. Having lost the lease, the
-    thread ends: as with kube-scheduler, who has lost it starts anew.
+    `make` and both callbacks are called in the thread, inside its event loop. The thread ends when the lease is lost:
+    as with kube-scheduler, the process has to restart.
     """
 
     def __init__(
         self, make: Callable[[], Elector], *, on_started: Callable[[], None], on_stopped: Callable[[], None]
     ) -> None:
         self._make, self._on_started, self._on_stopped = make, on_started, on_stopped
-        self._thread = threading.Thread(target=self._work, name="lease", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._told_to_stop = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._failure: BaseException | None = None
         self.elector: Elector | None = None
 
@@ -33,27 +33,27 @@ class LeaseThread:
         return self.elector is not None and self.elector.leading
 
     def start(self) -> None:
-        """Begin; raises what `make` raises."""
+        """Start the thread. Raises what `make` raises."""
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
             raise self._failure
 
     def stop(self, timeout: float = 15.0) -> None:
-        """Release the lease if it is ours, and end the thread."""
+        """Release the lease and end the thread."""
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._told_to_stop.set)
+            self._loop.call_soon_threadsafe(self._stop_requested.set)
         self._thread.join(timeout)
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         try:
-            asyncio.run(self._campaign())
+            asyncio.run(self._elect())
         except BaseException as error:
             self._failure = error
         finally:
             self._ready.set()
 
-    async def _campaign(self) -> None:
+    async def _elect(self) -> None:
         self._loop = asyncio.get_running_loop()
         elector = self.elector = self._make()
         self._ready.set()
@@ -67,8 +67,8 @@ class LeaseThread:
             await elector.close()
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Whether the work came to its end."""
-        task, stop = asyncio.ensure_future(work), asyncio.ensure_future(self._told_to_stop.wait())
+        """Run `work` until it ends or `stop` is called. Return whether it ended."""
+        task, stop = asyncio.ensure_future(work), asyncio.ensure_future(self._stop_requested.wait())
         await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
         finished = task.done()
         for each in (task, stop):

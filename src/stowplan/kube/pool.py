@@ -1,4 +1,4 @@
-"""Connections to one server, kept open and used again, made through a proxy where there is one."""
+"""A pool of connections to one server, opened through a proxy if there is one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stowplan.kube.connection import Connection
 from stowplan.kube.credentials import Access
 from stowplan.kube.responses import UnreachableError
 
-CONNECT_WITHIN = 10.0
-# A peer that vanished without a word is noticed after half a minute, on quiet connections, too.
+CONNECT_TIMEOUT = 10.0
+# A peer that disappeared is noticed after half a minute, even on idle connections.
 KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 30_000))
-TURNS = 100  # of the event loop, at most, until a closed connection is gone
+CLOSE_ITERATIONS = 100  # iterations of the event loop to wait for closed connections
 
 
 class Pool:
-    """Up to `limit` connections for requests; when all are busy one waits. Streams have their own."""
+    """At most `limit` connections for requests; further requests wait. Streams have connections of their own."""
 
     def __init__(self, access: Access, limit: int) -> None:
         self._access, self._limit = access, limit
@@ -31,12 +31,12 @@ class Pool:
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
-    async def take(self) -> Connection:
-        """An idle connection, the one used last, or a new one; give it back afterwards."""
+    async def acquire(self) -> Connection:
+        """An idle connection, the last used one first, or a new one. The caller must release it."""
         if self._busy < self._limit:
             self._busy += 1
         else:
-            await self._turn()
+            await self._wait_for_slot()
         while self._idle:
             connection = self._idle.pop()
             if connection.usable:
@@ -44,18 +44,18 @@ class Pool:
         try:
             return await self.open()
         except BaseException:
-            self._leave()
+            self._free_slot()
             raise
 
-    def give_back(self, connection: Connection) -> None:
+    def release(self, connection: Connection) -> None:
         if connection.usable and not self._closed:
             self._idle.append(connection)
         else:
             connection.close()
-        self._leave()
+        self._free_slot()
 
-    def _leave(self) -> None:
-        """The place goes to whoever has waited longest."""
+    def _free_slot(self) -> None:
+        """Pass the slot to the request that has waited longest."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -63,18 +63,18 @@ class Pool:
                 return
         self._busy -= 1
 
-    async def _turn(self) -> None:
+    async def _wait_for_slot(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
             await waiter
         except asyncio.CancelledError:
-            if not waiter.cancelled():  # the place was ours already
-                self._leave()
+            if not waiter.cancelled():  # the slot was assigned already
+                self._free_slot()
             raise
 
-    def drop_idle(self) -> None:
-        """Close what is not in use: it may show credentials that are no longer good."""
+    def close_idle(self) -> None:
+        """Close idle connections: they may use outdated credentials."""
         for connection in self._idle:
             connection.close()
         self._idle.clear()
@@ -84,26 +84,26 @@ class Pool:
         self._idle.clear()
         for connection in list(self._all):
             connection.close()
-        for _ in range(TURNS):
+        for _ in range(CLOSE_ITERATIONS):
             if self._all:
                 await asyncio.sleep(0)
 
-    # -- making connections
+    # -- opening connections
 
     async def open(self) -> Connection:
-        """A new connection, which is its user's alone."""
+        """A new connection outside of the limit."""
         if self._closed:
-            raise UnreachableError(f"{self._access.server}: we are done with it", unsent=True)
+            raise UnreachableError(f"{self._access.server}: the client is closed", unsent=True)
         try:
-            async with asyncio.timeout(CONNECT_WITHIN):
-                connection = await self._dial()
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                connection = await self._connect()
         except OSError as error:
-            reason = str(error) or f"no connection within {CONNECT_WITHIN:g} s"
+            reason = str(error) or f"no connection within {CONNECT_TIMEOUT:g} s"
             raise UnreachableError(f"{self._access.server}: {reason}", unsent=True) from None
         self._all.add(connection)
         return connection
 
-    async def _dial(self) -> Connection:
+    async def _connect(self) -> Connection:
         loop, proxy, tls = asyncio.get_running_loop(), self._access.proxy, self._access.ssl
         host, port = (proxy.host, proxy.port) if proxy else (self._host, self._port)
         direct = tls if proxy is None else (ssl.create_default_context() if proxy.tls else None)
@@ -117,7 +117,7 @@ class Pool:
         return connection
 
     async def _tunnel(self, transport: asyncio.Transport, outer: Connection, tls: ssl.SSLContext) -> Connection:
-        """Ask the proxy for a way to the server, and speak TLS with the server through it."""
+        """Open a tunnel through the proxy, with TLS to the server."""
         assert self._access.proxy is not None
         target = f"{self._host}:{self._port}"
         permit = self._access.proxy.authorization
@@ -126,11 +126,11 @@ class Pool:
             f"Host: {target}",
             *([f"Proxy-Authorization: {permit}"] if permit else []),
         ]
-        # Nothing tells the parser that this answer has no body, so what follows is taken for a stream.
-        answer, way = await outer.stream("\r\n".join([*lines, "", ""]).encode(), CONNECT_WITHIN)
-        if way is None:
+        # The parser does not know that this response has no body, so it is read as a stream.
+        answer, tunnel = await outer.stream("\r\n".join([*lines, "", ""]).encode(), CONNECT_TIMEOUT)
+        if tunnel is None:
             outer.close()
-            raise UnreachableError(f"the proxy refused the way to {target}: {answer.status}", unsent=True)
+            raise UnreachableError(f"the proxy refused to connect to {target}: {answer.status}", unsent=True)
         inner = Connection(self._all.discard)
         loop = asyncio.get_running_loop()
         secured = await loop.start_tls(transport, inner, tls, server_hostname=self._access.server_name)

@@ -1,7 +1,7 @@
-"""The HTTP proxy between us and a server, if there is one: named by the kubeconfig, or else by the environment.
+"""The HTTP proxy of a server: named by the kubeconfig, or else by the environment.
 
-HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean what they mean to kubectl: NO_PROXY lists hosts, domains (with all below
-them), addresses and networks; nothing on loopback is ever asked through a proxy that only the environment names.
+HTTPS_PROXY, HTTP_PROXY and NO_PROXY have the same meaning as for kubectl: NO_PROXY lists hosts, domains with their
+subdomains, addresses and networks. A proxy of the environment is never used for loopback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 def parse(url: str, file: str) -> Proxy:
-    """The proxy at an address such as http://user:password@proxy.example:3128, which stands in `file`."""
+    """The proxy of an address such as http://user:password@proxy.example:3128; `file` is for the error message."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         problem = f'found the proxy "{url}", expected an address such as http://proxy.example:3128'

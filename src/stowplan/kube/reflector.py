@@ -1,13 +1,13 @@
-"""One kind of the cluster, told to a sink as changes: first all there is, then all that happens.
+"""Follows one kind, and sends its changes to a sink: first all existing objects, then every change.
 
     absent ◄── not served ──┐
-      │ looks again         │
+      │ checks again        │
       ▼                     │
-    listing ── all pages ─► watching ── broken or ended ─► watching, from where it stopped
+    listing ── all pages ─► watching ── broken or ended ─► watching, from the last resource version
       ▲                        │
-      └── 410: too long ago ───┘   (the list is compared with what was told: nothing is lost or told twice)
+      └── 410: too old ────────┘   (the list is compared with the cache: no change is lost or sent twice)
 
-A sink gets lists: whatever arrived at once. It is called in the event loop, so it should only take note.
+The sink gets all changes that arrived together. It is called in the event loop, so it must not block.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from stowplan.objects.changes import Change
 
 Sink: TypeAlias = Callable[[list[Change]], None]
 
-PASSING = frozenset((429, 500, 502, 503))  # the watch goes on where it stopped; after any other refusal, list again
-LOOK_AGAIN_AFTER = 10.0  # seconds until a kind that was not served is looked for again
-WATCH_FOR = (300.0, 600.0)  # seconds; drawn, so that watches do not all end at once
-AT_LEAST = 1.0  # a watch that ended sooner than this without an event is not begun again at once
+RESUMED = frozenset((429, 500, 502, 503))  # the watch is resumed; after any other refusal the kind is listed again
+RECHECK_INTERVAL = 10.0  # seconds between two checks for a kind that is not served
+WATCH_SECONDS = (300.0, 600.0)  # seconds; random, so that watches do not all end at once
+MIN_WATCH_SECONDS = 1.0  # seconds; a watch that ended sooner without an event is retried with backoff
 
 
 class Reflector:
-    """`run` it as a task; `synced` is set once all there is has been told (nothing, if the kind is not served)."""
+    """Run `run` as a task. `synced` is set when all existing objects have been sent, or the kind is not served."""
 
     def __init__(
         self,
@@ -43,43 +43,43 @@ class Reflector:
         on_problem: Callable[[str], None] = lambda _: None,
         keep_raw: bool = False,
         page_size: int = 500,
-        look_again_after: float = LOOK_AGAIN_AFTER,
+        recheck_after: float = RECHECK_INTERVAL,
         backoff: Backoff | None = None,
     ) -> None:
         self.resource = resource
-        self.known = ReflectorCache(resource, on_problem, keep_raw=keep_raw)
+        self.cache = ReflectorCache(resource, on_problem, keep_raw=keep_raw)
         self.synced = asyncio.Event()
         self.served = True
         self._client, self._sink, self._on_problem = client, sink, on_problem
-        self._page_size, self._look_again_after = page_size, look_again_after
+        self._page_size, self._recheck_after = page_size, recheck_after
         self._generator = client.transport.generator
         self._backoff = backoff or Backoff(self._generator, longest=10.0)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Follow the kind until cancelled."""
         while True:
             try:
                 resource = await self._client.served(self.resource)
                 if resource is None:
-                    await self._wait_for_it()
+                    await self._wait_until_served()
                     continue
                 await self._list(resource)
                 await self._watch(resource)
             except RefusedError as error:
-                await (self._wait_for_it() if error.status == 404 else self._pause(error))
+                await (self._wait_until_served() if error.status == 404 else self._pause(error))
             except WireError as error:
                 await self._pause(error)
 
     def learn(self, change: Change, document: bytes = b"") -> None:
-        """Tell what a single read found out, unless it is known already."""
-        self._tell(self.known.learned(change, document))
+        """Send the result of a single read, unless it is known already."""
+        self._send(self.cache.apply_read(change, document))
 
-    async def _wait_for_it(self) -> None:
-        """The kind is not served, or no longer: nothing of it is there. Perhaps later."""
-        self._tell(self.known.vanished(set()))
+    async def _wait_until_served(self) -> None:
+        """The kind is not served: all known objects are gone. Check again later."""
+        self._send(self.cache.remove_missing(set()))
         self.served = False
         self.synced.set()
-        await asyncio.sleep(self._look_again_after * self._generator.uniform(0.75, 1.25))
+        await asyncio.sleep(self._recheck_after * self._generator.uniform(0.75, 1.25))
 
     async def _list(self, resource: ApiResource) -> None:
         try:
@@ -87,7 +87,7 @@ class Reflector:
         except RefusedError as error:
             if error.status != 410:
                 raise
-            await self._list_once(resource, 0)  # its pages expired while they were read: all of it at once
+            await self._list_once(resource, 0)  # the list expired between two pages: list all at once
         self.served = True
         self.synced.set()
 
@@ -95,13 +95,13 @@ class Reflector:
         seen: set[str] = set()
         version = ""
         async for page in self._client.list_pages(resource, limit=limit):
-            self._tell(self.known.listed(page.items or (), seen))
+            self._send(self.cache.apply_page(page.items or (), seen))
             version = page.metadata.resource_version
-        self._tell(self.known.vanished(seen))
-        self.known.resource_version = version
+        self._send(self.cache.remove_missing(seen))
+        self.cache.resource_version = version
 
     async def _watch(self, resource: ApiResource) -> None:
-        """Follow what happens, over as many connections as it takes, until the past we need is forgotten (410)."""
+        """Watch, over as many connections as necessary, until the resource version is too old (410)."""
         while True:
             try:
                 await self._watch_once(resource)
@@ -109,7 +109,7 @@ class Reflector:
                 if error.status == 410:
                     await asyncio.sleep(self._backoff.wait())
                     return
-                if error.status not in PASSING:
+                if error.status not in RESUMED:
                     raise
                 await self._pause(error)
             except UnreachableError as error:
@@ -117,26 +117,26 @@ class Reflector:
 
     async def _watch_once(self, resource: ApiResource) -> None:
         loop = asyncio.get_running_loop()
-        begun, version = loop.time(), self.known.resource_version
-        seconds = int(self._generator.uniform(*WATCH_FOR))
+        begun, version = loop.time(), self.cache.resource_version
+        seconds = int(self._generator.uniform(*WATCH_SECONDS))
         async with self._client.watch(resource, version, seconds=seconds) as watch:
             async for events in watch.batches():
-                self._take(events)
+                self._apply(events)
                 self._backoff.reset()
-        if self.known.resource_version == version and loop.time() - begun < AT_LEAST:
-            raise UnreachableError("a watch ended as soon as it had begun")
+        if self.cache.resource_version == version and loop.time() - begun < MIN_WATCH_SECONDS:
+            raise UnreachableError("a watch ended at once")
 
-    def _take(self, events: list[WatchEvent]) -> None:
+    def _apply(self, events: list[WatchEvent]) -> None:
         changes: list[Change] = []
         try:
             for event in events:
                 if event.type == "ERROR":
                     raise failure_of(event)
-                changes += self.known.happened(event)
+                changes += self.cache.apply_event(event)
         finally:
-            self._tell(changes)
+            self._send(changes)
 
-    def _tell(self, changes: list[Change]) -> None:
+    def _send(self, changes: list[Change]) -> None:
         if changes:
             self._sink(changes)
 

@@ -1,7 +1,7 @@
-"""What has been told of one kind, so that all is told once: a list is compared with it, events are added to it.
+"""The known objects of one kind, so that each change is sent once: lists are compared with it, events applied to it.
 
-An object that came back under its old name is two things: the old one gone, a new one there. A document that
-cannot be read is reported and passed over; what was known of its object stays.
+An object that was deleted and created again under the same name becomes two changes. A document that cannot be read is
+reported and skipped; the last readable state of its object stays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import msgspec
 
 from stowplan.kube.client import WatchEvent
 from stowplan.kube.resources import ApiResource
-from stowplan.objects import kinds
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object
@@ -21,81 +20,76 @@ _any_object = msgspec.json.Decoder(Object)
 
 
 class ReflectorCache:
-    """`objects`, and with `keep_raw` their `documents`, by key. `resource_version`: how far it has come."""
+    """The objects by key, with `keep_raw` also their JSON, and the resource version of the last change."""
 
     def __init__(self, resource: ApiResource, on_problem: Callable[[str], None], *, keep_raw: bool = False) -> None:
         self.objects: dict[str, Object] = {}
         self.documents: dict[str, bytes] = {}
         self.resource_version = ""
-        self._kind, self._type = resource.kind, resource.object_type
-        self._in_table = self._type in kinds.KINDS.values()
+        self._resource = resource
         self._on_problem, self._keep_raw = on_problem, keep_raw
-        self._buried: set[str] = set()  # uids that were learned to be gone before the watch said so
+        self._deleted: set[str] = set()  # uids of pods that a read found deleted before the watch did
 
     # -- from a list
 
-    def listed(self, documents: Iterable[msgspec.Raw], seen: set[str]) -> list[Change]:
-        """What a page tells that is new; the keys on it are added to `seen`."""
+    def apply_page(self, documents: Iterable[msgspec.Raw], seen: set[str]) -> list[Change]:
+        """The changes of one page. Its keys are added to `seen`."""
         changes: list[Change] = []
         for document in documents:
             found = self._read(document)
             if found is not None:
                 seen.add(found.key)
                 changes += self._put(found, document)
-            elif (known_as := _shell(document)) is not None:
-                seen.add(known_as.key)
+            elif (identified := _metadata_of(document)) is not None:
+                seen.add(identified.key)
         return changes
 
-    def vanished(self, seen: set[str]) -> list[Change]:
-        """What is gone: known, but on no page of a whole list."""
-        self._buried.clear()
+    def remove_missing(self, seen: set[str]) -> list[Change]:
+        """The known objects that are on no page of a complete list."""
+        self._deleted.clear()
         return [change for key in self.objects.keys() - seen for change in self._remove(self.objects[key])]
 
     # -- from a watch
 
-    def happened(self, event: WatchEvent) -> list[Change]:
-        """What an event tells that is new."""
+    def apply_event(self, event: WatchEvent) -> list[Change]:
+        """The changes of a watch event."""
         found = self._read(event.object) if event.type != "BOOKMARK" else None
-        shell = found or _shell(event.object)
-        if shell is not None and shell.metadata.resource_version:
-            self.resource_version = shell.metadata.resource_version
+        identified = found or _metadata_of(event.object)
+        if identified is not None and identified.metadata.resource_version:
+            self.resource_version = identified.metadata.resource_version
         if found is None:
             return []
         if event.type == "DELETED":
-            self._buried.discard(found.uid)
+            self._deleted.discard(found.uid)
             return list(self._remove(found))
-        if found.uid in self._buried or self._is_old_news(found):
+        if found.uid in self._deleted or self._is_stale(found):
             return []
         return list(self._put(found, event.object))
 
-    def _is_old_news(self, found: Object) -> bool:
-        """Whether we learned of a later state already. Versions may be compared since Kubernetes 1.35."""
+    def _is_stale(self, found: Object) -> bool:
+        """True if a later state is known. Resource versions can be compared since Kubernetes 1.35."""
         known = self.objects.get(found.key)
         if known is None or known.uid != found.uid:
             return False
         old, new = known.metadata.resource_version, found.metadata.resource_version
         return old.isdigit() and new.isdigit() and int(new) <= int(old)
 
-    # -- from elsewhere
+    # -- from a single read
 
-    def learned(self, change: Change, document: bytes = b"") -> list[Change]:
-        """Take in what a single read found out, ahead of the watch; events that come late do not turn it back."""
+    def apply_read(self, change: Change, document: bytes = b"") -> list[Change]:
+        """The changes of a single read, ahead of the watch. Older events that arrive later are ignored."""
         if isinstance(change, Put):
-            return [] if self._is_old_news(change.object) else list(self._put(change.object, document))
+            return [] if self._is_stale(change.object) else list(self._put(change.object, document))
         removed = list(self._remove(change.object))
         if removed:
-            self._buried.add(change.object.uid)
+            self._deleted.add(change.object.uid)
         return removed
-
-    # --
 
     def _read(self, document: msgspec.Raw) -> Object | None:
         try:
-            if self._in_table:
-                return kinds.decode(self._type, document)
-            return kinds.convert(self._type, msgspec.json.decode(document))
+            return self._resource.decode(document)
         except (StowplanError, msgspec.MsgspecError) as error:
-            self._on_problem(f"{self._kind}: a document cannot be read and is passed over: {error}")
+            self._on_problem(f"{self._resource.kind}: a document cannot be read and is skipped: {error}")
             return None
 
     def _put(self, found: Object, document: msgspec.Raw | bytes) -> Iterator[Change]:
@@ -120,8 +114,8 @@ class ReflectorCache:
             yield Gone(found)
 
 
-def _shell(document: msgspec.Raw) -> Object | None:
-    """The names alone, of a bookmark or of a document that cannot be read further."""
+def _metadata_of(document: msgspec.Raw) -> Object | None:
+    """The metadata of a bookmark, or of a document that cannot be read otherwise."""
     try:
         return _any_object.decode(document)
     except msgspec.MsgspecError:

@@ -1,6 +1,6 @@
-"""Which kind is served where: group, versions we can read (the one we like best first), plural, namespaced or not.
+"""The kinds of the API: group, supported versions (the preferred one first), plural, scope.
 
-A kind of a plugin's own is a `Resource` like any other; where its versions are not known, the server is asked.
+A plugin can define an `ApiResource` of its own. If it names no versions, the versions come from discovery.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 
-# kube-scheduler does not look at pods that have ended, either.
+# kube-scheduler ignores finished pods, too.
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -22,21 +22,28 @@ class ApiResource(msgspec.Struct, frozen=True):
     group: str = ""
     versions: tuple[str, ...] = ("v1",)
     namespaced: bool = True
-    fields: str = ""  # a field selector: only these are listed and watched
-    own_type: type[Object] | None = None  # what its documents become, if that is not in objects.kinds
-    optional: bool = False  # not every server has it: one without its definition, say
+    fields: str = ""  # a field selector for lists and watches
+    own_type: type[Object] | None = None  # the type of its objects, if it is not in objects.kinds
+    optional: bool = False  # not served by every server: a custom resource, for example
 
     @property
-    def sure(self) -> bool:
-        """Whether every server has it, at the one version that is named."""
+    def always_served(self) -> bool:
+        """True if every server serves it, at the one version that it names."""
         return len(self.versions) == 1 and not self.optional
 
     @property
     def object_type(self) -> type[Object]:
         return self.own_type or kinds.KINDS.get(self.kind, Object)
 
+    def decode(self, document: bytes) -> Object:
+        """An object of this kind from its JSON. Raises `StowplanError` or `MsgspecError` if it cannot be read."""
+        found = self.object_type
+        if kinds.KINDS.get(self.kind) is found:
+            return kinds.decode(found, document)
+        return kinds.convert(found, msgspec.json.decode(document))
+
     def at(self, version: str) -> ApiResource:
-        """The same, served at this version."""
+        """The same resource at one version."""
         return msgspec.structs.replace(self, versions=(version,), optional=False)
 
     @property
@@ -48,7 +55,7 @@ class ApiResource(msgspec.Struct, frozen=True):
         return f"{self.root}{within}/{self.plural}"
 
     def path(self, key: str, subresource: str = "") -> str:
-        """Where the object with this key (namespace/name, or the name alone) is."""
+        """The path of an object by its key (namespace/name, or the name alone)."""
         namespace, _, name = key.rpartition("/")
         below = f"/{subresource}" if subresource else ""
         return f"{self.collection(namespace)}/{quote(name, safe='')}{below}"

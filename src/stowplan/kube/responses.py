@@ -1,14 +1,14 @@
-"""What a server said, or that it said nothing.
+"""Responses of a server, and the errors of a request.
 
     StowplanError
     └── WireError
-        ├── UnreachableError        no answer: refused, broken off, too late, or nothing like HTTP or JSON
-        │   └── ExecPluginError     no credentials to ask with (in exec_plugin.py)
-        ├── RefusedError            an answer other than the one hoped for; carries status and what the server said
-        └── StoppedError            we may no longer write, so nothing was sent
+        ├── UnreachableError        no response: connection refused or broken, timeout, invalid HTTP or JSON
+        │   └── ExecPluginError     no credentials (in exec_plugin.py)
+        ├── RefusedError            a response without success; carries its status and message
+        └── StoppedError            writing is no longer allowed, so nothing was sent
 
-An answer is a value (`Response`) for whoever wants to look at its status, and an error only where nothing can go
-on without success (`Response.checked`).
+A `Response` is a value for callers that check its status. `Response.checked` raises an error for callers that need
+success.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ LONGEST_EXCERPT = 200
 
 
 class WireError(StowplanError):
-    """Something between us and a server went wrong."""
+    """A request failed."""
 
 
 class UnreachableError(WireError):
-    """No answer; whether the request was carried out is not known, unless `unsent` says that it was not."""
+    """There is no response. Unless `unsent` is set, the request may have been carried out."""
 
     def __init__(self, text: str, *, unsent: bool = False) -> None:
         super().__init__(text)
@@ -33,7 +33,7 @@ class UnreachableError(WireError):
 
 
 class RefusedError(WireError):
-    """The server answered, and not with success."""
+    """The server responded, but not with success."""
 
     def __init__(self, what: str, status: int, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(f"{what}: {status} {message}".rstrip())
@@ -41,11 +41,11 @@ class RefusedError(WireError):
 
 
 class StoppedError(WireError):
-    """Not sent: somebody else leads now."""
+    """Not sent, because this process may no longer write."""
 
 
 class Status(msgspec.Struct):
-    """The document that Kubernetes puts into an answer that is not an object."""
+    """The document in a response that is not an object."""
 
     message: str = ""
     reason: str = ""
@@ -56,7 +56,7 @@ _status = msgspec.json.Decoder(Status)
 
 
 def read_status(document: bytes | msgspec.Raw) -> Status:
-    """The Status in a body; a body of another sort (a proxy's page, say) becomes its message."""
+    """The Status in a body. Any other body (the page of a proxy, for example) becomes its message."""
     try:
         return _status.decode(document)
     except msgspec.DecodeError:
@@ -64,33 +64,33 @@ def read_status(document: bytes | msgspec.Raw) -> Status:
 
 
 class Response(msgspec.Struct):
-    """A whole answer. `doubtful`: an earlier try of the same request may have been carried out already."""
+    """A whole response. `maybe_applied`: an earlier attempt of the same request may have been carried out."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
-    doubtful: bool = False
+    maybe_applied: bool = False
 
     @property
-    def fine(self) -> bool:
+    def ok(self) -> bool:
         return 200 <= self.status < 300
 
     @property
     def message(self) -> str:
-        """What the server said, if it is not an object."""
-        return "" if self.fine else read_status(self.body).message
+        """The message of the server; "" for a success."""
+        return "" if self.ok else read_status(self.body).message
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server wants to be left alone for. (Kubernetes gives seconds, never a date.)"""
+        """Seconds to wait before the next attempt. (Kubernetes sends seconds, never a date.)"""
         text = self.header(b"retry-after")
         return float(text) if text.isdigit() else None
 
     def checked(self, what: str) -> Response:
-        """This answer if it is a success; `what` was asked for otherwise opens the error's text."""
-        if self.fine:
+        """This response if it is a success. Otherwise raises `RefusedError`, with `what` at the start of its text."""
+        if self.ok:
             return self
         raise RefusedError(what, self.status, self.message, retry_after=self.retry_after)

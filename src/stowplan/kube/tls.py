@@ -1,4 +1,4 @@
-"""TLS as Kubernetes configures it: a CA, a client certificate, each in a file or as data, or no check at all."""
+"""TLS as a kubeconfig sets it up: a CA and a client certificate, as files or data, or no verification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowplan.objects.errors import ConfigError
 
 
 def context(*, ca_file: str = "", ca_data: bytes = b"", insecure: bool = False) -> ssl.SSLContext:
-    """How a server's certificate is checked: against this CA, against the system's, or not."""
+    """The TLS context that verifies a server by this CA, by the system's, or not at all."""
     try:
         text = ca_data.decode("ascii") or None
         made = ssl.create_default_context(cafile=ca_file or None if text is None else None, cadata=text)
@@ -22,7 +22,7 @@ def context(*, ca_file: str = "", ca_data: bytes = b"", insecure: bool = False) 
         raise ConfigError(f"not usable: {error}", file=where, remedy="expected PEM certificates of a CA") from None
     if insecure:
         made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    # An API server speaks HTTP/2, too, and takes it if nothing is said.
+    # An API server also supports HTTP/2, and selects it by default.
     made.set_alpn_protocols(["http/1.1"])
     return made
 
@@ -30,7 +30,7 @@ def context(*, ca_file: str = "", ca_data: bytes = b"", insecure: bool = False) 
 def load_certificate(
     into: ssl.SSLContext, *, certificate_file: str = "", certificate: bytes = b"", key_file: str = "", key: bytes = b""
 ) -> None:
-    """Show this client certificate on connections made from now on; data goes before files, as in kubectl."""
+    """Use this client certificate for new connections. Data takes precedence over files, as in kubectl."""
     with _as_file(certificate, certificate_file) as chain, _as_file(key, key_file) as secret:
         try:
             into.load_cert_chain(chain, secret)
@@ -42,7 +42,7 @@ def load_certificate(
 
 @contextmanager
 def _as_file(data: bytes, file: str) -> Iterator[str]:
-    """OpenSSL reads certificates from files only; data is put into memory if possible, else briefly on disk."""
+    """A file with the data: OpenSSL reads certificates from files only. The file is in memory if possible."""
     if not data:
         yield file
     elif hasattr(os, "memfd_create"):

@@ -1,9 +1,8 @@
-"""Requests to one server: signed, paced, tried again where that is right.
+"""Requests to one server, with credentials, a rate limit and retries.
 
-The one seam of the wire: `request` for a whole answer, `stream` for one that goes on. An answer that says "not
-you" (401) has the credentials looked at again, once. "Not now" (429, 500, 502, 503, 504) and no answer at all are
-tried again until the caller's deadline, after the server's Retry-After and a jittered wait that doubles. Nothing
-is sent after its deadline, however long it waited for its turn, and nothing that writes once `may_write` says no.
+`request` returns a whole response, `stream` one that goes on. A 401 refreshes the credentials once. Temporary failures
+(429, 500, 502, 503, 504, or no response) are retried until the deadline of the caller, after Retry-After and a backoff
+with jitter. Nothing is sent after its deadline, and no write once `may_write` returns False.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from stowplan.kube.rate_limits import Backoff, TokenBucket
 from stowplan.kube.responses import Response, StoppedError, UnreachableError
 
 JSON = "application/json"
-AGAIN = frozenset((429, 500, 502, 503, 504))
+RETRIED = frozenset((429, 500, 502, 503, 504))
 TIMEOUT = 30.0
 
 
@@ -37,7 +36,7 @@ class _Request(msgspec.Struct):
 
 
 class Transport:
-    """Belongs to the event loop it is first used in. `qps` 0 or less means no limit of our own."""
+    """Belongs to one event loop. `qps` 0 or less: no rate limit."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class Transport:
         self._pool = Pool(access, connections)
         self._bucket = TokenBucket(qps, burst) if qps > 0 else None
         parts = urlsplit(access.server)
-        # Without TLS a proxy is told the whole address; a prefix in the server's address opens every path.
+        # Without TLS a proxy gets the whole URL. The path of the server address is a prefix of every path.
         whole = access.proxy is not None and access.ssl is None
         self._prefix = access.server if whole else parts.path.rstrip("/")
         permit = access.proxy.authorization if access.proxy is not None and whole else ""
@@ -75,27 +74,28 @@ class Transport:
         timeout: float = TIMEOUT,
         until: float | None = None,
     ) -> Response:
-        """The answer; `path` is encoded already. Tried once, or again `until` that time of the loop's clock.
+        """The response to a request. `path` is encoded already.
 
-        What is left when that time has come is the last answer, or `UnreachableError`.
+        Without `until` there is one attempt. With it, temporary failures are retried until that time of the event
+        loop's clock; then the last response is returned, or `UnreachableError` raised.
         """
         request = _Request(method, _target(path, params), body, content_type, timeout, until)
-        return await (self._once(request) if until is None else self._persist(request, until))
+        return await (self._once(request) if until is None else self._with_retries(request, until))
 
-    async def _persist(self, request: _Request, until: float) -> Response:
-        clock, backoff, doubtful = asyncio.get_running_loop().time, Backoff(self.generator), False
+    async def _with_retries(self, request: _Request, until: float) -> Response:
+        clock, backoff, maybe_applied = asyncio.get_running_loop().time, Backoff(self.generator), False
         last: Response | UnreachableError | None = None
         while True:
             try:
                 response = await self._once(request)
-                response.doubtful = doubtful
-                if response.status not in AGAIN:
+                response.maybe_applied = maybe_applied
+                if response.status not in RETRIED:
                     return response
                 last, pause = response, backoff.wait(response.retry_after)
-                doubtful = doubtful or response.status != 429
+                maybe_applied = maybe_applied or response.status != 429
             except UnreachableError as error:
                 last, pause = (last if last and error.unsent else error), backoff.wait()
-                doubtful = doubtful or not error.unsent
+                maybe_applied = maybe_applied or not error.unsent
             if clock() + pause >= until:
                 if isinstance(last, UnreachableError):
                     raise last
@@ -109,37 +109,37 @@ class Transport:
         response = await self._exchange(request, headers)
         if response.status != 401:
             return response
-        return await self._exchange(request, await self._fresh(headers))
+        return await self._exchange(request, await self._refreshed(headers))
 
     async def _exchange(self, request: _Request, headers: Headers) -> Response:
-        connection = await self._pool.take()
+        connection = await self._pool.acquire()
         try:
-            return await connection.exchange(self._written(request, headers), self._time_for(request))
+            return await connection.exchange(self._encoded(request, headers), self._timeout_for(request))
         finally:
-            self._pool.give_back(connection)
+            self._pool.release(connection)
 
-    def _time_for(self, request: _Request) -> float:
-        """Seconds that the answer may take; asked when a connection is at hand and nothing stands in the way."""
+    def _timeout_for(self, request: _Request) -> float:
+        """The timeout of a request, just before it is sent. Raises if it must not be sent any more."""
         if request.method != "GET" and not self._may_write():
-            raise StoppedError(f"{request.method} {request.target}: not sent, since we may no longer write")
+            raise StoppedError(f"{request.method} {request.target}: not sent, since writing is no longer allowed")
         if request.until is None:
             return request.timeout
         left = request.until - asyncio.get_running_loop().time()
         if left <= 0:
-            raise UnreachableError("no time was left to ask", unsent=True)
+            raise UnreachableError("the deadline passed before the request was sent", unsent=True)
         return min(request.timeout, left)
 
     @asynccontextmanager
     async def stream(
         self, path: str, params: Mapping[str, str] | None = None, *, timeout: float = TIMEOUT
     ) -> AsyncIterator[Stream]:
-        """An answer read while it comes, on a connection of its own; raises `RefusedError` if it is not 200."""
+        """A response that is read while it arrives, on its own connection. Raises `RefusedError` if it is not 200."""
         request, refused = _Request("GET", _target(path, params)), None
         for _ in range(2):
-            headers = await self.access.headers() if refused is None else await self._fresh(refused)
+            headers = await self.access.headers() if refused is None else await self._refreshed(refused)
             connection = await self._pool.open()
             try:
-                response, stream = await connection.stream(self._written(request, headers), timeout)
+                response, stream = await connection.stream(self._encoded(request, headers), timeout)
                 if stream is not None:
                     yield stream
                     return
@@ -149,27 +149,27 @@ class Transport:
             if response.status != 401:
                 break
         response.checked(f"GET {path}")
-        raise UnreachableError(f"GET {path}: answered {response.status}, which is no stream")
+        raise UnreachableError(f"GET {path}: expected a stream, got {response.status}")
 
-    async def _fresh(self, refused: Headers) -> Headers:
-        self._pool.drop_idle()  # a client certificate is shown once for each connection
+    async def _refreshed(self, refused: Headers) -> Headers:
+        self._pool.close_idle()  # a client certificate belongs to its connection
         return await self.access.headers(refused)
 
-    def _written(self, request: _Request, headers: Headers) -> bytes:
-        """The request as it goes over the wire."""
+    def _encoded(self, request: _Request, headers: Headers) -> bytes:
+        """The bytes of the request."""
         if self._signed is None or self._signed[0] is not headers:
             lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
             self._signed = headers, f"HTTP/1.1\r\n{self._fixed}{lines}Accept: {JSON}\r\n"
         method, body = request.method, request.body
         opening = f"{method} {self._prefix}{request.target} {self._signed[1]}"
         if not body:
-            # A POST or PATCH that says nothing must say that it says nothing.
+            # A request without a body needs Content-Length: 0, unless it is a GET.
             return f"{opening}\r\n".encode() if method == "GET" else f"{opening}Content-Length: 0\r\n\r\n".encode()
         about = f"Content-Type: {request.content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
         return (opening + about).encode() + body
 
     async def close(self) -> None:
-        """Close all connections; requests under way end as unreachable."""
+        """Close all connections. Pending requests raise `UnreachableError`."""
         await self._pool.close()
 
 

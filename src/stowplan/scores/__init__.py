@@ -1,9 +1,11 @@
-"""What a producer of cluster scores is made of. A score is an integer from -100 to 100, the more the better, in an
-AddOnPlacementScore of the cluster's namespace on a hub; Placements choose by it.
+"""A library for producers of cluster scores.
 
-    measure ─► smooth ─► normalise ─► deadband ─► publish (only what changed, or would soon expire)
+A score is an integer from -100 to 100; higher is better. It is stored on a hub, in an AddOnPlacementScore in the
+namespace of the cluster, and Placements select clusters by it.
 
-All but the last step is arithmetic: the time and the random number are arguments. docs/scores.md shows a producer.
+    measure ─► smooth ─► normalise ─► deadband ─► publish (only changes, and scores that expire soon)
+
+All steps but the last are pure: the time and the random number are arguments. docs/scores.md shows a producer.
 """
 
 from stowplan.scores.normalization import BEST, WORST, AsIs, Bounds, Normaliser, OverFleet

@@ -1,4 +1,4 @@
-"""Which scores somebody wants: those that Placements name, so that a hub need not hold what nobody reads."""
+"""The scores that Placements use, so that a hub need not store unused scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stowplan.objects.placements import ADD_ON, Placement
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """Scores of one AddOnPlacementScore: those that are named, or every one."""
+    """Scores of one AddOnPlacementScore: named ones, or all."""
 
     names: frozenset[str] = frozenset()
     everything: bool = False
@@ -28,7 +28,7 @@ EVERYTHING = Demand(everything=True)
 
 
 class ScoreDemand:
-    """What Placements want of the objects of one name, kept up to date change by change."""
+    """The scores of one resource name that Placements use, updated with each change."""
 
     def __init__(self, resource_name: str) -> None:
         self._name = resource_name
@@ -37,23 +37,23 @@ class ScoreDemand:
         self.demand = Demand()
 
     def apply(self, changes: Iterable[Change]) -> bool:
-        """Whether something else is wanted now."""
-        touched = False
+        """Apply changes, and return whether the demand changed."""
+        changed = False
         for change in changes:
             placement = change.object
-            wish = self._of(placement) if isinstance(change, Put) and isinstance(placement, Placement) else Demand()
-            if wish != self._by_placement.get(placement.key, Demand()):
-                self._by_placement[placement.key] = wish
-                touched = True
-            if not wish:
+            demand = self._of(placement) if isinstance(change, Put) and isinstance(placement, Placement) else Demand()
+            if demand != self._by_placement.get(placement.key, Demand()):
+                self._by_placement[placement.key] = demand
+                changed = True
+            if not demand:
                 self._by_placement.pop(placement.key, None)
         before = self.demand
-        if touched:
-            self.demand = _together(self._by_placement.values())
+        if changed:
+            self.demand = _union(self._by_placement.values())
         return self.demand != before
 
     def _of(self, placement: Placement) -> Demand:
-        """Scores that are asked for in CEL are wanted as a whole; weight 0 is no wish."""
+        """The demand of one Placement: all scores if a CEL expression uses them, else the scores with a weight."""
         for predicate in placement.spec.predicates:
             expressions = predicate.required_cluster_selector.cel_selector.cel_expressions
             if any(self._in_cel.search(each) for each in expressions):
@@ -64,6 +64,6 @@ class ScoreDemand:
         return Demand(frozenset(each.score_name for each in add_ons if each.resource_name == self._name))
 
 
-def _together(demands: Iterable[Demand]) -> Demand:
-    every = list(demands)
-    return Demand(frozenset[str]().union(*(each.names for each in every)), any(each.everything for each in every))
+def _union(demands: Iterable[Demand]) -> Demand:
+    found = list(demands)
+    return Demand(frozenset[str]().union(*(each.names for each in found)), any(each.everything for each in found))

@@ -1,26 +1,25 @@
-"""An HTTP server that is no Kubernetes: where it is, whom it trusts, what it is shown. What it answers is JSON."""
+"""An HTTP server other than Kubernetes: its address, CA and token. Its responses are JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from stowplan.kube.credentials import Access
-from stowplan.kube.kubeconfig import Chosen, KubeconfigCluster, User
+from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import Response
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError, StowplanError
 
 
 class AnswerError(StowplanError):
-    """A server answered, and not as agreed; the text names the place in the answer and what would be right."""
+    """A response has the wrong form. The text names the path in the response and what was expected."""
 
 
 class HttpSource:
-    """A server by its address. The token file is looked at again each minute, as a kubelet renews it."""
+    """A server by its URL. The token file is read again each minute, since a kubelet renews it."""
 
     def __init__(
         self, url: str, *, token_file: str = "", ca_file: str = "", insecure: bool = False, timeout: float = 10.0
@@ -35,14 +34,16 @@ class HttpSource:
             insecure_skip_tls_verify=insecure,
         )
         self._path, self._query = parts.path.rstrip("/"), parts.query
-        self._transport = Transport(Access(Chosen("site", cluster, User(token_file=token_file), "")), connections=2)
+        self._transport = Transport(
+            Access(ResolvedContext("site", cluster, KubeconfigUser(token_file=token_file), "")), connections=2
+        )
 
     async def get(self, path: str, params: Mapping[str, str]) -> Response:
-        """Of a path below the address."""
+        """GET a path below the URL."""
         return await self._transport.request("GET", self._path + path, params=params, timeout=self._timeout)
 
-    async def post(self, document: Any) -> Response:
-        """To the very address."""
+    async def post(self, document: Mapping[str, object]) -> Response:
+        """POST to the URL."""
         target = f"{self._path or '/'}?{self._query}" if self._query else self._path or "/"
         body = msgspec.json.encode(document)
         return await self._transport.request("POST", target, body=body, timeout=self._timeout)
@@ -51,8 +52,8 @@ class HttpSource:
         await self._transport.close()
 
 
-def placed(error: msgspec.ValidationError) -> str:
-    """What msgspec says of an answer, with the path in front."""
+def with_path(error: msgspec.ValidationError) -> str:
+    """The message of a validation error, with the path in front."""
     problem, _, path = str(error).partition(" - at `$")
     where = path.rstrip("`").lstrip(".")
     return f"{where}: {problem[:1].lower()}{problem[1:]}" if where else problem[:1].lower() + problem[1:]

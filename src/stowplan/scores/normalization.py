@@ -1,7 +1,7 @@
-"""From what was measured to a score of -100..100: by fixed bounds, or by the fleet's own minimum and maximum.
+"""Turns measured values into scores of -100..100: by fixed bounds, or by the minimum and maximum of the fleet.
 
-A producer that sees one cluster only needs bounds that all agree on; one that sees the fleet may compare. A
-normaliser never turns an order round: what is better scores at least as much.
+A producer that sees one cluster needs bounds that all producers share; a producer that sees the fleet can compare. A
+normaliser keeps the order: a better value never gets a lower score.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ WORST, BEST = -100, 100
 
 class Normaliser(Protocol):
     def scores(self, values: Mapping[str, float]) -> dict[str, int]:
-        """The scores of clusters, by what was measured of them; all at once, since some normalisers compare."""
+        """The scores of clusters by their values. All clusters at once, since a normaliser may compare them."""
         ...
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """`worst` and what is worse scores -100, `best` and what is better 100, all between in proportion.
+    """`worst` and worse values score -100, `best` and better values 100, values between them in proportion.
 
-    Bounds(1e9, 100e9) is for free memory, Bounds(500, 5) for milliseconds, of which fewer are better. Fractions are
-    cut off towards zero, as OCM's own library does.
+    Bounds(1e9, 100e9) suits free memory, Bounds(500, 5) suits milliseconds, where less is better. Fractions are
+    truncated towards zero, as in the library of OCM.
     """
 
     worst: float
@@ -39,7 +39,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
     def score(self, value: float) -> int:
         if math.isnan(value):
-            raise ValueError("what is not a number has no score")
+            raise ValueError("NaN has no score")
         less_is_better = self.best < self.worst
         low, high, at = (-self.worst, -self.best, -value) if less_is_better else (self.worst, self.best, value)
         if at <= low:
@@ -47,7 +47,7 @@ class Bounds(msgspec.Struct, frozen=True):
         if at >= high:
             return BEST
         span, part = high - low, at - low
-        if math.isinf(span):  # the distance of two very large numbers; that of their halves is none
+        if math.isinf(span):  # the difference of two very large numbers overflows, that of their halves does not
             span, part = high / 2 - low / 2, at / 2 - low / 2
         return max(WORST, min(math.trunc(200 * (part / span) - 100), BEST))
 
@@ -56,8 +56,10 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class OverFleet(msgspec.Struct, frozen=True):
-    """The cluster with most scores 100, the one with least -100; where all have the same, all score 100, as with the
-    prioritizers that come with Placements."""
+    """The cluster with the highest value scores 100, the one with the lowest -100.
+
+    If all values are equal, all clusters score 100, as with the built-in prioritizers of Placements.
+    """
 
     less_is_better: bool = False
 
@@ -72,7 +74,7 @@ class OverFleet(msgspec.Struct, frozen=True):
 
 
 class AsIs(msgspec.Struct, frozen=True):
-    """Scores already. One that is outside of -100..100 is an error, since nobody knows what was meant by it."""
+    """The values are scores already. A value outside of -100..100 is an error."""
 
     def scores(self, values: Mapping[str, float]) -> dict[str, int]:
         return {cluster: _checked(cluster, value) for cluster, value in values.items()}
@@ -80,6 +82,6 @@ class AsIs(msgspec.Struct, frozen=True):
 
 def _checked(cluster: str, value: float) -> int:
     if not WORST <= value <= BEST:
-        remedy = "or bounds to bring it there"
+        remedy = "or use bounds"
         raise ConfigError(f"found {value:g}, expected a score of {WORST}..{BEST}", path=cluster, remedy=remedy)
     return math.trunc(value)

@@ -1,7 +1,7 @@
-"""What to write of a cluster's scores, if anything: a value decides, the writer only carries it out.
+"""Decides what to write of the scores of a cluster, if anything. The writer carries it out.
 
-Written is what changed, and what would expire before somebody looks again. A score that stays the same and is valid
-for long enough costs no request at all, and wakes no Placement.
+Changed scores are written, and scores that would expire before the next round. A score that stays the same and is valid
+for long enough costs no request, and requeues no Placement.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
 from stowplan.objects.clusters import ClusterCondition, ScoreItem
 from stowplan.objects.errors import ConfigError
 
-UPDATED = "AddOnPlacementScoreUpdated"  # both type and reason, as in OCM's own examples
+UPDATED = "AddOnPlacementScoreUpdated"  # both the type and the reason, as in the examples of OCM
 _MESSAGE = "AddOnPlacementScore updated successfully"
 
 
 class Validity(msgspec.Struct, frozen=True):
-    """How long scores count: at most `seconds`; None: for ever.
+    """How long scores are valid: at most `seconds`, or without limit if None.
 
-    They are written again when no more than `margin` seconds are left. `jitter` is the share of the time that a random
-    number takes off, so that the scores of a fleet that was written at once do not all expire at once.
+    Scores are written again when no more than `margin` seconds are left. `jitter` is the share of the time that a
+    random number can take off, so that the scores of a fleet do not all expire at once.
     """
 
     seconds: float | None = 600.0
@@ -38,18 +38,18 @@ class Validity(msgspec.Struct, frozen=True):
             raise ConfigError(problem, remedy=f"expected more than {self.margin / (1 - self.jitter):g} s")
 
     def until(self, now: datetime, draw: float) -> datetime | None:
-        """When scores written now expire, in whole seconds as the API has them; `draw` is a random number of 0..1."""
+        """When scores that are written now expire, in whole seconds; `draw` is a random number of 0..1."""
         if self.seconds is None:
             return None
         lifetime = self.seconds * (1 - self.jitter * draw)
         return (now + timedelta(seconds=lifetime)).replace(microsecond=0)
 
     def is_due(self, known: datetime | None, now: datetime) -> bool:
-        """Whether scores that expire at that time must be written again."""
+        """True if scores with this expiry must be written again."""
         if known is None or self.seconds is None:
             return (known is None) != (self.seconds is None)
         left = (known - now).total_seconds()
-        return left <= self.margin or left > self.seconds  # the latter: somebody else's idea of how long they count
+        return left <= self.margin or left > self.seconds  # the latter: another producer set a longer validity
 
 
 def published(status: Status) -> dict[str, int]:
@@ -59,7 +59,7 @@ def published(status: Status) -> dict[str, int]:
 def status_due(
     known: Status, scores: Mapping[str, int], now: datetime, *, validity: Validity, draw: float
 ) -> Status | None:
-    """The status to write, None if the known one will do."""
+    """The status to write; None if the known status is still valid."""
     condition = _condition(known, now, "True", UPDATED, _MESSAGE)
     same = published(known) == dict(scores) and _found(known) == condition
     if same and not validity.is_due(known.valid_until, now):
@@ -69,7 +69,7 @@ def status_due(
 
 
 def status_failed(known: Status, reason: str, message: str, now: datetime) -> Status | None:
-    """The same scores, which expire when they expire, and why there are no new ones; None if that is said already."""
+    """The status with the same scores and a condition with the reason; None if it has that condition already."""
     condition = _condition(known, now, "False", reason, message)
     if _found(known) == condition:
         return None
@@ -88,5 +88,5 @@ def _found(known: Status) -> ClusterCondition | None:
 
 
 def _with(known: Status, condition: ClusterCondition) -> tuple[ClusterCondition, ...]:
-    """Conditions of others stay."""
+    """The conditions with one of them set; all others stay."""
     return (*(each for each in known.conditions if each.type != condition.type), condition)

@@ -1,8 +1,7 @@
-"""What a cluster has left for pods: what its nodes offer, less what the pods on them request.
+"""The free resources of a cluster: what its nodes offer, less what the pods on them request.
 
-Kept up to date change by change, so that a large cluster costs what happens in it. Nodes that take no pods do not
-count, nor do the pods on them: cordoned ones, control-plane nodes, and those with a taint of Kubernetes itself (not
-ready, unreachable, under pressure).
+Updated with each change. Nodes that accept no pods do not count, nor do the pods on them: cordoned nodes, control-plane
+nodes, and nodes with a taint of Kubernetes itself (not ready, unreachable, under pressure).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.scores.normalization import Bounds
 
-OWN_TAINTS = ("node.kubernetes.io/", "node-role.kubernetes.io/")  # prefixes
-KEEPS_OFF = ("NoSchedule", "NoExecute")
+SYSTEM_TAINTS = ("node.kubernetes.io/", "node-role.kubernetes.io/")  # prefixes
+BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A score of this name: what is left of a resource, in cores or whole units, or as a share of all there is."""
+    """A score of this name: the free amount of a resource, in cores or whole units, or as a share of the total."""
 
     name: str
     resource: str
@@ -36,8 +35,8 @@ CORES = Bounds(0.0, 100.0)
 BYTES = Bounds(1e9, 100e9)
 
 
-def usual(cores: Bounds = CORES, memory: Bounds = BYTES) -> tuple[Measure, ...]:
-    """The four scores of OCM's proposal."""
+def default_measures(cores: Bounds = CORES, memory: Bounds = BYTES) -> tuple[Measure, ...]:
+    """The four scores of the proposal of OCM."""
     return (
         Measure("cpuratio", "cpu", SHARE, share=True),
         Measure("memratio", "memory", SHARE, share=True),
@@ -50,61 +49,61 @@ class Usage:
     """The nodes and pods of one cluster."""
 
     def __init__(self) -> None:
-        self._offered: dict[str, dict[str, int]] = {}  # by node that takes pods
-        self._taken: dict[str, Counter[str]] = {}  # by node, whatever it is
-        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}  # by uid: the node, and what the pod has of it
+        self._allocatable: dict[str, dict[str, int]] = {}  # by node that accepts pods
+        self._requested: dict[str, Counter[str]] = {}  # by node, of any kind
+        self._pods: dict[str, tuple[str, Mapping[str, int]]] = {}  # by uid: the node, and the requests of the pod
 
     def apply(self, changes: Iterable[Change]) -> None:
         for change in changes:
             if isinstance(change, Put):
-                self._put(change.object)
+                self._apply(change.object)
             elif isinstance(change.object, Pod):
-                self._release(change.object.uid)
+                self._remove(change.object.uid)
             else:
-                self._offered.pop(change.object.name, None)
+                self._allocatable.pop(change.object.name, None)
 
-    def _put(self, found: object) -> None:
+    def _apply(self, found: object) -> None:
         if isinstance(found, Pod):
-            self._release(found.uid)
+            self._remove(found.uid)
             if found.node_name and not found.finished:
-                self._take(found)
+                self._add(found)
         elif isinstance(found, Node):
-            self._offered.pop(found.name, None)
-            if takes_pods(found):
+            self._allocatable.pop(found.name, None)
+            if accepts_pods(found):
                 amounts = found.status.allocatable.items()
-                self._offered[found.name] = {name: quantity.of(name, text) for name, text in amounts}
+                self._allocatable[found.name] = {name: quantity.of(name, text) for name, text in amounts}
 
-    def _take(self, pod: Pod) -> None:
+    def _add(self, pod: Pod) -> None:
         amounts = {**requests.running(pod), "pods": 1}
         self._pods[pod.uid] = pod.node_name, amounts
-        self._taken.setdefault(pod.node_name, Counter()).update(amounts)
+        self._requested.setdefault(pod.node_name, Counter()).update(amounts)
 
-    def _release(self, uid: str) -> None:
+    def _remove(self, uid: str) -> None:
         node, amounts = self._pods.pop(uid, ("", {}))
         if node:
-            self._taken[node].subtract(amounts)
-            if not any(self._taken[node].values()):
-                del self._taken[node]
+            self._requested[node].subtract(amounts)
+            if not any(self._requested[node].values()):
+                del self._requested[node]
 
-    def left(self, resource: str) -> tuple[float, float]:
-        """What is left of a resource, and all there is, in cores or whole units."""
+    def free_and_total(self, resource: str) -> tuple[float, float]:
+        """The free and the total amount of a resource, in cores or whole units."""
         unit = 1000 if resource == "cpu" else 1
-        offered = sum(amounts.get(resource, 0) for amounts in self._offered.values())
+        total = sum(amounts.get(resource, 0) for amounts in self._allocatable.values())
         free = sum(
-            max(amounts.get(resource, 0) - self._taken.get(node, Counter())[resource], 0)
-            for node, amounts in self._offered.items()
+            max(amounts.get(resource, 0) - self._requested.get(node, Counter())[resource], 0)
+            for node, amounts in self._allocatable.items()
         )
-        return free / unit, offered / unit
+        return free / unit, total / unit
 
     def measured(self, measures: Iterable[Measure]) -> dict[str, float]:
-        """By score. A cluster without nodes that take pods has nothing left of anything."""
+        """The values by score. A cluster without nodes that accept pods has nothing free."""
         found: dict[str, float] = {}
         for measure in measures:
-            free, offered = self.left(measure.resource)
-            found[measure.name] = (free / offered if offered else 0.0) if measure.share else free
+            free, total = self.free_and_total(measure.resource)
+            found[measure.name] = (free / total if total else 0.0) if measure.share else free
         return found
 
 
-def takes_pods(node: Node) -> bool:
-    taints = (taint for taint in node.spec.taints if taint.effect in KEEPS_OFF)
-    return not node.spec.unschedulable and not any(taint.key.startswith(OWN_TAINTS) for taint in taints)
+def accepts_pods(node: Node) -> bool:
+    taints = (taint for taint in node.spec.taints if taint.effect in BLOCKING_EFFECTS)
+    return not node.spec.unschedulable and not any(taint.key.startswith(SYSTEM_TAINTS) for taint in taints)

@@ -1,7 +1,7 @@
-"""The one part that talks to the hub: an AddOnPlacementScore is made if need be, then its status is patched.
+"""Writes scores to the hub: creates an AddOnPlacementScore if necessary, then patches its status.
 
-A patch carries the version it was made from. Who was overtaken (409) reads again and decides again, so that nobody's
-condition is lost and nothing is written that was written meanwhile.
+A patch carries the resource version that it is based on. After a conflict (409) the object is read and the decision
+made again, so that no condition of another writer is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES, ApiResource
@@ -23,20 +23,22 @@ from stowplan.objects.errors import ConfigError
 from stowplan.scores.publication import Validity, status_due, status_failed
 
 SCORES = RESOURCES["AddOnPlacementScore"]
-TRIES = 5
-WITHIN = 30.0  # seconds that a request may take, with what is tried again
+MAX_ATTEMPTS = 5
+REQUEST_TIMEOUT = 30.0  # seconds for a request with its retries
 Decide: TypeAlias = Callable[[Status], Status | None]
 
 
 class Outcome(Enum):
-    UNCHANGED = "unchanged"  # nothing was sent but, perhaps, a question
+    UNCHANGED = "unchanged"  # nothing was written
     REFRESHED = "refreshed"  # the same scores, valid for longer
     WRITTEN = "written"
 
 
 class ScoreWriter:
-    """Writes objects of one name, each in the namespace of a cluster. `known` gives what a watch has; without it they
-    are read one by one."""
+    """Writes the objects of one name, each in the namespace of a cluster.
+
+    `known` returns an object from a watch; without it each object is read.
+    """
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class ScoreWriter:
         self._resource: ApiResource | None = None
 
     async def read(self, cluster: str) -> AddOnPlacementScore | None:
-        """What the hub has; `RefusedError` if we may not look."""
+        """The object on the hub. Raises `RefusedError` if it may not be read."""
         resource = await self._served()
         answer = await self._client.get(resource, f"{cluster}/{self._name}", until=self._deadline())
         if answer.status == 404:
@@ -62,20 +64,20 @@ class ScoreWriter:
         return kinds.decode(AddOnPlacementScore, answer.checked(f"GET {cluster}/{self._name}").body)
 
     async def publish(self, cluster: str, scores: Mapping[str, int]) -> Outcome:
-        """Bring the cluster's object to these scores; `RefusedError` where the hub says no."""
+        """Write these scores of the cluster. Raises `RefusedError` if the hub refuses."""
         now, draw = self._now(), self._generator.random()
-        return await self._settle(
+        return await self._write(
             cluster, lambda known: status_due(known, scores, now, validity=self._validity, draw=draw)
         )
 
     async def fail(self, cluster: str, reason: str, message: str) -> Outcome:
-        """Say in the object why there are no new scores. Where there is no object, nobody is told."""
+        """Write a condition that says why there are no new scores. Without an object nothing is written."""
         now = self._now()
-        return await self._settle(cluster, lambda known: status_failed(known, reason, message, now), create=False)
+        return await self._write(cluster, lambda known: status_failed(known, reason, message, now), create=False)
 
-    async def _settle(self, cluster: str, decide: Decide, *, create: bool = True) -> Outcome:
+    async def _write(self, cluster: str, decide: Decide, *, create: bool = True) -> Outcome:
         found = await self.read(cluster) if self._known is None else self._known(cluster)
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             status = decide(Status() if found is None else found.status)
             if status is None or (found is None and not create):
                 return Outcome.UNCHANGED
@@ -86,10 +88,10 @@ class ScoreWriter:
                 same = before is not None and before.status.scores == status.scores
                 return Outcome.REFRESHED if same and found is not None else Outcome.WRITTEN
             found = await self.read(cluster)
-        raise RefusedError(f"{cluster}/{self._name}", 409, f"others wrote it in between, {TRIES} times in a row")
+        raise RefusedError(f"{cluster}/{self._name}", 409, f"still a conflict after {MAX_ATTEMPTS} attempts")
 
     async def _create(self, cluster: str) -> AddOnPlacementScore | None:
-        """The new object, which has no status yet; None if somebody else was first."""
+        """Create the object, without a status. Return None if it exists already."""
         resource = await self._served()
         body = {
             "apiVersion": f"{resource.group}/{resource.versions[0]}",
@@ -117,11 +119,11 @@ class ScoreWriter:
         return self._resource
 
     def _deadline(self) -> float:
-        return asyncio.get_running_loop().time() + WITHIN
+        return asyncio.get_running_loop().time() + REQUEST_TIMEOUT
 
 
-def as_document(status: Status) -> dict[str, Any]:
-    """As the API has it; a time that is not given is null, which takes it away."""
+def as_document(status: Status) -> dict[str, object]:
+    """The status as JSON; a missing time is null, which removes it."""
     return {
         "scores": [{"name": score.name, "value": score.value} for score in status.scores],
         "validUntil": None if status.valid_until is None else stamp(status.valid_until),
@@ -129,8 +131,8 @@ def as_document(status: Status) -> dict[str, Any]:
     }
 
 
-def _condition(condition: ClusterCondition) -> dict[str, Any]:
-    """With the empty message that may be; the generation that it was made for, where somebody gave one."""
+def _condition(condition: ClusterCondition) -> dict[str, object]:
+    """A condition as JSON; the message may be empty, the observed generation is optional."""
     found = {"type": condition.type, "status": condition.status, "reason": condition.reason}
     since = {"lastTransitionTime": stamp(condition.last_transition_time)} if condition.last_transition_time else {}
     made_for = {"observedGeneration": condition.observed_generation} if condition.observed_generation else {}

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from stowplan.embedded.api.patching import json_patch, merge
 from stowplan.embedded.errors import ApiError
-from stowplan.embedded.patching import json_patch, merge
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node

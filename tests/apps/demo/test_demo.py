@@ -48,7 +48,7 @@ def test_in_a_pipe_it_says_what_became_of_every_pod_and_ends() -> None:
     for workload, placed in {"north": "3 of 3", "south": "0 of 3", "rival": "3 of 6", "wordcount": "5 of 5"}.items():
         assert re.search(rf"{workload} [^a-z0-9]*{placed} ", text), "gangs and room that is kept"
     assert "Pod group default/south: 2 of 3 pods tried found a node, 3 of 3 must" in text
-    assert "goes down and comes back: primary → backup → primary" in text, "a placement follows"
+    assert "is deleted and created again: primary → backup → primary" in text, "a placement follows"
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def test_a_pending_pod_has_the_message_of_its_event_and_the_nearest_nodes(tmp_pa
 def test_a_pod_with_a_place_has_scores_and_how_far_ahead_the_winner_is(tmp_path: Path) -> None:
     answer = explain("web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert answer.exit_code == 0, answer.output
-    assert "default/web goes to a" in answer.output and "ahead" in answer.output
+    assert "default/web would be scheduled to a" in answer.output and "ahead" in answer.output
     assert "TaintToleration" in answer.output and "untolerated taint" in " ".join(answer.output.split())
 
 
@@ -113,13 +113,13 @@ def test_without_a_pod_each_pending_one_is_looked_at(tmp_path: Path) -> None:
 
 def test_a_pod_may_be_named_as_kubectl_names_it(tmp_path: Path) -> None:
     answer = explain("pod/web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
-    assert "default/web goes to a" in answer.output
+    assert "default/web would be scheduled to a" in answer.output
 
 
 @pytest.mark.parametrize("name", ["deploy/web", "deployment/web", "default/web"])
 def test_what_is_no_pod_is_not_taken_for_one(tmp_path: Path, name: str) -> None:
     answer = explain(name, "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
-    assert answer.exit_code == 2 and f"{name!r} is no pod; give a pod's name" in answer.output
+    assert answer.exit_code == 2 and f"{name!r} is not a pod; name a pod" in answer.output
 
 
 def test_pods_that_were_written_by_hand_are_not_taken_for_one_another(tmp_path: Path) -> None:
@@ -139,15 +139,15 @@ def by_hand(pod: Pod) -> Pod:
 @pytest.mark.parametrize("name", ["default-scheduler", "stowplan"])
 def test_without_a_configuration_it_speaks_for_these_names(tmp_path: Path, name: str) -> None:
     answer = explain("web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName=name)))
-    assert answer.exit_code == 0 and "default/web goes to a" in answer.output
+    assert answer.exit_code == 0 and "default/web would be scheduled to a" in answer.output
 
 
 def test_for_other_schedulers_it_does_not_speak(tmp_path: Path) -> None:
     file = dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
     answer = explain("web", "--from", file)
     assert answer.exit_code == 2 and answer.stdout == ""
-    assert "default/web has schedulerName kosmos-scheduler, of which there is no profile; there is" in answer.output
-    assert "default-scheduler, stowplan; name that scheduler's configuration by --config" in answer.output
+    assert "default/web has schedulerName kosmos-scheduler, which has no profile; profiles: " in answer.output
+    assert "default-scheduler, stowplan; name that scheduler's configuration with --config" in answer.output
     config = tmp_path / "config"
     config.write_text(CONFIG % "schedulerName: kosmos-scheduler", encoding="utf-8")
     assert explain("web", "--from", file, "--config", str(config)).exit_code == 0
@@ -170,7 +170,10 @@ def test_extenders_are_not_asked_and_that_is_said(tmp_path: Path, what: list[str
     answer = explain(*what, "-o", "json", *files, "--config", str(config))
     assert answer.exit_code == 0, answer.output
     assert json.loads(answer.stdout)["extendersNotAsked"] == ["http://127.0.0.1:1/scheduler"]
-    assert answer.stderr == "Not asked: the extenders http://127.0.0.1:1/scheduler. They may decide otherwise.\n"
+    assert (
+        answer.stderr
+        == "Not asked: the extenders http://127.0.0.1:1/scheduler. They may reject nodes or change scores.\n"
+    )
     plain = explain(*what, "-o", "json", *files)
     assert json.loads(plain.stdout)["extendersNotAsked"] == [] and plain.stderr == ""
 
@@ -212,21 +215,30 @@ def in_a_group(folder: Path, *arguments: str, pods: list[Pod]) -> tuple[int, Any
     ("pods", "code", "said"),
     [
         pytest.param(
-            [member(name, "2") for name in "xyz"], 0, ["goes to", "default/z", "3 found a node, enough"], id="all fit"
+            [member(name, "2") for name in "xyz"],
+            0,
+            ["would be scheduled to", "default/z", "3 of 3 pods found a node, 3 needed"],
+            id="all fit",
         ),
         pytest.param(
             [member("x", "2"), member("y", "2"), member("z", "3")],
             1,
-            ["pod would fit on b", "2 of 3 pods tried found", "3 of 3 must", "pod y did not", "too few where 3 must"],
+            [
+                "pod would fit on b",
+                "2 of 3 pods tried found",
+                "3 of 3 must",
+                "pod y did not",
+                "2 of 3 pods found a node, 3 needed",
+            ],
             id="they fit one by one, not together",
         ),
         pytest.param(
-            [member("x", "2"), member("y", "2")], 1, ["held back: pod group default/g: 2 of 3 pods exist"], id="too few"
+            [member("x", "2"), member("y", "2")], 1, ["gated: pod group default/g: 2 of 3 pods exist"], id="too few"
         ),
         pytest.param(
             [member("x", "2", 2), member("y", "9", 2), member("z", "2", 2)],
             0,
-            ["default/x goes to", "default/y │ nothing", "2 found a node, enough where 2 must"],
+            ["default/x would be scheduled to", "default/y │ none", "2 of 3 pods found a node, 2 needed"],
             id="one may fail",
         ),
         pytest.param(
@@ -259,7 +271,7 @@ def test_and_so_are_all_that_are_pending(tmp_path: Path) -> None:
 def test_a_group_that_lost_a_member_is_told_what_the_others_count_for(tmp_path: Path) -> None:
     running = [bound_member("x", "a"), bound_member("y", "b")]
     code, text = in_a_group(tmp_path, "z", pods=[*running, member("z", "1")])
-    assert code == 0 and "1 found a node, enough where 1 must" in text
+    assert code == 0 and "1 of 1 pods found a node, 1 needed" in text
 
 
 def bound_member(name: str, node: str) -> Pod:

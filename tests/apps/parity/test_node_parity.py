@@ -131,7 +131,7 @@ def test_an_altered_record_is_shown_as_differing(tmp_path: Path, alter: Any, pat
     alter(record["expect"])
     result = run(written(tmp_path, [record]))
     assert result.exit_code == 1
-    assert f"{record['id']} differs in 1 place(s):\n  {path}" in result.output
+    assert f"{record['id']} differs in 1 field(s):\n  {path}" in result.output
     assert result.output.split()[-5:] == ["all", "1", "0", "1", "0"]
 
 
@@ -140,7 +140,7 @@ def test_only_so_many_differences_are_shown(tmp_path: Path, few: list[dict[str, 
     result = run(written(tmp_path, altered), "--show", "1")
     assert result.exit_code == 1
     assert result.output.count("differs in") == 1
-    assert "2 more differ; --show 3 shows them all" in result.output
+    assert "2 more differ; --show 3 shows all" in result.output
 
 
 RECORD = '{"id": "x", "cluster": {}, "pod": {"metadata": {"name": "p"}}}'

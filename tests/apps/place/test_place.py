@@ -110,13 +110,17 @@ def test_one_that_cannot_be_decided(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(["explain"], "neither of NAME and --filename", id="nothing to explain"),
-        pytest.param(["explain", "pod/p", "--from", "."], "'pod/p' is no placement", id="another kind"),
+        pytest.param(["explain"], "found neither NAME nor --filename", id="nothing to explain"),
+        pytest.param(["explain", "pod/p", "--from", "."], "'pod/p' is not a placement", id="another kind"),
         pytest.param(["explain", "q", "--from", "."], "there is no placement default/q", id="no such placement"),
         pytest.param(["explain", "-f", "nowhere.yaml", "--from", "."], "no such file", id="no such file"),
         pytest.param(["--reschedule-interval", "soon"], "'soon' is not a duration", id="no duration"),
         pytest.param(["--reschedule-interval", "0s"], "found 0s", id="all the time"),
-        pytest.param(["--leader-elect-renew-deadline", "20s"], "a lease must last longer", id="a lease too short"),
+        pytest.param(
+            ["--leader-elect-renew-deadline", "20s"],
+            "expected lease_duration > renew_deadline > retry_period",
+            id="a lease too short",
+        ),
         pytest.param(["--compatibility", "karmada"], "karmada", id="compatible with whom?"),
     ],
 )
@@ -153,7 +157,7 @@ def test_writes_of_decisions_are_timed_as_bindings(kind: str, times: int) -> Non
     async def perform(action: Any) -> Result:
         return Result(action.id, 200)
 
-    asyncio.run(metrics.performed(perform, Patch(kind=kind, key="ns/name", body={})))
+    asyncio.run(metrics.timed_write(perform, Patch(kind=kind, key="ns/name", body={})))
     bound = metrics.registry.get_sample_value("scheduling_bind_duration_seconds_sum", {"name": "placement_scheduling"})
     assert bound == (2.5 if times else None)
     written = {"does": "patch", "kind": kind, "code": "200"}

@@ -38,8 +38,8 @@ def at_work() -> tuple[Metrics, World]:
     world.submit(*gang("runs", 3), *gang("large", 2, cpu=100), *gang("few", 1, needed=4))
     world.submit(reservation("r"))
     world.run()
-    metrics.look_at(world.scheduler)
-    metrics.look_at_plugins(world.scheduler)
+    metrics.read_engine(world.scheduler)
+    metrics.read_plugins(world.scheduler)
     return metrics, world
 
 
@@ -78,8 +78,8 @@ def test_what_is_over_is_not_shown_any_more() -> None:
     metrics, world = at_work()
     world.delete(*world.pods(), reservation("r"))
     world.run()
-    metrics.look_at(world.scheduler)
-    metrics.look_at_plugins(world.scheduler)
+    metrics.read_engine(world.scheduler)
+    metrics.read_plugins(world.scheduler)
     text = text_of(metrics)
     assert "kubenexus_waiting_pods{" not in text and "kubenexus_resource_reservations{" not in text
     assert 'kubenexus_pod_group_size_count{namespace="default"} 1.0' in text
@@ -157,9 +157,9 @@ def samples(registry: CollectorRegistry, name: str) -> dict[tuple[str, ...], flo
 
 
 def test_too_many_namespaces_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_metrics, "MOST_NAMESPACES", 2)
+    monkeypatch.setattr(group_metrics, "MAX_NAMESPACES", 2)
     metrics, registry = bare()
-    metrics.look_at_reservations([reservation("r", namespace) for namespace in ("a", "b", "c", "d", "a")])
+    metrics.read_reservations([reservation("r", namespace) for namespace in ("a", "b", "c", "d", "a")])
     assert samples(registry, "kubenexus_resource_reservations") == {("a",): 2, ("b",): 1, ("(others)",): 2}
     for name in ("a/x", "c/y", "e/z"):
         metrics.report(reports.GroupComplete(name, 3, 1.0), 0.0, lambda _: None)
@@ -168,11 +168,11 @@ def test_too_many_namespaces_are_counted_together(monkeypatch: pytest.MonkeyPatc
 
 def test_too_many_groups_that_wait_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The largest are told apart."""
-    monkeypatch.setattr(group_metrics, "MOST_GROUPS", 1)
+    monkeypatch.setattr(group_metrics, "MAX_GROUPS", 1)
     world = pod_groups.a_world(nodes=1)
     world.submit(*gang("a", 2, needed=9), *gang("b", 3, needed=9), *gang("c", 1, needed=9))
     metrics, registry = bare()
-    metrics.look_at(world.scheduler)
+    metrics.read_engine(world.scheduler)
     assert samples(registry, "kubenexus_waiting_pods") == {("default", "b"): 3, ("(others)", "(others)"): 3}
 
 
@@ -180,6 +180,6 @@ def test_the_age_of_the_oldest_reservation() -> None:
     metrics, registry = bare()
     found: dict[str, Any] = {}
     for minutes in ((), (3.0, 7.0, 1.0), ()):
-        metrics.look_at_reservations([reservation(f"r{each}", minutes=each) for each in minutes])
+        metrics.read_reservations([reservation(f"r{each}", minutes=each) for each in minutes])
         found[str(minutes)] = samples(registry, "kubenexus_resource_reservation_oldest_age_seconds")[()]
     assert found == {"()": 0.0, "(3.0, 7.0, 1.0)": 420.0}

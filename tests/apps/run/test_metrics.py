@@ -54,7 +54,7 @@ def at_work() -> Metrics:
         reports.PermitWaited(2.0, False),
     ):
         metrics.report(what)
-    metrics.look_at(engine)
+    metrics.read_engine(engine)
     return metrics
 
 
@@ -121,13 +121,13 @@ def test_plugins_have_figures_of_their_own() -> None:
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
     for each in (a_node("a"), a_node("b"), a_pod("web", node="a")):
         engine.handle(Put(each), 0.0)
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     assert 'stowplan_pods_there{node="a"} 1.0' in metrics.text()[0].decode()
     engine.handle(Gone(a_node("b")), 1.0)
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     assert 'node="b"' not in metrics.text()[0].decode(), "what is gone is not shown"
     plugin.fails, said = True, list[reports.PluginMisbehaved]()
-    metrics.look_at_plugins(engine, said.append)
+    metrics.read_plugins(engine, said.append)
     assert "pods_there{" not in metrics.text()[0].decode()
     assert said == [reports.PluginMisbehaved("Counting", "gauges", "KeyError: 'oops'")]
 
@@ -151,11 +151,11 @@ def test_each_profile_shows_its_own_figures() -> None:
     one, two = (Figures(interfaces.Gauge("told", "Told.", 1, {"of": name})) for name in ("one", "two"))
     made = {plugin: metrics.timed(profiles(score=[plugin])["default-scheduler"]) for plugin in (one, two)}
     engine = Scheduler({"one": made[one], "two": made[two]}, np.random.default_rng(0))
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     text = metrics.text()[0].decode()
     assert 'stowplan_told{of="one"} 1.0' in text and 'stowplan_told{of="two"} 1.0' in text
     two.shown = ()
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     text = metrics.text()[0].decode()
     assert 'of="one"' in text and 'of="two"' not in text
 
@@ -172,25 +172,25 @@ def test_each_profile_shows_its_own_figures() -> None:
 def test_figures_with_and_without_labels(shown: interfaces.Gauge, expected: str) -> None:
     metrics, plugin = Metrics(), Figures(shown)
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     assert expected in metrics.text()[0].decode()
     names, said = ", ".join(shown.labels) or "none", list[reports.PluginMisbehaved]()
     for other in ({"other": "z"}, {"a": "z", "other": "z"}):
         plugin.shown = (interfaces.Gauge("told", "Told.", 4, other),)
-        metrics.look_at_plugins(engine, said.append)  # labels cannot change; nothing breaks
+        metrics.read_plugins(engine, said.append)  # labels cannot change; nothing breaks
         assert "z" not in metrics.text()[0].decode().split("stowplan_told")[-1]
         now = ", ".join(other)
         assert said.pop() == reports.PluginMisbehaved(
-            "Figures", "gauges", f"the labels of told were {names} before, and now {now}"
+            "Figures", "gauges", f"the labels of told were {names} before, and are {now} now"
         )
 
 
 def test_labels_go_by_their_names() -> None:
     metrics, plugin = Metrics(), Figures(interfaces.Gauge("told", "Told.", 1, {"a": "x", "b": "y"}))
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     plugin.shown = (interfaces.Gauge("told", "Told.", 2, {"b": "y", "a": "x"}),)
-    metrics.look_at_plugins(engine)
+    metrics.read_plugins(engine)
     lines = [line for line in metrics.text()[0].decode().splitlines() if line.startswith("stowplan_told")]
     assert lines == ['stowplan_told{a="x",b="y"} 2.0'], "in whatever order they come"
 
@@ -205,5 +205,5 @@ def test_labels_go_by_their_names() -> None:
 def test_a_figure_that_cannot_be_shown_is_told(wrong: interfaces.Gauge, problem: str) -> None:
     metrics, plugin, said = Metrics(), Figures(wrong), list[reports.PluginMisbehaved]()
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
-    metrics.look_at_plugins(engine, said.append)
+    metrics.read_plugins(engine, said.append)
     assert len(said) == 1 and said[0].plugin == "Figures" and problem in said[0].problem

@@ -6,19 +6,17 @@ import asyncio
 import io
 from typing import Any
 
-import numpy as np
 import pytest
 
-from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
-from stowplan.apps.run.options import RunningScheduler, RunOptions, beside_kube_scheduler
-from stowplan.apps.run.recount import Recounter, as_decided
+from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
+from stowplan.apps.run.options import RunOptions
+from stowplan.apps.run.recount import with_assumed
 from stowplan.apps.run.service import SchedulerService
 from stowplan.engine.reports import PluginMisbehaved
-from stowplan.engine.scheduler import Scheduler
 from stowplan.kube.reflector_cache import ReflectorCache
 from stowplan.kube.resources import PODS
-from stowplan.objects.changes import Put, Result
+from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod, a_profile
 
@@ -33,7 +31,7 @@ class Reflector:
     """Knows what a test lets it."""
 
     def __init__(self) -> None:
-        self.known, self.synced = ReflectorCache(PODS, lambda _: None), asyncio.Event()
+        self.cache, self.synced = ReflectorCache(PODS, lambda _: None), asyncio.Event()
         self.synced.set()
 
 
@@ -44,48 +42,43 @@ def gold(name: str, **more: Any) -> Pod:
 class Scene:
     def __init__(self, period: str) -> None:
         self.said = io.StringIO()
-        self.running = RunningScheduler(RunOptions(), beside_kube_scheduler(), Log(stream=self.said))
-        profile = self.running.metrics.timed(a_profile(CONFIG % period))
-        self.engine = Scheduler({"default-scheduler": profile}, np.random.default_rng(0))
-        self.live = self.running.live = EngineLoop(self.engine, perform=nobody, record=lambda _: None)
-        self.reflector = Reflector()
-        self.running.reflectors["Pod"] = self.reflector  # type: ignore[assignment]
-        self.recounts = Recounter(self.running)
-        self.live.take([Put(a_node("a")), Put(a_node("b"))])
+        configuration = beside_kube_scheduler().configuration
+        loaded = LoadedConfiguration(configuration, {"default-scheduler": a_profile(CONFIG % period)})
+        self.service = SchedulerService(RunOptions(), lambda: loaded, Log(stream=self.said))
+        self.metrics, self.loop = self.service.metrics, self.service.engine_loop
+        self.engine = self.loop.engine
+        self.reflector = self.service.reflectors["Pod"] = Reflector()  # type: ignore[assignment]
+        self.loop.receive([Put(a_node("a")), Put(a_node("b"))])
 
     def hear(self, *pods: Pod) -> None:
         """The API server says so; the engine will look at it."""
         for pod in pods:
-            self.reflector.known.objects[pod.key] = pod
-        self.live.take([Put(pod) for pod in pods])
+            self.reflector.cache.objects[pod.key] = pod
+        self.loop.receive([Put(pod) for pod in pods])
 
     def metric(self, name: str) -> float | None:
         labels = {"plugin": "FlavourClusterWide", "profile": "default-scheduler"}
-        return self.running.metrics.registry.get_sample_value(f"stowplan_{name}", labels)
-
-
-async def nobody(action: Any) -> Result:
-    raise AssertionError("nothing is sent in this test")
+        return self.metrics.registry.get_sample_value(f"stowplan_{name}", labels)
 
 
 def test_no_drift_is_told_as_such_and_what_came_last_is_taken_in_first() -> None:
     scene = Scene("10")
     scene.hear(gold("p", node="a"), gold("q", node="b"))
     for now in (0.0, 9.9):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert scene.metric("recounts_total") is None, "not before the first period is over"
     scene.hear(gold("r", node="b"))
-    scene.recounts.look(10.0)
+    scene.service._recount(10.0)
     assert (scene.metric("recounts_total"), scene.metric("drift"), scene.said.getvalue()) == (1.0, 0.0, "")
 
 
 def test_drift_goes_into_a_metric_and_a_log_line_each_time() -> None:
     scene = Scene("10")
     scene.hear(gold("p", node="a"), gold("q", node="b"))
-    scene.live.take_in()
-    del scene.reflector.known.objects["default/q"]
+    scene.loop.handle_inbox()
+    del scene.reflector.cache.objects["default/q"]
     for now in (0.0, 10.0, 19.0, 20.0):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert (scene.metric("recounts_total"), scene.metric("drift")) == (2.0, 1.0)
     lines = scene.said.getvalue().splitlines()
     assert len(lines) == 2
@@ -94,7 +87,7 @@ def test_drift_goes_into_a_metric_and_a_log_line_each_time() -> None:
     )
     assert 'differences=1 first="flavour=gold on node b: 1, not 0"' in lines[0]
     scene.hear(gold("q", node="b"))
-    scene.recounts.look(30.0)
+    scene.service._recount(30.0)
     assert scene.metric("drift") == 0.0
 
 
@@ -103,21 +96,21 @@ def test_nobody_asks_for_it_by_default(period: str) -> None:
     scene = Scene(period)
     scene.hear(gold("p", node="a"))
     for now in (0.0, 1e6, 1e9):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert scene.metric("recounts_total") is None
 
 
 def test_pods_on_their_way_are_no_drift() -> None:
     scene = Scene("10")
     scene.hear(gold("p"), gold("q"))
-    scene.live.take_in()
+    scene.loop.handle_inbox()
     for _ in range(2):
         scene.engine.step(0.0)
     assert len(scene.engine.assumed_pods) == 2
     for now in (0.0, 10.0):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert (scene.metric("drift"), scene.said.getvalue()) == (0.0, "")
-    shown = list(as_decided(scene.reflector.known.objects.values(), scene.engine.assumed_pods))
+    shown = list(with_assumed(scene.reflector.cache.objects.values(), scene.engine.assumed_pods))
     assert {pod.name: pod.node_name for pod in shown}.keys() == {"p", "q"}
     assert {pod.node_name for pod in shown} == {"a", "b"}
 
@@ -125,28 +118,28 @@ def test_pods_on_their_way_are_no_drift() -> None:
 def test_before_all_is_listed_nothing_is_compared() -> None:
     scene = Scene("10")
     scene.reflector.synced.clear()
-    scene.live.take([Put(gold("p", node="a"))])
-    scene.live.take_in()
+    scene.loop.receive([Put(gold("p", node="a"))])
+    scene.loop.handle_inbox()
     for now in (0.0, 10.0, 20.0):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert scene.metric("recounts_total") is None
 
 
 def test_a_plugin_that_fails_goes_without() -> None:
     scene = Scene("10")
-    scene.reflector.known.objects["default/p"] = gold("p", node="a")
+    scene.reflector.cache.objects["default/p"] = gold("p", node="a")
     plugin = scene.engine.profiles["default-scheduler"].plugin("FlavourClusterWide")
     assert plugin is not None
     plugin.recount = lambda *_: [1 / 0]
     for now in (0.0, 10.0, 20.0, 30.0):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert scene.metric("recounts_total") is None
     (line,) = scene.said.getvalue().splitlines()
     assert line.startswith("W") and '"A plugin misbehaves" plugin="FlavourClusterWide" point="recount"' in line
     assert "ZeroDivisionError" in line
     plugin.recount = lambda *_: ["two"]
-    scene.recounts.look(40.0)
-    scene.recounts.look(50.0)
+    scene.service._recount(40.0)
+    scene.service._recount(50.0)
     assert len(scene.said.getvalue().splitlines()) == 2, "each different text once"
 
 
@@ -155,15 +148,15 @@ def test_after_a_reload_without_it_nothing_is_shown(left: str) -> None:
     scene = Scene("10")
     scene.hear(gold("p", node="a"))
     for now in (0.0, 10.0):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert scene.metric("drift") == 0.0
     after = a_profile(CONFIG % left) if left else a_profile()
-    scene.engine.adopt({"default-scheduler": scene.running.metrics.timed(after)}, 11.0)
-    scene.recounts.look(12.0)
+    scene.engine.adopt({"default-scheduler": scene.metrics.timed(after)}, 11.0)
+    scene.service._recount(12.0)
     assert scene.metric("drift") is None and scene.metric("recounts_total") == 1.0, "what was done was done"
-    scene.engine.adopt({"default-scheduler": scene.running.metrics.timed(a_profile(CONFIG % "5"))}, 13.0)
+    scene.engine.adopt({"default-scheduler": scene.metrics.timed(a_profile(CONFIG % "5"))}, 13.0)
     for now in (13.0, 18.0):
-        scene.recounts.look(now)
+        scene.service._recount(now)
     assert scene.metric("drift") == 0.0, "and back again"
 
 

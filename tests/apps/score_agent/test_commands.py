@@ -24,27 +24,27 @@ HTTP = ["http", "--url", "http://127.0.0.1:9"]
         pytest.param([*USAGE, "--cpu-bounds", "10"], "'10' is not WORST:BEST, such as 1G:100G", id="one bound"),
         pytest.param([*USAGE, "--memory-bounds", "1X:2G"], "'1X:2G' is not WORST:BEST", id="no quantity"),
         pytest.param(
-            [*USAGE, "--free", "gpu=nvidia.com/gpu"], "--free gpu=nvidia.com/gpu: cannot be read", id="no bounds"
+            [*USAGE, "--free", "gpu=nvidia.com/gpu"], "--free: found 'gpu=nvidia.com/gpu'; expected", id="no bounds"
         ),
-        pytest.param([*USAGE, "--free", "cpu=cpu:0:1"], "--free: there are two scores called cpu", id="a name twice"),
+        pytest.param([*USAGE, "--free", "cpu=cpu:0:1"], "--free: found two scores called cpu", id="a name twice"),
         pytest.param(
             [*STATIC, "--value", "b=101"], "--value b=101: found 101, expected a score of -100..100", id="101"
         ),
         pytest.param(
-            [*STATIC, "--value", "b"], "--value b: expected CLUSTER=SCORE, such as primary=100", id="no score"
+            [*STATIC, "--value", "b"], "--value: found 'b', expected CLUSTER=SCORE, such as primary=100", id="no score"
         ),
         pytest.param([*STATIC, "--value", "b=1.5"], "expected CLUSTER=SCORE", id="a fraction"),
-        pytest.param([*STATIC, "--value", "a=2"], "--value a=2: a has a score already", id="a cluster twice"),
-        pytest.param([*STATIC, "--interval", "0s"], "--interval: found 0, expected some time", id="without a pause"),
+        pytest.param([*STATIC, "--value", "a=2"], "--value a=2: found two scores of a", id="a cluster twice"),
+        pytest.param([*STATIC, "--interval", "0s"], "--interval: found 0 s, expected more", id="without a pause"),
         pytest.param([*STATIC, "--interval", "soon"], "'soon' is not a duration such as 90s or 5m", id="no duration"),
         pytest.param([*QUERY, "--valid-for", "3m"], "--valid-for: scores that are valid for 180 s", id="hardly valid"),
         pytest.param([*QUERY, "--valid-for", "later"], "such as 90s or 5m, or never", id="valid for how long"),
         pytest.param([*QUERY, "--refresh-before", "30s"], "--refresh-before: found 30 s, less than one", id="too late"),
         pytest.param(
-            [*QUERY, "--bounds", "0:1", "--over-fleet"], "--bounds and --over-fleet do not go together", id="two scales"
+            [*QUERY, "--bounds", "0:1", "--over-fleet"], "found both --bounds and --over-fleet", id="two scales"
         ),
         pytest.param([*QUERY, "--bounds", "0:1", "--less-is-better"], "put the larger number first", id="turned how"),
-        pytest.param([*HTTP, "--less-is-better"], "--less-is-better is for --over-fleet", id="less than what"),
+        pytest.param([*HTTP, "--less-is-better"], "found --less-is-better without --over-fleet", id="less than what"),
         pytest.param(["http", "--url", "scorer:80"], 'url: found "scorer:80", expected an address', id="no address"),
         pytest.param([*QUERY, "--deadband", "201"], "201 is not in the range 0<=x<=200", id="a band beyond all scores"),
         pytest.param(["tea"], "No such command 'tea'", id="no such producer"),

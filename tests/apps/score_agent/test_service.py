@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 
 from stowplan.apps.logging import Log
+from stowplan.apps.program import Program
 from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
 from stowplan.apps.up.command import create, node
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.objects.errors import ConfigError
 from stowplan.scores.demand import Demand
 from stowplan.scores.http_source import AnswerError
 from stowplan.scores.publication import Validity
-from stowplan.scores.usage import CORES, usual
+from stowplan.scores.usage import CORES, default_measures
 
 GROUP = "cluster.open-cluster-management.io"
 
@@ -33,9 +34,7 @@ class Scripted:
     def __init__(self, *script: Exception | float) -> None:
         self._script, self.rounds = list(script), 0
 
-    @asynccontextmanager
-    async def opened(self, _log: Log, _patience: float | None) -> AsyncIterator[None]:
-        yield
+    def open(self, _program: Program) -> None: ...
 
     async def read(self, clusters: Mapping[str, ManagedCluster], _wanted: Demand) -> Measurements:
         line = self._script[min(self.rounds, len(self._script) - 1)]
@@ -137,7 +136,7 @@ def test_a_cluster_that_does_not_answer_is_not_vouched_for(tmp_path: Path) -> No
             own = Embedded(with_controllers=False)
             await own.start()
             create(own, "v1", "Node", node("a", "zone", cpu="50", memory="100G"))
-            source = OwnCluster("east", usual(), str(written(tmp_path, own)))
+            source = OwnCluster("east", default_measures(), str(written(tmp_path, own)))
             told = {"interval": 0.05, "validity": Validity(3.0, 1.9, 0.0), "normaliser": CORES}
             async with agent(written(tmp_path, hub), source, **told) as said:
                 await until(lambda: len(scores(hub, "east")) == 4)
@@ -159,7 +158,7 @@ def test_it_ends_although_the_hub_is_silent(tmp_path: Path) -> None:
         file = written(tmp_path, hub)
         await hub.stop()
         async with agent(file, Scripted(5)) as said:
-            await until(lambda: "Cannot follow what happens" in said.getvalue())
+            await until(lambda: '"Cannot follow" where="the hub"' in said.getvalue())
 
     asyncio.run(story())
 

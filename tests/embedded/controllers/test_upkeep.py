@@ -1,21 +1,21 @@
-"""Nodes, kubelets, volumes, budgets, namespaces, events, and what goes with what; in virtual time."""
+"""Nodes, kubelets, volumes, budgets, namespaces, events and garbage collection, in virtual time."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.embedded.controllers.workloads import FAST, WEB, condition, names, phases
-from tests.embedded.virtual import Virtual
+from tests.embedded.virtual_cluster import VirtualCluster
 
 
 @pytest.fixture
-def cluster() -> Virtual:
-    world = Virtual()
+def cluster() -> VirtualCluster:
+    world = VirtualCluster()
     world.nodes(3)
     return world
 
 
-def test_a_node_gets_ready_and_says_what_it_has(cluster: Virtual) -> None:
+def test_a_node_becomes_ready_and_reports_its_resources(cluster: VirtualCluster) -> None:
     node = cluster.get("nodes", "n0")
     assert condition(node, "Ready")["status"] == "True"
     assert node["status"]["allocatable"] == node["status"]["capacity"]
@@ -23,7 +23,7 @@ def test_a_node_gets_ready_and_says_what_it_has(cluster: Virtual) -> None:
     assert cluster.get("leases.coordination.k8s.io", "kube-node-lease/n0")["spec"]["holderIdentity"] == "n0"
 
 
-def test_a_cordoned_node_has_a_taint_until_it_is_uncordoned(cluster: Virtual) -> None:
+def test_a_cordoned_node_has_a_taint_until_it_is_uncordoned(cluster: VirtualCluster) -> None:
     cluster.change("nodes", "n0", unschedulable=True)
     cluster.settle()
     taints = cluster.get("nodes", "n0")["spec"]["taints"]
@@ -33,7 +33,7 @@ def test_a_cordoned_node_has_a_taint_until_it_is_uncordoned(cluster: Virtual) ->
     assert "taints" not in cluster.get("nodes", "n0")["spec"]
 
 
-def test_what_a_deleted_deployment_owned_goes_with_it(cluster: Virtual) -> None:
+def test_the_dependents_of_a_deleted_deployment_are_deleted(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()
     cluster.delete("deployments.apps", "default/web")
@@ -41,7 +41,7 @@ def test_what_a_deleted_deployment_owned_goes_with_it(cluster: Virtual) -> None:
     assert cluster.all("replicasets.apps") == cluster.all("pods") == []
 
 
-def test_orphans_stay(cluster: Virtual) -> None:
+def test_orphans_stay(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()
     cluster.delete("deployments.apps", "default/web", propagation_policy="Orphan")
@@ -52,7 +52,7 @@ def test_orphans_stay(cluster: Virtual) -> None:
 
 
 def test_foreground_deletion_waits_for_what_is_owned() -> None:
-    cluster = Virtual(stop_seconds=5.0)
+    cluster = VirtualCluster(stop_seconds=5.0)
     cluster.nodes(1)
     cluster.create(WEB)
     cluster.settle()
@@ -65,7 +65,7 @@ def test_foreground_deletion_waits_for_what_is_owned() -> None:
 
 
 def test_a_pod_takes_its_time_to_start_and_to_stop() -> None:
-    cluster = Virtual(start_seconds=3.0, stop_seconds=4.0)
+    cluster = VirtualCluster(start_seconds=3.0, stop_seconds=4.0)
     cluster.nodes(1)
     cluster.create(WEB.replace("replicas: 4", "replicas: 1"))
     cluster.settle()
@@ -80,7 +80,7 @@ def test_a_pod_takes_its_time_to_start_and_to_stop() -> None:
     assert cluster.all("pods") == []
 
 
-def test_a_claim_that_waits_is_bound_once_a_node_is_chosen(cluster: Virtual) -> None:
+def test_a_claim_that_waits_is_bound_once_a_node_is_chosen(cluster: VirtualCluster) -> None:
     cluster.create(FAST + "volumeBindingMode: WaitForFirstConsumer\n")
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": spec}
@@ -101,7 +101,7 @@ def test_a_claim_that_waits_is_bound_once_a_node_is_chosen(cluster: Virtual) -> 
     assert cluster.all("persistentvolumeclaims") == cluster.all("persistentvolumes") == []
 
 
-def test_a_claim_takes_the_smallest_volume_that_fits(cluster: Virtual) -> None:
+def test_a_claim_takes_the_smallest_volume_that_fits(cluster: VirtualCluster) -> None:
     for name, size in (("small", "1Gi"), ("right", "5Gi"), ("large", "50Gi")):
         spec = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
         spec["storageClassName"] = "manual"
@@ -116,7 +116,7 @@ def test_a_claim_takes_the_smallest_volume_that_fits(cluster: Virtual) -> None:
     assert cluster.get("persistentvolumes", "right")["status"]["phase"] == "Released"
 
 
-def test_a_budget_counts_and_eviction_respects_it(cluster: Virtual) -> None:
+def test_a_budget_counts_and_eviction_respects_it(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     spec = {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}}
     metadata = {"name": "web"}
@@ -125,15 +125,15 @@ def test_a_budget_counts_and_eviction_respects_it(cluster: Virtual) -> None:
     status = cluster.get("poddisruptionbudgets.policy", "default/web")["status"]
     assert (status["disruptionsAllowed"], status["currentHealthy"], status["expectedPods"]) == (1, 4, 4)
     pods, (first, second, *_) = cluster.resource("v1", "Pod"), names(cluster.all("pods"))
-    cluster.subresources.evict(pods, "default", first, {"metadata": {"name": first}}, cluster.asked())
+    cluster.subresources.evict(pods, "default", first, {"metadata": {"name": first}}, cluster.options())
     with pytest.raises(Exception, match="disruption budget") as refused:
-        cluster.subresources.evict(pods, "default", second, {"metadata": {"name": second}}, cluster.asked())
+        cluster.subresources.evict(pods, "default", second, {"metadata": {"name": second}}, cluster.options())
     assert refused.value.code == 429  # type: ignore[attr-defined]
     cluster.settle()
     assert cluster.get("poddisruptionbudgets.policy", "default/web")["status"]["disruptionsAllowed"] == 1
 
 
-def test_a_namespace_is_emptied_before_it_goes(cluster: Virtual) -> None:
+def test_a_namespace_is_emptied_before_it_is_removed(cluster: VirtualCluster) -> None:
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     cluster.settle()
     assert cluster.get("serviceaccounts", "shop/default")
@@ -146,7 +146,7 @@ def test_a_namespace_is_emptied_before_it_goes(cluster: Virtual) -> None:
     assert [name for name in cluster.store.collections() if cluster.store.all(name.name, "shop")] == []
 
 
-def test_many_alike_events_become_one(cluster: Virtual) -> None:
+def test_many_alike_events_become_one(cluster: VirtualCluster) -> None:
     cluster.create(WEB.replace("replicas: 4", "replicas: 30"))
     cluster.settle()
     created = [event for event in cluster.all("events") if event["reason"] == "SuccessfulCreate"]
@@ -154,7 +154,7 @@ def test_many_alike_events_become_one(cluster: Virtual) -> None:
     assert max(event["count"] for event in created) == 20
 
 
-def test_events_are_forgotten_after_an_hour(cluster: Virtual) -> None:
+def test_events_are_forgotten_after_an_hour(cluster: VirtualCluster) -> None:
     assert {event["reason"] for event in cluster.all("events")} == {"RegisteredNode"}
     cluster.settle(1800)
     assert len(cluster.all("events")) == 3
@@ -162,7 +162,7 @@ def test_events_are_forgotten_after_an_hour(cluster: Virtual) -> None:
     assert cluster.all("events") == []
 
 
-def test_pods_do_not_outlive_their_node_for_long(cluster: Virtual) -> None:
+def test_pods_do_not_outlive_their_node_for_long(cluster: VirtualCluster) -> None:
     cluster.create(WEB.replace("replicas: 4", "replicas: 3"))
     cluster.settle()
     cluster.delete("nodes", "n0")

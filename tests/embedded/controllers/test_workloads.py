@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.embedded.controllers.workloads import FAST, JOB, SET, WEB, condition, images, names, phases
-from tests.embedded.virtual import Virtual
+from tests.embedded.virtual_cluster import VirtualCluster
 
 
 @pytest.fixture
-def cluster() -> Virtual:
-    world = Virtual()
+def cluster() -> VirtualCluster:
+    world = VirtualCluster()
     world.nodes(3)
     return world
 
 
-def test_a_deployment_gets_its_pods(cluster: Virtual) -> None:
+def test_a_deployment_gets_its_pods(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()
     deployment = cluster.get("deployments.apps", "default/web")
@@ -28,12 +28,12 @@ def test_a_deployment_gets_its_pods(cluster: Virtual) -> None:
     assert all(name.startswith(f"{replica_set['metadata']['name']}-") for name in names(cluster.all("pods")))
 
 
-def test_a_rollout_keeps_enough_pods_and_never_has_too_many(cluster: Virtual) -> None:
+def test_a_rollout_keeps_enough_pods_and_never_has_too_many(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()
     seen: list[tuple[int, int]] = []
 
-    def count(_happened: object) -> None:
+    def count(_change: object) -> None:
         wanted = sum(each["spec"]["replicas"] for each in cluster.all("replicasets.apps"))
         pods = [pod for pod in cluster.all("pods") if "deletionTimestamp" not in pod["metadata"]]
         seen.append((wanted, sum(pod["status"]["phase"] == "Running" for pod in pods)))
@@ -49,7 +49,7 @@ def test_a_rollout_keeps_enough_pods_and_never_has_too_many(cluster: Virtual) ->
     assert sorted(each["spec"]["replicas"] for each in cluster.all("replicasets.apps")) == [0, 4]
 
 
-def test_a_rollout_back_uses_the_old_set_again(cluster: Virtual) -> None:
+def test_a_rollout_back_uses_the_old_set_again(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()
     template = cluster.get("deployments.apps", "default/web")["spec"]["template"]
@@ -62,7 +62,7 @@ def test_a_rollout_back_uses_the_old_set_again(cluster: Virtual) -> None:
     assert annotations["deployment.kubernetes.io/revision"] == "3"
 
 
-def test_recreate_ends_all_old_pods_first(cluster: Virtual) -> None:
+def test_recreate_ends_all_old_pods_first(cluster: VirtualCluster) -> None:
     cluster.create(WEB.replace("replicas: 4", "replicas: 4\n  strategy: {type: Recreate}"))
     cluster.settle()
     template = cluster.get("deployments.apps", "default/web")["spec"]["template"]
@@ -75,7 +75,7 @@ def test_recreate_ends_all_old_pods_first(cluster: Virtual) -> None:
     assert all(len(found) <= 1 for found in mixed)
 
 
-def test_a_deployment_without_nodes_times_out(cluster: Virtual) -> None:
+def test_a_deployment_without_nodes_times_out(cluster: VirtualCluster) -> None:
     for name in names(cluster.all("nodes")):
         cluster.delete("nodes", name)
     cluster.create(WEB)
@@ -87,21 +87,21 @@ def test_a_deployment_without_nodes_times_out(cluster: Virtual) -> None:
 
 
 def test_scaling_down_takes_pods_without_a_node_first() -> None:
-    cluster = Virtual()
+    cluster = VirtualCluster()
     cluster.nodes(1)
     cluster.create(WEB)
-    cluster.crew.settle(cluster.now)
+    cluster.controllers.settle(cluster.now)
     pods = cluster.resource("v1", "Pod")
     bound = names(cluster.all("pods"))[:2]
     for name in bound:
         raw = {"metadata": {"name": name}, "target": {"name": "n0"}}
-        cluster.subresources.bind(pods, "default", name, raw, cluster.asked())
+        cluster.subresources.bind(pods, "default", name, raw, cluster.options())
     cluster.change("deployments.apps", "default/web", replicas=2)
-    cluster.crew.settle(cluster.now)
+    cluster.controllers.settle(cluster.now)
     assert sorted(names(cluster.all("pods"))) == sorted(bound)
 
 
-def test_a_job_runs_its_pods_a_few_at_a_time(cluster: Virtual) -> None:
+def test_a_job_runs_its_pods_a_few_at_a_time(cluster: VirtualCluster) -> None:
     cluster.create(JOB)
     cluster.settle()
     assert phases(cluster.all("pods")) == ["Running"] * 2
@@ -115,7 +115,7 @@ def test_a_job_runs_its_pods_a_few_at_a_time(cluster: Virtual) -> None:
     assert "completionTime" in job["status"]
 
 
-def test_a_job_that_fails_too_often_gives_up(cluster: Virtual) -> None:
+def test_a_job_that_fails_too_often_gives_up(cluster: VirtualCluster) -> None:
     cluster.create(JOB.replace("{stowplan.io", "{stowplan.io/exit-code: '3', stowplan.io"))
     for _ in range(12):
         cluster.settle(60)
@@ -124,7 +124,7 @@ def test_a_job_that_fails_too_often_gives_up(cluster: Virtual) -> None:
     assert job["status"]["failed"] >= 3
 
 
-def test_an_indexed_job_gives_each_pod_its_number(cluster: Virtual) -> None:
+def test_an_indexed_job_gives_each_pod_its_number(cluster: VirtualCluster) -> None:
     cluster.create(JOB.replace("completions: 5", "completionMode: Indexed\n  completions: 3"))
     for _ in range(4):
         cluster.settle(11)
@@ -134,7 +134,7 @@ def test_an_indexed_job_gives_each_pod_its_number(cluster: Virtual) -> None:
     assert found == {"0", "1", "2"}
 
 
-def test_a_finished_job_goes_after_its_time(cluster: Virtual) -> None:
+def test_a_finished_job_is_deleted_after_its_ttl(cluster: VirtualCluster) -> None:
     cluster.create(JOB.replace("completions: 5", "ttlSecondsAfterFinished: 30\n  completions: 2"))
     cluster.settle()
     cluster.settle(11)
@@ -143,7 +143,7 @@ def test_a_finished_job_goes_after_its_time(cluster: Virtual) -> None:
     assert cluster.all("jobs.batch") == cluster.all("pods") == []
 
 
-def test_a_suspended_job_has_no_pods(cluster: Virtual) -> None:
+def test_a_suspended_job_has_no_pods(cluster: VirtualCluster) -> None:
     cluster.create(JOB.replace("completions: 5", "suspend: true\n  completions: 5"))
     cluster.settle()
     assert cluster.all("pods") == []
@@ -154,7 +154,7 @@ def test_a_suspended_job_has_no_pods(cluster: Virtual) -> None:
 
 
 def test_a_stateful_set_makes_one_pod_after_the_other_with_its_claim() -> None:
-    cluster = Virtual(start_seconds=1.0)
+    cluster = VirtualCluster(start_seconds=1.0)
     cluster.nodes(2)
     cluster.create(FAST)
     cluster.create(SET)
@@ -167,7 +167,7 @@ def test_a_stateful_set_makes_one_pod_after_the_other_with_its_claim() -> None:
     assert cluster.get("statefulsets.apps", "default/db")["status"]["readyReplicas"] == 3
 
 
-def test_a_stateful_set_renews_and_shrinks_from_its_end(cluster: Virtual) -> None:
+def test_a_stateful_set_renews_and_shrinks_from_its_end(cluster: VirtualCluster) -> None:
     cluster.create(FAST)
     cluster.create(SET)
     cluster.settle()
@@ -184,7 +184,7 @@ def test_a_stateful_set_renews_and_shrinks_from_its_end(cluster: Virtual) -> Non
     assert names(cluster.all("pods")) == ["db-0"]
 
 
-def test_a_daemon_set_has_a_pod_for_each_node(cluster: Virtual) -> None:
+def test_a_daemon_set_has_a_pod_for_each_node(cluster: VirtualCluster) -> None:
     template = {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     spec = {"selector": {"matchLabels": {"app": "d"}}, "template": template}
     cluster.create({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec})
@@ -195,7 +195,7 @@ def test_a_daemon_set_has_a_pod_for_each_node(cluster: Virtual) -> None:
     assert cluster.get("daemonsets.apps", "default/d")["status"]["desiredNumberScheduled"] == 4
 
 
-def test_a_pod_that_cannot_be_made_is_tried_again_later(cluster: Virtual) -> None:
+def test_a_pod_that_cannot_be_created_is_retried_later(cluster: VirtualCluster) -> None:
     cluster.create(WEB.replace("spec: {containers", "spec: {priorityClassName: none, containers"))
     cluster.settle()
     assert cluster.all("pods") == []

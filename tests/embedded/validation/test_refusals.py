@@ -123,7 +123,7 @@ def test_refusals(client: Client, request_: tuple[Any, ...], code: int, reason: 
                      id="initial events without a match"),
     ],
 )  # fmt: skip
-def test_lists_that_cannot_be_asked_for(client: Client, query: dict[str, str], code: int, message: str) -> None:
+def test_refused_lists(client: Client, query: dict[str, str], code: int, message: str) -> None:
     status, body = client.ask("GET", PODS, **query)
     assert (status, body["code"]) == (code, code)
     assert message in body["message"]

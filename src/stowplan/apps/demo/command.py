@@ -1,7 +1,7 @@
-"""`stowplan demo`: an embedded cluster, workloads, the scheduler at work in it, and the reasons on screen.
+"""`stowplan demo`: an embedded cluster with workloads and a scheduler, and its decisions on screen.
 
-On a terminal it is drawn live and stays up until Ctrl-C, for kubectl to look around in. In a pipe it prints what became
-of every pod and ends. It needs Python and nothing else; the cluster and its workloads are data (`demo.yaml`).
+On a terminal the screen is updated until Ctrl-C, and kubectl can use the cluster. In a pipe the demo prints the outcome
+of each pod and ends. The cluster and its workloads are data (`demo.yaml`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from stowplan.apps.demo import fleet_scene
 from stowplan.apps.demo import objects as demo_objects
 from stowplan.apps.demo import screen as demo_screen
 from stowplan.apps.logging import Log
-from stowplan.apps.program import when_told_to_stop
-from stowplan.apps.run.reload import LoadedConfiguration
+from stowplan.apps.program import on_stop_signal
+from stowplan.apps.run.configuration import LoadedConfiguration
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.up.command import create, delete, scheduling
 from stowplan.embedded.cluster import Embedded
@@ -36,18 +36,19 @@ from stowplan.kube import event_loop
 from stowplan.objects.pods import Pod
 
 SETTLED_WITHIN = 50.0  # seconds
-REDRAWN_EVERY = 0.25
-MOVED_EVERY, ONE_BY_ONE = 4.0, 10_000
+REDRAW_EVERY = 0.25  # seconds
+MOVE_EVERY = 4.0  # seconds
+ENDLESS = 10_000  # moves
 
 
 def run() -> int:
-    """0 if every pod was placed or told why not."""
+    """Play the demo; 0 if each pod is bound or has a condition that says why not."""
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
         return runner.run(play(script(), Console(highlight=False, markup=False)))
 
 
 def script() -> dict[str, Any]:
-    """What is played."""
+    """The cluster and the workloads of the demo."""
     text = resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
@@ -57,42 +58,43 @@ async def play(script: Mapping[str, Any], console: Console) -> int:
     cluster = Embedded(seed=1)
     for group in script["nodes"]:
         for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
-            create(cluster, "v1", "Node", demo_objects.of_group(group, f"{group['name']}-{number}", zone))
+            create(cluster, "v1", "Node", demo_objects.pool_node(group, f"{group['name']}-{number}", zone))
     await cluster.start()
     configured = LoadedConfiguration(*profile_loader.configured(script["configuration"]))
     try:
-        with written(cluster.kubeconfig()) as kubeconfig:
-            log = Log(stream=Nowhere())
-            async with scheduling(kubeconfig, log, without_file=lambda: configured) as (program, _):
+        with temporary_file(cluster.kubeconfig()) as kubeconfig:
+            log = Log(stream=NullStream())
+            async with scheduling(kubeconfig, log, default=lambda: configured) as (program, _):
                 if console.is_terminal:
-                    return await _watch(console, cluster, script, program, kubeconfig)
-                return await _tell(console, cluster, script, program, kubeconfig)
+                    return await _play_live(console, cluster, script, program, kubeconfig)
+                return await _play_once(console, cluster, script, program, kubeconfig)
     finally:
         await cluster.stop()
 
 
-async def _tell(
+async def _play_once(
     console: Console, cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, kubeconfig: Path
 ) -> int:
-    """What became of every pod, and of a placement."""
+    """Play both scenes, and print the outcome of each pod and of a placement."""
     settled, journey, clusters = False, list[str](), list[str]()
     with suppress(TimeoutError):
         async with asyncio.timeout(SETTLED_WITHIN):
             number = await enact(cluster, script, program)
-            async for place in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"]):
-                journey.append(place)
+            async for node in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"]):
+                journey.append(node)
             await _settle(program, number)
-            clusters = await fleet_scene.scene(cluster, script["fleet"], kubeconfig, program.running.log)
+            clusters = await fleet_scene.play(cluster, script["fleet"], kubeconfig, program.log)
             settled = True
     console.width = max(console.width, 160)
-    demo_screen.summary(console, script, program, told(program), journey)
+    demo_screen.summary(console, script, program, known_pods(program), journey)
     demo_screen.fleet(console, script, clusters)
     return 0 if settled else 1
 
 
 async def enact(cluster: Embedded, script: Mapping[str, Any], program: SchedulerService) -> int:
-    """A Spark driver comes first, then all workloads, some of which want its executors' room, and then these; how many
-    pods there are in all.
+    """Create a Spark driver, then all workloads, some of which compete with its executors for room, then the executors.
+
+    Returns the number of pods.
     """
     for each in script["objects"]:
         create(cluster, each["apiVersion"], each["kind"], each)
@@ -110,29 +112,29 @@ async def enact(cluster: Embedded, script: Mapping[str, Any], program: Scheduler
 
 
 async def moved(cluster: Embedded, program: SchedulerService, workload: str, times: int) -> AsyncIterator[str]:
-    """The nodes to which a workload's one pod goes, each time that it is deleted."""
-    gone = ""
+    """Delete the one pod of a workload so many times; the nodes that the pods are bound to."""
+    deleted = ""
     for left in range(times, -1, -1):
         found = None
-        while found is None or found.uid == gone or not found.node_name:
+        while found is None or found.uid == deleted or not found.node_name:
             await asyncio.sleep(0.05)
-            found = next((pod for pod in told(program) if pod.labels.get("app") == workload), None)
+            found = next((pod for pod in known_pods(program) if pod.labels.get("app") == workload), None)
         yield found.node_name
         if left:
-            gone = found.uid
+            deleted = found.uid
             delete(cluster, "v1", "Pod", found.name)
 
 
-class Nowhere(io.StringIO):
-    """For a log that would spoil the picture; there may be no /dev/null."""
+class NullStream(io.StringIO):
+    """A stream for a log that is not shown; there may be no /dev/null."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 @contextmanager
-def written(text: str) -> Iterator[Path]:
-    """A file with this text for as long as it is needed; in memory where no folder can be written to."""
+def temporary_file(text: str) -> Iterator[Path]:
+    """A temporary file with this text; in memory if no folder is writable."""
     try:
         file = tempfile.NamedTemporaryFile("wb", prefix="stowplan-demo-", suffix=".kubeconfig", buffering=0)  # noqa: SIM115
     except FileNotFoundError:  # there is no usable temporary folder
@@ -149,52 +151,52 @@ def written(text: str) -> Iterator[Path]:
 
 
 async def _settle(program: SchedulerService, expected: int) -> None:
-    """Wait until there are so many pods, and every one is placed or told why not."""
+    """Wait until there are so many pods, and each is bound or has a condition that says why not."""
     while not is_settled(program, expected):
         await asyncio.sleep(0.05)
 
 
 def is_settled(program: SchedulerService, expected: int) -> bool:
-    pods = told(program)
-    live = program.running.live
-    said = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
-    return live is not None and len(pods) == len(said) == expected and not live.engine.assumed_pods
+    pods = known_pods(program)
+    answered = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
+    return len(pods) == len(answered) == expected and not program.engine_loop.engine.assumed_pods
 
 
-def told(program: SchedulerService) -> list[Pod]:
-    """The pods as the API server told of them."""
-    reflector = program.running.reflectors.get("Pod")
-    found = reflector.known.objects.values() if reflector is not None else ()
+def known_pods(program: SchedulerService) -> list[Pod]:
+    """The pods, as the API server last reported them."""
+    reflector = program.reflectors.get("Pod")
+    found = reflector.cache.objects.values() if reflector is not None else ()
     return [pod for pod in found if isinstance(pod, Pod)]
 
 
-async def _watch(
+async def _play_live(
     console: Console, cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, kubeconfig: Path
 ) -> int:
     stop = asyncio.Event()
-    when_told_to_stop(stop.set)
+    on_stop_signal(stop.set)
     journey: list[str] = []
     moving = asyncio.create_task(_keep_moving(cluster, script, program, journey))
     with Screen(console=console, auto_refresh=False, screen=False) as screen:
         while not stop.is_set():
             screen.update(
-                demo_screen.drawn(program, told(program), kubeconfig, console.height, script, journey), refresh=True
+                demo_screen.drawn(program, known_pods(program), kubeconfig, console.height, script, journey),
+                refresh=True,
             )
             with suppress(TimeoutError):
-                async with asyncio.timeout(REDRAWN_EVERY):
+                async with asyncio.timeout(REDRAW_EVERY):
                     await stop.wait()
     moving.cancel()
     await asyncio.gather(moving, return_exceptions=True)
-    return 0 if journey else 1  # the first entry is made once all is settled; what people try after that is theirs
+    return 0 if journey else 1  # the first entry is made once all pods are settled
 
 
 async def _keep_moving(
     cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, journey: list[str]
 ) -> None:
-    """Once every few seconds, for somebody who watches."""
+    """Move a pod every few seconds."""
     await enact(cluster, script, program)
     while True:
-        with suppress(ApiError):  # somebody else deleted it first
-            async for place in moved(cluster, program, script["moved"]["workload"], ONE_BY_ONE):
-                journey.append(place)
-                await asyncio.sleep(MOVED_EVERY)
+        with suppress(ApiError):  # a user deleted it first
+            async for node in moved(cluster, program, script["moved"]["workload"], ENDLESS):
+                journey.append(node)
+                await asyncio.sleep(MOVE_EVERY)

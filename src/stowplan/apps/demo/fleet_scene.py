@@ -1,4 +1,4 @@
-"""The demo's second scene: the same cluster as a hub, a Placement, and a primary that goes down and comes back."""
+"""The second scene of the demo: the cluster is a hub with a Placement, whose primary cluster is deleted and created."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from stowplan.embedded.cluster import Embedded
 from stowplan.objects.placements import PlacementDecision
 
 
-async def scene(cluster: Embedded, fleet: Mapping[str, Any], kubeconfig: Path, log: Log) -> list[str]:
-    """The clusters that the placement had, one after the other."""
+async def play(cluster: Embedded, fleet: Mapping[str, Any], kubeconfig: Path, log: Log) -> list[str]:
+    """Play the scene; the clusters that the placement was given, one after the other."""
     primary = next(each for each in fleet["objects"] if each["metadata"]["name"] == fleet["primary"])
     for each in fleet["objects"]:
         create(cluster, each["apiVersion"], each["kind"], each)
@@ -43,10 +43,10 @@ async def _placing(kubeconfig: Path, log: Log) -> AsyncIterator[PlacementService
 
 
 async def _next(program: PlacementService, before: str) -> str:
-    """The cluster that is chosen, once that is another one."""
+    """Wait until another cluster is chosen, and return it."""
     while True:
-        known = program.running.reflectors.get("PlacementDecision")
-        found = () if known is None else known.known.objects.values()
+        known = program.reflectors.get("PlacementDecision")
+        found = () if known is None else known.cache.objects.values()
         chosen = [name for each in found if isinstance(each, PlacementDecision) for name in each.cluster_names]
         if chosen and chosen != [before]:
             return chosen[0]

@@ -1,4 +1,4 @@
-"""The objects of the demo's script, as documents for the API."""
+"""The objects of the demo, as documents for the API."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 from stowplan.apps.up.command import node
 
 
-def of_group(group: Mapping[str, Any], name: str, zone: str) -> dict[str, Any]:
-    offered = {"cpu": group["cpu"], "memory": group["memory"]}
-    if "gpus" in group:
-        offered["nvidia.com/gpu"] = group["gpus"]
-    found = node(name, zone, taints=[group["taint"]] if "taint" in group else [], **offered)
-    found["metadata"]["labels"]["pool"] = group["name"]
+def pool_node(pool: Mapping[str, Any], name: str, zone: str) -> dict[str, Any]:
+    """A node of a pool."""
+    resources = {"cpu": pool["cpu"], "memory": pool["memory"]}
+    if "gpus" in pool:
+        resources["nvidia.com/gpu"] = pool["gpus"]
+    found = node(name, zone, taints=[pool["taint"]] if "taint" in pool else [], **resources)
+    found["metadata"]["labels"]["pool"] = pool["name"]
     return found
 
 
@@ -31,7 +32,7 @@ def deployment(workload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def driver(application: Mapping[str, Any]) -> dict[str, Any]:
-    """It says what its executors will need; until it runs there are none."""
+    """A Spark driver, whose annotations declare what its executors will need."""
     found = _spark(application, "driver", f"{application['name']}-driver")
     found["metadata"]["annotations"] = application["annotations"]
     return found

@@ -1,4 +1,4 @@
-"""What the demo shows: a map of the nodes, who is pending and why, the last decisions."""
+"""What the demo shows: the nodes, the pending pods with the reasons, and the last decisions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from stowplan.columns.state import ClusterState
 from stowplan.framework.verdict import Decision
 from stowplan.objects.pods import Pod
 
-TRY = ("get pods -o wide", "scale deployment web --replicas=60", "describe pod -l app=train")
+COMMANDS = ("get pods -o wide", "scale deployment web --replicas=60", "describe pod -l app=train")
 
 
 def summary(
     console: Console, script: Mapping[str, Any], program: SchedulerService, pods: Sequence[Pod], journey: Sequence[str]
 ) -> None:
-    """Everything, once, for a pipe."""
-    assert program.running.live is not None
-    engine = program.running.live.engine
+    """Print everything once."""
+    engine = program.engine_loop.engine
     console.print(_workloads(script, pods))
     console.print(_journey(script, journey))
     console.print(node_map(engine.state))
@@ -37,10 +36,12 @@ def summary(
 
 
 def fleet(console: Console, script: Mapping[str, Any], clusters: Sequence[str]) -> None:
-    """Where a placement went."""
+    """Print the clusters that a placement was given."""
     given = script["fleet"]
-    went = " → ".join(clusters) or "nowhere yet"
-    console.print(f"Placement {given['placement']}, whose cluster {given['primary']} goes down and comes back: {went}")
+    went = " → ".join(clusters) or "none yet"
+    console.print(
+        f"Placement {given['placement']}, whose cluster {given['primary']} is deleted and created again: {went}"
+    )
 
 
 def drawn(
@@ -51,19 +52,19 @@ def drawn(
     script: Mapping[str, Any],
     journey: Sequence[str],
 ) -> Group:
-    """The same with what to try next first; what does not fit on the terminal is cut off at the end."""
-    live = program.running.live
-    if live is None:
+    """The same for a terminal, with commands to try first. The end is cut off if it does not fit."""
+    if not program.synced:
         return Group(Text("starting …"))
-    latest = [each for each in (live.engine.decisions.latest(pod.uid) for pod in pods[-60:]) if each is not None]
+    engine = program.engine_loop.engine
+    latest = [each for each in (engine.decisions.latest(pod.uid) for pod in pods[-60:]) if each is not None]
     rows = max(height // 4, 4)
     placed = sum(bool(pod.node_name) for pod in pods)
-    commands = "\n".join(f"    kubectl --kubeconfig {kubeconfig} {line}" for line in TRY)
+    commands = "\n".join(f"    kubectl --kubeconfig {kubeconfig} {line}" for line in COMMANDS)
     return Group(
         Text(f"{placed} of {len(pods)} pods placed. Ctrl-C ends it. Try:\n{commands}\n"),
         Text(_journey(script, journey[-6:])),
         _decisions([each for each in latest if each.node is not None][-rows // 2 :]),
-        node_map(live.engine.state, rows),
+        node_map(engine.state, rows),
         _pending(pods),
     )
 
@@ -98,7 +99,7 @@ def _pending(pods: Sequence[Pod]) -> Table:
     table = Table("pod", "why it is pending", title="Pending", title_justify="left")
     for pod in sorted((pod for pod in pods if not pod.node_name), key=lambda pod: pod.name)[:12]:
         condition = pod.condition("PodScheduled")
-        table.add_row(pod.name, condition.message if condition is not None else "not tried yet")
+        table.add_row(pod.name, condition.message if condition is not None else "not attempted yet")
     return table
 
 
@@ -110,10 +111,10 @@ def _decisions(decisions: Sequence[Decision]) -> Table:
 
 
 def why(decision: Decision) -> str:
-    """The winner's points, and what spoke against the others."""
+    """The points of the chosen node, and the reasons against other nodes."""
     trail = decision.trail
     scores = next((scores for name, scores, _ in trail.scored() if name == decision.node), {})
-    told = ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score and plugin != "TaintToleration")
+    points = ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score and plugin != "TaintToleration")
     refused = "; ".join(f"{number} {reason}" for reason, number in trail.reasons().most_common())
-    best = f"best of {len(trail.feasible)} with {int(trail.totals.max())} points ({told})"
+    best = f"best of {len(trail.feasible)} with {int(trail.totals.max())} points ({points})"
     return f"{best}; not: {refused}" if refused else best

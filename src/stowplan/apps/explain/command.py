@@ -1,8 +1,7 @@
-"""`stowplan explain [POD]`: where a pod would go as things stand, and why not elsewhere. It changes nothing.
+"""`stowplan explain [POD]`: on which node a pod would be scheduled now, and why not elsewhere. It changes nothing.
 
-A pod that has a node already is looked at as if it had none, beside all the others. Without a POD every pending one is
-looked at, each by itself, or with its group. HTTP extenders are not asked, which is said; pods of other schedulers are
-not decided.
+A pod that has a node is explained as if it had none. Without POD each pending pod is explained, by itself or with its
+group. HTTP extenders are not asked; the output says so. Pods of other schedulers are not explained.
 """
 
 from __future__ import annotations
@@ -16,23 +15,24 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from stowplan.apps import cluster_objects, printing, profile_loader
+from stowplan.apps import cluster_objects, json_output, profile_loader
 from stowplan.apps.explain.output import show, show_all
-from stowplan.apps.explain.snapshot import Explanation, Snapshot
+from stowplan.apps.explain.snapshot import Snapshot
+from stowplan.engine.explain import Explanation
 from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 
-POD = ("", "pod", "pods", "po")  # how kubectl names the kind, before the slash
+POD_PREFIXES = ("", "pod", "pods", "po")  # before the slash, as kubectl accepts them
 
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Which pods, where their cluster is to be found, by which configuration, and how to answer."""
+    """The command line."""
 
     pod: str = ""
-    namespace: str = ""  # empty: the context's, or else "default"
+    namespace: str = ""  # empty: that of the context, or "default"
     everywhere: bool = False
     files: tuple[Path, ...] = ()
     config: Path | None = None
@@ -41,77 +41,81 @@ class ExplainOptions:
     output: str = "table"
 
 
-def run(question: ExplainOptions) -> int:
-    """0 if the pod, or each of them, has a place, 1 if one has none."""
-    if question.pod and question.everywhere:
-        raise ConfigError("a pod cannot be named across all namespaces", remedy="leave POD out, or give -n")
-    name = _pod_name(question.pod)
-    configuration, profiles = _configured(question.config)
-    objects, namespace = _gathered(question, profiles)
-    case, extenders = Snapshot(objects, profiles), [each.url_prefix for each in configuration.extenders]
+def run(options: ExplainOptions) -> int:
+    """Explain one pod or all pending pods; 0 if each fits, 1 if one does not."""
+    if options.pod and options.everywhere:
+        raise ConfigError("found both POD and --all-namespaces", remedy="leave POD out, or name its namespace with -n")
+    name = _pod_name(options.pod)
+    configuration, profiles = _configured(options.config)
+    objects, namespace = _read_objects(options, profiles)
+    snapshot, extenders = Snapshot(objects, profiles), [each.url_prefix for each in configuration.extenders]
     if extenders:
-        click.echo(f"Not asked: the extenders {', '.join(extenders)}. They may decide otherwise.", err=True)
-    if not question.pod:
-        return _explain_pending(case, question, "" if question.everywhere else namespace, extenders)
-    pod = case.pod(f"{namespace}/{name}")
-    answer = case.answer(pod)
-    if question.output == "table":
-        show(Console(highlight=False, markup=False), answer, case.state, pod.node_name)
+        click.echo(
+            f"Not asked: the extenders {', '.join(extenders)}. They may reject nodes or change scores.", err=True
+        )
+    if not options.pod:
+        return _explain_pending(snapshot, options, "" if options.everywhere else namespace, extenders)
+    pod = snapshot.pod(f"{namespace}/{name}")
+    answer = snapshot.answer(pod)
+    if options.output == "table":
+        show(Console(highlight=False, markup=False), answer, snapshot.state, pod.node_name)
     else:
         more = {"boundTo": pod.node_name, "extendersNotAsked": extenders}
-        printing.echo(_answered(answer) | more, question.output)
+        json_output.echo(_as_json(answer) | more, options.output)
     return 0 if answer.node is not None else 1
 
 
-def _answered(answer: Explanation) -> dict[str, Any]:
-    """For programs; a pod that is in a group has, besides what was found for it alone, what became of the group."""
-    found, together = printing.decided(answer.decision), answer.group
+def _as_json(answer: Explanation) -> dict[str, Any]:
+    """The JSON of an explanation; that of a pod in a group also has the outcome of the group."""
+    found, group = json_output.decision(answer.decision), answer.group
     if answer.decision.gated is not None:
         found["message"] = answer.why_not
-    if together is None:
+    if group is None:
         return found
-    group = {"name": together.name, "needed": together.needed, "whole": together.whole, "nodes": together.nodes}
-    return found | {"node": answer.node, "message": answer.because, "podGroup": group}
+    outcome = {"name": group.name, "needed": group.needed, "whole": group.whole, "nodes": group.nodes}
+    return found | {"node": answer.node, "message": answer.because, "podGroup": outcome}
 
 
 def _pod_name(given: str) -> str:
     kind, _, name = given.rpartition("/")
-    if kind not in POD:
-        raise ConfigError(f"{given!r} is no pod", remedy="give a pod's name, and its namespace by -n")
+    if kind not in POD_PREFIXES:
+        raise ConfigError(f"{given!r} is not a pod", remedy="name a pod, and its namespace with -n")
     return name
 
 
 def _configured(file: Path | None) -> tuple[Configuration, dict[str, Profile]]:
-    """Without a file the default profile, for the names that kube-scheduler and `stowplan run` serve by themselves."""
+    """The configuration; without a file the default profile, for `default-scheduler` and for our own name."""
     if file is not None:
         return profile_loader.read_configuration(file)
     configuration, profiles = profile_loader.defaults()
     return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 
 
-def _gathered(question: ExplainOptions, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
-    """The objects that decide, and the namespace that is meant."""
-    if question.files:
-        return cluster_objects.from_files(question.files)[0], question.namespace or "default"
+def _read_objects(options: ExplainOptions, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
+    """The objects that a decision reads, and the namespace of the pods."""
+    if options.files:
+        return cluster_objects.from_files(options.files)[0], options.namespace or "default"
     wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))
     with Console(stderr=True).status("reading the cluster"):
-        objects, own = cluster_objects.from_cluster(wanted, kubeconfig=question.kubeconfig, context=question.context)
-    return objects, question.namespace or own
+        objects, own = cluster_objects.from_cluster(wanted, kubeconfig=options.kubeconfig, context=options.context)
+    return objects, options.namespace or own
 
 
-def _explain_pending(case: Snapshot, question: ExplainOptions, namespace: str, extenders: list[str]) -> int:
-    pending = [pod for pod in case.pods.values() if pod.pending and namespace in ("", pod.namespace)]
-    others = {pod.key: pod.scheduler_name for pod in pending if pod.scheduler_name not in case.profiles}
+def _explain_pending(snapshot: Snapshot, options: ExplainOptions, namespace: str, extenders: list[str]) -> int:
+    pending = [pod for pod in snapshot.pods.values() if pod.pending and namespace in ("", pod.namespace)]
+    others = {pod.key: pod.scheduler_name for pod in pending if pod.scheduler_name not in snapshot.profiles}
     if others:
         names = ", ".join(sorted(set(others.values())))
         click.echo(f"Left out: {len(others)} pod(s) of schedulers that have no profile here: {names}", err=True)
     ours = [pod for pod in pending if pod.key not in others]
     notes = Console(stderr=True)
-    answers = [case.answer(pod) for pod in track(ours, "deciding", console=notes, disable=not sys.stderr.isatty())]
-    if question.output == "table":
+    answers = [snapshot.answer(pod) for pod in track(ours, "deciding", console=notes, disable=not sys.stderr.isatty())]
+    if options.output == "table":
         show_all(Console(highlight=False, markup=False), answers)
     else:
-        items = [_answered(answer) for answer in answers]
+        items = [_as_json(answer) for answer in answers]
         more = {"extendersNotAsked": extenders, "otherSchedulers": others}
-        printing.echo({"apiVersion": printing.VERSION, "kind": "DecisionList", "items": items} | more, question.output)
+        json_output.echo(
+            {"apiVersion": json_output.VERSION, "kind": "DecisionList", "items": items} | more, options.output
+        )
     return 0 if all(answer.node is not None for answer in answers) else 1

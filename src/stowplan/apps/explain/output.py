@@ -1,20 +1,19 @@
-"""What `stowplan explain` shows to people."""
+"""What `stowplan explain` prints for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from stowplan.apps.explain.snapshot import Explanation, GroupExplanation
-from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.engine.explain import Explanation, GroupExplanation
 from stowplan.framework.verdict import Decision
 from stowplan.objects.pods import Pod
 
-NEAREST, MEMBERS = 5, 20
+MAX_NEAREST, MAX_MEMBERS, MAX_SCORES, MAX_REJECTIONS = 5, 20, 20, 50
 
 
 def show_all(console: Console, answers: list[Explanation]) -> None:
@@ -24,7 +23,7 @@ def show_all(console: Console, answers: list[Explanation]) -> None:
     table = Table("namespace", "pod", "node", "why")
     for answer in answers:
         pod = answer.decision.pod
-        why = _ahead(answer.decision) if answer.node else answer.why_not
+        why = _margin(answer.decision) if answer.node else answer.why_not
         table.add_row(pod.namespace, pod.name, answer.node or "", why)
     console.print(table)
 
@@ -32,14 +31,14 @@ def show_all(console: Console, answers: list[Explanation]) -> None:
 def show(console: Console, answer: Explanation, state: ClusterState, bound_to: str) -> None:
     decision = answer.decision
     if bound_to:
-        console.print(f"{decision.pod.key} is on {bound_to}; this is how it would be decided now.")
+        console.print(f"{decision.pod.key} is on {bound_to}; this is how it would be scheduled now.")
     if decision.gated is not None:
-        console.print(f"{decision.pod.key} is held back: {answer.why_not}")
+        console.print(f"{decision.pod.key} is gated: {answer.why_not}")
         return
     if answer.node is None:
         console.print(answer.why_not)
     else:
-        console.print(f"{decision.pod.key} goes to {answer.node} ({_ahead(decision)})")
+        console.print(f"{decision.pod.key} would be scheduled to {answer.node} ({_margin(decision)})")
     if answer.group is not None:
         console.print(_members(answer.group))
     if decision.node is None:
@@ -51,23 +50,22 @@ def show(console: Console, answer: Explanation, state: ClusterState, bound_to: s
         console.print(_rejections(decision))
 
 
-def _members(together: GroupExplanation) -> Table:
-    """Those that were tried."""
-    enough = "enough" if together.whole else "too few"
-    found = sum(node is not None for node in together.nodes.values())
-    caption = f"pod group {together.name}: {found} found a node, {enough} where {together.needed} must"
-    table = Table("pod", "finds, beside the others", caption=caption)
-    for key, node in list(together.nodes.items())[:MEMBERS]:
-        table.add_row(key, node or "nothing")
-    if len(together.nodes) > MEMBERS:
-        table.add_row("…", f"and {len(together.nodes) - MEMBERS} more; -o json has all")
+def _members(group: GroupExplanation) -> Table:
+    """The pods of a group that were attempted."""
+    found = sum(node is not None for node in group.nodes.values())
+    caption = f"pod group {group.name}: {found} of {len(group.nodes)} pods found a node, {group.needed} needed"
+    table = Table("pod", "node, together with the others", caption=caption)
+    for key, node in list(group.nodes.items())[:MAX_MEMBERS]:
+        table.add_row(key, node or "none")
+    if len(group.nodes) > MAX_MEMBERS:
+        table.add_row("…", f"and {len(group.nodes) - MAX_MEMBERS} more; -o json has all")
     return table
 
 
-def _ahead(decision: Decision) -> str:
+def _margin(decision: Decision) -> str:
     totals = sorted(decision.trail.totals.tolist(), reverse=True)
     ahead = totals[0] - totals[1] if len(totals) > 1 else None
-    how = "the only node left" if ahead is None else f"{ahead} ahead" if ahead else "drawn among the best"
+    how = "the only feasible node" if ahead is None else f"{ahead} ahead" if ahead else "drawn from the best"
     return f"{how}; {len(totals)} of {decision.trail.total} nodes feasible"
 
 
@@ -75,25 +73,25 @@ def _scores(decision: Decision) -> Table:
     weights = {name: weight for name, (weight, _) in decision.trail.scores.items()}
     table = Table("node", "total", *(f"{name} ×{weight}" for name, weight in weights.items()))
     rows = sorted(decision.trail.scored(), key=lambda row: (-row[2], row[0] != decision.node, row[0]))
-    for name, each, total in rows[:20]:
+    for name, each, total in rows[:MAX_SCORES]:
         table.add_row(name, str(total), *(str(each[plugin]) for plugin in weights))
-    if len(rows) > 20:
-        table.caption = f"and {len(rows) - 20} more; -o json has all"
+    if len(rows) > MAX_SCORES:
+        table.caption = f"and {len(rows) - MAX_SCORES} more; -o json has all"
     return table
 
 
 def _rejections(decision: Decision) -> Table:
     table = Table("node", "rejected by", "because")
     refused = [(name, verdict) for name, verdict in decision.trail.rejections() if verdict is not None]
-    for name, verdict in refused[:50]:
+    for name, verdict in refused[:MAX_REJECTIONS]:
         table.add_row(name, verdict.plugin, ", ".join(verdict.reasons))
-    if len(refused) > 50:
-        table.caption = f"and {len(refused) - 50} more; -o json has all"
+    if len(refused) > MAX_REJECTIONS:
+        table.caption = f"and {len(refused) - MAX_REJECTIONS} more; -o json has all"
     return table
 
 
 def nearest(decision: Decision, state: ClusterState) -> Iterator[str]:
-    """The nodes that lack least of what the pod asks for, those that nothing but resources speaks against."""
+    """The nodes that lack least of the pod's request, among those that were rejected for resources only."""
     nodes = Cluster(state).nodes
     lacking: list[tuple[float, str]] = []
     for at, (name, verdict) in enumerate(decision.trail.rejections()):
@@ -101,10 +99,10 @@ def nearest(decision: Decision, state: ClusterState) -> Iterator[str]:
             short = dict(_short(decision.pod, nodes, at))
             share = max((amount / decision.pod.request[what] for what, amount in short.items()), default=0.0)
             lacking.append((share, f"{name} lacks {', '.join(_amount(*each) for each in short.items()) or 'room'}"))
-    return (text for _, text in sorted(lacking)[:NEAREST])
+    return (text for _, text in sorted(lacking)[:MAX_NEAREST])
 
 
-def _short(pod: Pod, nodes: Any, at: int) -> Iterator[tuple[str, int]]:
+def _short(pod: Pod, nodes: Nodes, at: int) -> Iterator[tuple[str, int]]:
     for resource, wanted in pod.request.items():
         missing = int(wanted) - int(nodes.free[resource][at])
         if wanted and missing > 0:

@@ -1,4 +1,4 @@
-"""A cluster from a set of objects, and explanations of the pods in it. The scheduler's engine itself answers."""
+"""A cluster made of some objects, with an engine that explains the pods in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from stowplan.engine.explain import Explanation, GroupExplanation
+from stowplan.engine.explain import Explanation
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
@@ -15,8 +15,6 @@ from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_parts import PodStatus
 from stowplan.objects.pods import Pod
-
-__all__ = ["Explanation", "GroupExplanation", "Snapshot"]
 
 
 class Snapshot:
@@ -29,7 +27,7 @@ class Snapshot:
                 pods.append(each)
             else:
                 self._scheduler.handle(Put(each), 0.0)
-        for pod in pods:  # last, since what the others say decides about them
+        for pod in pods:  # last: the engine reads the other objects when a pod arrives
             self.pods[pod.key] = pod
             self._scheduler.handle(Put(pod), 0.0)
         self.state = self._scheduler.state
@@ -37,14 +35,14 @@ class Snapshot:
 
     def pod(self, key: str) -> Pod:
         if key not in self.pods:
-            raise ConfigError(f"there is no pod {key}", remedy="name it as it is, and its namespace by -n")
+            raise ConfigError(f"there is no pod {key}", remedy="check its name, and name its namespace with -n")
         return self.pods[key]
 
     def answer(self, pod: Pod) -> Explanation:
-        """Where the pod would go now; with its group, if it waits with one."""
+        """Explain a pod; a pending pod of a group together with its group."""
         if pod.scheduler_name not in self.profiles:
-            problem = f"{pod.key} has schedulerName {pod.scheduler_name}, of which there is no profile"
-            remedy = f"there is {', '.join(self.profiles)}; name that scheduler's configuration by --config"
+            problem = f"{pod.key} has schedulerName {pod.scheduler_name}, which has no profile"
+            remedy = f"profiles: {', '.join(self.profiles)}; name that scheduler's configuration with --config"
             raise ConfigError(problem, remedy=remedy)
         if pod.uid not in self._scheduler.pods:
             self._scheduler.handle(Put(_unfinished(pod)), 0.0)
@@ -54,14 +52,14 @@ class Snapshot:
 
 
 def _unfinished(pod: Pod) -> Pod:
-    """A finished pod as if it had to run again: the scheduler forgets finished pods."""
+    """A finished pod as if it had to run again. The engine does not know finished pods."""
     return msgspec.structs.replace(
         pod, spec=msgspec.structs.replace(pod.spec, node_name=""), status=PodStatus()
     )  # fmt: skip
 
 
 def _with_uid(found: Object) -> Object:
-    """Pods are told apart by their uids, and a pod written by hand has none."""
+    """The object with a uid: the engine knows pods by uid, and a pod in a file may have none."""
     if not isinstance(found, Pod) or found.uid:
         return found
     return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid=found.key))

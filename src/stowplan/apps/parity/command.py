@@ -1,5 +1,6 @@
-"""`stowplan parity`: replay recorded decisions and compare every field of the answer: those of the real kube-scheduler
-about pods, and those of Open Cluster Management's controller about placements.
+"""`stowplan parity`: replay recorded decisions, and compare every field.
+
+The records are decisions of the real kube-scheduler about pods, or of Open Cluster Management about placements.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from stowplan.apps.parity import node_records, placement_records
 from stowplan.objects.errors import ConfigError, StowplanError
 
 AGREES, DIFFERS, UNSUPPORTED = "agree", "differ", "unsupported"
-INVALID = "not valid"  # objects that no API server lets through: what we make of them is neither right nor wrong
+INVALID = "not valid"  # an API server refuses these objects: no answer is right or wrong
 
 
 def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
-    """Replay the files; 0 only if every supported scenario agrees in every field."""
+    """Replay the files; 0 if every supported scenario agrees in every field."""
     console, notes = Console(highlight=False), Console(stderr=True, highlight=False)
     tables: dict[str, Counter[str]] = {}
     shown = 0
@@ -43,7 +44,7 @@ def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
     _print(console, tables)
     total = sum(tables.values(), Counter[str]())
     if total[DIFFERS] > shown:
-        notes.print(f"{total[DIFFERS] - shown} more differ; --show {total[DIFFERS]} shows them all")
+        notes.print(f"{total[DIFFERS] - shown} more differ; --show {total[DIFFERS]} shows all")
     return 1 if total[DIFFERS] or not total[AGREES] + total[UNSUPPORTED] + total[INVALID] else 0
 
 
@@ -81,21 +82,21 @@ def _is_record(found: Any) -> bool:
 
 
 def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, Any, Any]]]:
-    """How one scenario went: the outcome, our answer (or why there is none), and where it differs."""
-    sort = placement_records if "placement" in scenario else node_records
+    """Replay one scenario: the outcome, our answer or error, and the differences."""
+    records = placement_records if "placement" in scenario else node_records
     valid = scenario.get("apiValid") is not False
     try:
-        answer = sort.answer(scenario)
+        answer = records.answer(scenario)
     except node_records.UnsupportedError as error:
         return UNSUPPORTED, {"unsupported": str(error)}, []
     except StowplanError as error:
         return (DIFFERS if valid else INVALID), {"error": str(error)}, [("", "an answer", f"error: {error}")]
-    found = list(sort.differences(scenario.get("expect", {}), answer))
+    found = list(records.differences(scenario.get("expect", {}), answer))
     return (INVALID if not valid else DIFFERS if found else AGREES), {"expect": answer}, found
 
 
 def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) -> None:
-    console.print(f"{scenario} differs in {len(found)} place(s):", markup=False)
+    console.print(f"{scenario} differs in {len(found)} field(s):", markup=False)
     for path, expected, ours in found[:8]:
         console.print(
             f"  {path or '(whole)'}\n    recorded {json.dumps(expected)}\n    ours     {_json(ours)}",

@@ -1,6 +1,6 @@
-"""Recorded decisions of the real kube-scheduler: our answer to the same situation, in the records' own form.
+"""Records of kube-scheduler's decisions about pods: our answer to the same scenario, in the records' own form.
 
-The form is that of the golden files: one JSON object per line with `config`, `cluster`, `pod` and `expect`.
+A record is a JSON object with `config`, `cluster`, `pod` and `expect`, as in the golden files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stowplan.plugins.nodes.default import default_preemption, dynamic_resources
 
 Answer = dict[str, Any]
 
-# The lists of a recorded cluster, in the order in which they are to be taken, and the kind of each.
+# The lists of a recorded cluster in the order of reading, and the kind of each.
 LISTS = {
     "namespaces": "Namespace",
     "nodes": "Node",
@@ -40,11 +40,11 @@ LISTS = {
     "volumeAttachments": "VolumeAttachment",
     "deviceClasses": "DeviceClass",
 }
-NOT_READ = {"resourceClaims", "resourceSlices", "resourceClaimTemplates"}  # nothing but claims needs them
+NOT_READ = {"resourceClaims", "resourceSlices", "resourceClaimTemplates"}  # used for resource claims only
 
 
 class UnsupportedError(StowplanError):
-    """A situation that needs what we do not have: an allocator for dynamic resource claims."""
+    """The scenario needs an allocator for dynamic resource claims, which we do not have."""
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
@@ -76,7 +76,7 @@ def cluster(lists: Mapping[str, Any]) -> ClusterState:
 def profile_of(pod: Pod, configuration: Mapping[str, Any] | None) -> Profile:
     _, profiles = profile_loader.defaults() if configuration is None else profile_loader.configured(configuration)
     if pod.scheduler_name not in profiles:
-        raise StowplanError(f"no profile is called {pod.scheduler_name!r}")
+        raise StowplanError(f"no profile is called {pod.scheduler_name!r}; there are {', '.join(profiles)}")
     return profiles[pod.scheduler_name]
 
 
@@ -86,8 +86,8 @@ def _filtering(decision: Decision) -> Answer:
     answer["prefilter"] = None if decision.refused is None or no_nodes else _verdict(decision.refused)
     if decision.narrowed is not None:
         answer["prefilterNodes"] = sorted(decision.narrowed)
-    looked = decision.gated is None and decision.refused is None
-    answer["filter"] = {name: _verdict(each) for name, each in decision.trail.rejections()} if looked else {}
+    filtered = decision.gated is None and decision.refused is None
+    answer["filter"] = {name: _verdict(each) for name, each in decision.trail.rejections()} if filtered else {}
     return answer
 
 
@@ -116,7 +116,7 @@ def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answe
 
 
 def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugin: Any) -> Answer:
-    """Records try every node, so this is the dry run without its limit."""
+    """The dry run of preemption on all nodes, as it was recorded."""
     reason = plugin.ineligible(decision.pod, decision, state)
     answer: Answer = {"eligible": not reason}
     if reason:
@@ -137,7 +137,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
 
 
 def differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Every place where two answers are not the same: (path, expected, found)."""
+    """All fields in which two answers differ: (path, expected, found)."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         for key in sorted({*expected, *found}):
             if key not in expected or key not in found:

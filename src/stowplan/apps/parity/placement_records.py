@@ -1,11 +1,12 @@
-"""Recorded decisions of Open Cluster Management's placement controller: our answer to the same situation, in the
-records' own form. The form is that of the golden files: one JSON object per line with `now`, `objects`, `placement`,
-`expect`.
+"""Records of Open Cluster Management's decisions about placements: our answer to the same scenario, in the same form.
+
+A record is a JSON object with `now`, `objects`, `placement` and `expect`, as in the golden files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -41,7 +42,7 @@ LISTS: dict[str, type[Object]] = {
 
 
 def is_record(found: Any) -> bool:
-    """A record of a placement, whatever may be wrong inside."""
+    """True if this has the form of a record of a placement; its contents may still be invalid."""
     if not isinstance(found, dict) or {"id", "now", "objects", "placement"} - found.keys():
         return False
     if not isinstance(found["id"], str | int) or not isinstance(found.get("category", ""), str):
@@ -56,7 +57,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
     placement = kinds.convert(Placement, scenario["placement"])
     if placement.left_alone:
         return {"skipped": True}
-    choice = decide(placement, scenario["objects"], _moment(scenario["now"]))
+    choice = decide(placement, scenario["objects"], _timestamp(scenario["now"]))
     if choice.status.code == ERROR:
         return {"error": choice.status.message}
     groups, status = decision_groups.grouped(choice)
@@ -80,7 +81,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
 
 
 def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> PlacementChoice:
-    """What becomes of the placement among these objects, in Open Cluster Management's own way."""
+    """Our decision about the placement among these objects, compatible with Open Cluster Management."""
     unknown = objects.keys() - LISTS.keys()
     if unknown:
         raise StowplanError(f"the record has lists of unknown kinds: {', '.join(sorted(unknown))}")
@@ -88,13 +89,13 @@ def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> Plac
     sets, own = ClusterSets(fleet, strict=False), list[str]()
     for name, kind in LISTS.items():
         for item in objects.get(name) or ():
-            own += _take(kinds.convert(kind, item), fleet, sets, placement)
+            own += _add(kinds.convert(kind, item), fleet, sets, placement)
     asked = PlacementQuestion(placement, fleet, now, fleet.rows(own), ocm=True)
     return evaluation.choose(asked, sets, clusters.policy(ocm=True))
 
 
-def _take(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) -> tuple[str, ...]:
-    """Put an object where it belongs; which clusters it says the placement has already."""
+def _add(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) -> tuple[str, ...]:
+    """Add an object to the fleet or its sets; the clusters that it already assigns to the placement."""
     match found:
         case ManagedCluster():
             fleet.put(found)
@@ -108,11 +109,11 @@ def _take(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) 
     return ()
 
 
-def _moment(text: Any) -> float:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (TypeError, ValueError):
-        raise StowplanError(f"the record's now is {text!r}, which is no moment") from None
+def _timestamp(text: object) -> float:
+    with suppress(ValueError):
+        if isinstance(text, str):
+            return datetime.fromisoformat(text).timestamp()
+    raise StowplanError(f"the record's now is {text!r}, expected a time such as 2026-01-01T00:00:00Z")
 
 
 def _filtered(choice: PlacementChoice) -> dict[str, list[str]]:
@@ -142,7 +143,7 @@ def _delay(choice: PlacementChoice) -> float | int | None:
 
 
 def _numbered(placement: Placement, groups: list[ChosenGroup]) -> Iterator[tuple[ChosenGroup, list[str]]]:
-    """Each group with the names of its objects, which are numbered through."""
+    """Each group with the names of its PlacementDecisions, numbered across groups."""
     number = 0
     for group in groups:
         size = len(group.slices())
@@ -179,16 +180,16 @@ def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
 
 
 def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Every place where two answers are not the same, but for what is another library's wording."""
+    """All fields in which two answers differ. The wording of errors from libraries is not compared."""
     if "error" in expected and "error" in found:
         return
     expected, found = dict(expected), dict(found)
-    _settle_status(expected, found)
+    _align_status(expected, found)
     yield from node_records.differences(expected, found)
 
 
-def _settle_status(expected: Answer, found: Answer) -> None:
-    """Of several right answers take ours, if it is one; of messages in foreign words, only where they come from."""
+def _align_status(expected: Answer, found: Answer) -> None:
+    """Expect our status if it is one of several right ones. Of a library's message only the source is compared."""
     wanted, ours = expected.get("status"), found.get("status")
     if not isinstance(wanted, dict) or not isinstance(ours, dict):
         return
@@ -196,14 +197,14 @@ def _settle_status(expected: Answer, found: Answer) -> None:
     plain = [{key: each.get(key) for key in ("code", "plugin", "message")} for each in alternatives]
     chosen = next((each for each in plain if each == ours), None)
     if chosen is None:
-        chosen = next((each for each in plain if _foreign(each) and _source(each) == _source(ours)), plain[0])
-        if _foreign(chosen) and _source(chosen) == _source(ours):
+        chosen = next((each for each in plain if _from_library(each) and _source(each) == _source(ours)), plain[0])
+        if _from_library(chosen) and _source(chosen) == _source(ours):
             chosen = ours
     expected["status"] = chosen
     if chosen["code"] == "Misconfigured":
-        said = f"{chosen['plugin']}:{chosen['message']}"
+        message = f"{chosen['plugin']}:{chosen['message']}"
         expected["conditions"] = [
-            each | {"message": said} if each.get("reason") == "Misconfigured" else each
+            each | {"message": message} if each.get("reason") == "Misconfigured" else each
             for each in expected.get("conditions") or ()
         ]
 
@@ -212,8 +213,8 @@ def _source(status: Answer) -> tuple[Any, Any]:
     return status["code"], status["plugin"]
 
 
-def _foreign(status: Answer) -> bool:
-    """Compilers and selectors speak for themselves, and so do we."""
+def _from_library(status: Answer) -> bool:
+    """True if the message is a compiler's or a selector library's, whose wording is not ours."""
     ours = ("is not a percentage", "prioritizer", "addOn should", "scoreCoordinate")
     if status["code"] != "Misconfigured":
         return False

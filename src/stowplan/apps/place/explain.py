@@ -1,4 +1,4 @@
-"""`stowplan place explain NAME`: which clusters a placement would get as things stand, and what the others lack."""
+"""`stowplan place explain NAME`: which clusters a placement would get now, and what the others lack."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from stowplan.apps import cluster_objects, printing
+from stowplan.apps import cluster_objects, json_output
 from stowplan.apps.place.explain_json import Answer, explained
-from stowplan.apps.place.options import KINDS
+from stowplan.apps.place.kinds import KINDS
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
@@ -22,14 +22,16 @@ from stowplan.objects.placements import GROUP, SATISFIED, Placement
 from stowplan.placement.scheduler import PlacementScheduler
 from stowplan.plugins import clusters
 
-SPELLED = ("", "placement", "placements", f"placements.{GROUP}")
-MOST_SHOWN = 50
+PLACEMENT_PREFIXES = ("", "placement", "placements", f"placements.{GROUP}")
+MAX_ROWS = 50
 
 
 @dataclass(frozen=True)
 class PlacementExplainOptions:
+    """The command line."""
+
     name: str = ""
-    namespace: str = ""  # empty: the context's, or else "default"
+    namespace: str = ""  # empty: that of the context, or "default"
     files: tuple[Path, ...] = ()
     filename: Path | None = None
     compatibility: str = "none"
@@ -38,23 +40,24 @@ class PlacementExplainOptions:
     output: str = "table"
 
 
-def run(question: PlacementExplainOptions) -> int:
-    """0 if the placement gets all it asks for, 1 if it does not."""
-    if bool(question.name) == (question.filename is not None):
-        raise ConfigError("found both or neither of NAME and --filename", remedy="name a placement, or give a file")
-    objects, namespace = _gathered(question)
-    engine = engine_of(objects, ocm=question.compatibility == "ocm")
-    answer = explained(engine.choose(_placement(question, engine, namespace), time.time()))
-    if question.output == "table":
+def run(options: PlacementExplainOptions) -> int:
+    """Explain a placement; 0 if it gets all clusters that it asks for, 1 if it does not."""
+    if bool(options.name) == (options.filename is not None):
+        found = "both NAME and --filename" if options.name else "neither NAME nor --filename"
+        raise ConfigError(f"found {found}", remedy="name a placement, or a file with one")
+    objects, namespace = _read_objects(options)
+    engine = engine_of(objects, ocm=options.compatibility == "ocm")
+    answer = explained(engine.choose(_placement(options, engine, namespace), time.time()))
+    if options.output == "table":
         show(Console(highlight=False, markup=False), answer)
     else:
-        about = {"apiVersion": printing.VERSION, "kind": "PlacementExplanation"}
-        printing.echo(about | answer, question.output)
+        about = {"apiVersion": json_output.VERSION, "kind": "PlacementExplanation"}
+        json_output.echo(about | answer, options.output)
     return 0 if satisfied(answer)["status"] == "True" and not answer["error"] else 1
 
 
 def engine_of(objects: Iterable[Object], *, ocm: bool = False) -> PlacementScheduler:
-    """A hub as these objects have it."""
+    """An engine that knows these objects of a hub."""
     engine, now = PlacementScheduler(clusters.policy(ocm=ocm), ocm=ocm), time.time()
     for each in objects:
         engine.handle(Put(each), now)
@@ -66,23 +69,25 @@ def satisfied(answer: Answer) -> Answer:
     return found
 
 
-def _gathered(question: PlacementExplainOptions) -> tuple[list[Object], str]:
-    if question.files:
-        return cluster_objects.from_files(question.files)[0], question.namespace or "default"
+def _read_objects(options: PlacementExplainOptions) -> tuple[list[Object], str]:
+    if options.files:
+        return cluster_objects.from_files(options.files)[0], options.namespace or "default"
     with Console(stderr=True).status("reading the hub"):
-        objects, own = cluster_objects.from_cluster(KINDS, kubeconfig=question.kubeconfig, context=question.context)
-    return objects, question.namespace or own
+        objects, own = cluster_objects.from_cluster(KINDS, kubeconfig=options.kubeconfig, context=options.context)
+    return objects, options.namespace or own
 
 
-def _placement(question: PlacementExplainOptions, engine: PlacementScheduler, namespace: str) -> Placement:
-    if question.filename is not None:
-        return _unsaved(question.filename, question.namespace, namespace)
-    kind, _, name = question.name.rpartition("/")
-    if kind not in SPELLED:
-        raise ConfigError(f"{question.name!r} is no placement", remedy="give its name, and its namespace by -n")
+def _placement(options: PlacementExplainOptions, engine: PlacementScheduler, namespace: str) -> Placement:
+    if options.filename is not None:
+        return _unsaved(options.filename, options.namespace, namespace)
+    kind, _, name = options.name.rpartition("/")
+    if kind not in PLACEMENT_PREFIXES:
+        raise ConfigError(f"{options.name!r} is not a placement", remedy="name a placement, and its namespace with -n")
     found = engine.placements.get(f"{namespace}/{name}")
     if found is None:
-        raise ConfigError(f"there is no placement {namespace}/{name}", remedy="name it as it is, its namespace by -n")
+        raise ConfigError(
+            f"there is no placement {namespace}/{name}", remedy="check its name, and name its namespace with -n"
+        )
     return found
 
 
@@ -102,12 +107,14 @@ def _unsaved(file: Path, given: str, namespace: str) -> Placement:
 
 
 def show(console: Console, answer: Answer) -> None:
-    named, condition = answer["placement"]["metadata"], satisfied(answer)
+    metadata, condition = answer["placement"]["metadata"], satisfied(answer)
     if answer["error"]:
-        console.print(f"{named['namespace']}/{named['name']} cannot be decided: {answer['error']}")
+        console.print(f"{metadata['namespace']}/{metadata['name']} cannot be decided: {answer['error']}")
         return
     chosen = f"{len(answer['selected'])} of {answer['candidates']} clusters"
-    console.print(f"{named['namespace']}/{named['name']} gets {chosen}: {condition['message']} ({condition['reason']})")
+    console.print(
+        f"{metadata['namespace']}/{metadata['name']} gets {chosen}: {condition['message']} ({condition['reason']})"
+    )
     if answer["status"]["message"]:
         console.print(f"{answer['status']['code']}: {answer['status']['message']}")
     if answer["aggregatedScores"]:
@@ -122,7 +129,7 @@ def _ranked(answer: Answer) -> Table:
     selected = {each["clusterName"] for each in answer["selected"]}
     needs = {each["clusterName"]: each["needs"] for each in answer["passedOver"]}
     ordered: list[Any] = sorted(answer["aggregatedScores"], key=lambda each: each["clusterName"] not in selected)
-    for each in ordered[:MOST_SHOWN]:
+    for each in ordered[:MAX_ROWS]:
         name = each["clusterName"]
         scores = (str(of["scores"].get(name, "")) for of in answer["prioritizeResults"])
         lacks = f"needs +{needs[name]} to enter" if name in needs else ""
@@ -132,12 +139,12 @@ def _ranked(answer: Answer) -> Table:
 
 def _dropped(answer: Answer) -> Table:
     table = Table("cluster", "dropped by", "because")
-    for each in answer["dropped"][:MOST_SHOWN]:
+    for each in answer["dropped"][:MAX_ROWS]:
         table.add_row(each["clusterName"], each["plugin"], each["reason"])
     return _capped(table, len(answer["dropped"]))
 
 
 def _capped(table: Table, number: int) -> Table:
-    if number > MOST_SHOWN:
-        table.caption = f"and {number - MOST_SHOWN} more; -o json has all"
+    if number > MAX_ROWS:
+        table.caption = f"and {number - MAX_ROWS} more; -o json has all"
     return table

@@ -1,7 +1,7 @@
-"""A placement explained, for programs: the account of its choice, and what that comes to in the end.
+"""The JSON of an explained placement: the account of its choice, and the outcome.
 
-`selected` with totals, `passedOver` with what each lacks (the one that lacks least first), the `groups`, and the
-`conditions` that would be written.
+The outcome is `selected` with totals, `passedOver` with the points that each cluster lacks (the nearest first), the
+decision `groups`, and the `conditions` that would be written.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Answer = dict[str, Any]
 def explained(choice: PlacementChoice) -> Answer:
     groups, status = decision_groups.grouped(choice)
     status = status if status.failed else choice.status
-    told = account(choice)
-    del told["notSelected"]
-    return told | {
+    answer = account(choice)
+    del answer["notSelected"]
+    return answer | {
         "error": _error(status),
         "candidates": len(choice.candidates),
         "selected": [{"clusterName": name, "score": total} for name, total in choice.best().items()],
@@ -33,7 +33,7 @@ def explained(choice: PlacementChoice) -> Answer:
 
 
 def missing(choice: PlacementChoice) -> dict[str, int]:
-    """What each lacks; where clusters are spread a score does not say who comes in."""
+    """The points that each cluster lacks. With spread constraints points alone do not decide, so it is empty."""
     if choice.asked.placement.spec.spread_policy.spread_constraints and not choice.asked.ocm:
         return {}
     return dict(sorted(choice.missing().items(), key=lambda each: (each[1], each[0].encode())))

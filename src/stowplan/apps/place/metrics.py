@@ -1,4 +1,4 @@
-"""Metrics of `stowplan place`: Open Cluster Management's under its names, and what it does not count under ours."""
+"""Metrics of `stowplan place`: those of Open Cluster Management under its names, and some of our own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
+from stowplan.apps.exposition import exposition
 from stowplan.framework.placement.decision import ClusterPolicy, PluginStatus, Prioritizer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
@@ -19,79 +18,77 @@ from stowplan.objects.placements import MISCONFIGURED, SATISFIED, Placement, Sco
 from stowplan.placement.scheduler import PlacementScheduler
 
 BUCKETS = tuple(10.0 ** (step - 6) for step in range(10))
-NAMED = {"name": "placement_scheduling"}  # Open Cluster Management's constant label
+CONSTANT_LABELS = {"name": "placement_scheduling"}  # as Open Cluster Management has it
 
 
 class PlacementMetrics:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.registry, self._clock = CollectorRegistry(), clock
-        self._scheduling = self._histogram("scheduling_scheduling_duration_seconds", "Seconds a decision took.")
+        self._scheduling = self._histogram("scheduling_scheduling_duration_seconds", "Seconds that a decision took.")
         self._plugins = self._histogram(
-            "scheduling_plugin_duration_seconds", "Seconds a plugin took.", "plugin_type", "plugin_name"
+            "scheduling_plugin_duration_seconds", "Seconds that a plugin took.", "plugin_type", "plugin_name"
         )
         self._binding = self._histogram(
-            "scheduling_bind_duration_seconds", "Seconds a write of a PlacementDecision took until it was answered."
+            "scheduling_bind_duration_seconds", "Seconds until the write of a PlacementDecision was answered."
         )
         self._writes = Histogram(
             "stowplan_placement_write_duration_seconds",
-            "Seconds a write took until it was answered.",
+            "Seconds until a write was answered.",
             ("does", "kind", "code"),
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self._decisions = Counter(
-            "stowplan_placement_decisions", "How often placements were decided.", registry=self.registry
-        )
+        self._decisions = Counter("stowplan_placement_decisions", "Decisions about placements.", registry=self.registry)
         self._placements = Gauge(
-            "stowplan_placements", "Placements, by what their conditions say.", ("result",), registry=self.registry
+            "stowplan_placements", "Placements, by their conditions.", ("result",), registry=self.registry
         )
-        self._clusters = Gauge("stowplan_placement_clusters", "Clusters that can be chosen.", registry=self.registry)
+        self._clusters = Gauge("stowplan_placement_clusters", "Clusters that are available.", registry=self.registry)
         self._leading = Gauge("stowplan_placement_leading", "1 if this replica writes.", registry=self.registry)
-        self._told = 0
+        self._counted = 0
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(name, text, (*NAMED, *labels), buckets=BUCKETS, registry=self.registry)
+        return Histogram(name, text, (*CONSTANT_LABELS, *labels), buckets=BUCKETS, registry=self.registry)
 
     # -- what is timed
 
     def timed(self, policy: ClusterPolicy) -> ClusterPolicy:
-        """The same policy, whose plugins are watched at work."""
+        """The same policy; the calls of its plugins are timed."""
 
         def add_on(coordinate: ScoreCoordinate, weight: int) -> Prioritizer | PluginStatus:
             made = policy.add_on(coordinate, weight)
-            return made if isinstance(made, PluginStatus) else self._watched(made)
+            return made if isinstance(made, PluginStatus) else self._timed(made)
 
         return replace(
             policy,
-            filters=tuple(self._watched(each) for each in policy.filters),
-            prioritizers={name: self._watched(each) for name, each in policy.prioritizers.items()},
+            filters=tuple(self._timed(each) for each in policy.filters),
+            prioritizers={name: self._timed(each) for name, each in policy.prioritizers.items()},
             add_on=add_on,
         )
 
-    def _watched(self, plugin: Any) -> Any:
-        return Watched(plugin, self._clock, self._took)
+    def _timed(self, plugin: Any) -> Any:
+        return TimedPlugin(plugin, self._clock, self._observe)
 
-    def _took(self, kind: str, name: str, seconds: float) -> None:
-        self._plugins.labels(*NAMED.values(), kind, name).observe(seconds)
+    def _observe(self, kind: str, name: str, seconds: float) -> None:
+        self._plugins.labels(*CONSTANT_LABELS.values(), kind, name).observe(seconds)
 
-    async def performed(self, perform: Callable[[Action], Awaitable[Result]], action: Action) -> Result:
-        begun = self._clock()
+    async def timed_write(self, perform: Callable[[Action], Awaitable[Result]], action: Action) -> Result:
+        started = self._clock()
         result = await perform(action)
-        seconds, kind = self._clock() - begun, getattr(action, "kind", "")
+        seconds, kind = self._clock() - started, getattr(action, "kind", "")
         self._writes.labels(type(action).__name__.lower(), kind, str(result.status)).observe(seconds)
         if kind == "PlacementDecision":
-            self._binding.labels(*NAMED.values()).observe(seconds)
+            self._binding.labels(*CONSTANT_LABELS.values()).observe(seconds)
         return result
 
     def stepped(self, engine: PlacementScheduler, seconds: float) -> None:
-        if engine.decisions > self._told:
-            self._scheduling.labels(*NAMED.values()).observe(seconds)
-            self._decisions.inc(engine.decisions - self._told)
-            self._told = engine.decisions
+        if engine.decisions > self._counted:
+            self._scheduling.labels(*CONSTANT_LABELS.values()).observe(seconds)
+            self._decisions.inc(engine.decisions - self._counted)
+            self._counted = engine.decisions
 
-    # -- what there is
+    # -- from the state of the engine, once a second
 
-    def look_at(self, engine: PlacementScheduler, *, leading: bool) -> None:
+    def read_engine(self, engine: PlacementScheduler, *, leading: bool) -> None:
         found = Tally(map(_result, engine.placements.values()))
         for result in ("satisfied", "unsatisfied", "misconfigured", "undecided"):
             self._placements.labels(result).set(found[result])
@@ -99,17 +96,14 @@ class PlacementMetrics:
         self._leading.set(leading)
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        if "application/openmetrics-text" in accept:
-            text = openmetrics(self.registry)  # type: ignore[no-untyped-call]
-            return bytes(text), "application/openmetrics-text; version=1.0.0; charset=utf-8"
-        return bytes(generate_latest(self.registry)), "text/plain; version=0.0.4; charset=utf-8"
+        return exposition(self.registry, accept)
 
 
-class Watched:
-    """A plugin as it is, but that its filter and its score are timed."""
+class TimedPlugin:
+    """A plugin whose filter and score are timed; all other attributes are the plugin's own."""
 
-    def __init__(self, plugin: Any, clock: Callable[[], float], took: Callable[[str, str, float], None]) -> None:
-        self._plugin, self._clock, self._took = plugin, clock, took
+    def __init__(self, plugin: Any, clock: Callable[[], float], observe: Callable[[str, str, float], None]) -> None:
+        self._plugin, self._clock, self._observe = plugin, clock, observe
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._plugin, name)
@@ -118,19 +112,19 @@ class Watched:
             return found
 
         def timed(*arguments: Any) -> Any:
-            begun = self._clock()
+            started = self._clock()
             answer = found(*arguments)
-            named = self._plugin.name.partition("/")[0]  # not a time series for each add-on score
-            self._took(kind, named, self._clock() - begun)
+            named = self._plugin.name.partition("/")[0]  # one time series for all add-on scores
+            self._observe(kind, named, self._clock() - started)
             return answer
 
         return timed
 
 
 def _result(placement: Placement) -> str:
-    wrong, fine = placement.condition(MISCONFIGURED), placement.condition(SATISFIED)
-    if wrong is not None and wrong.status == "True":
+    misconfigured, satisfied = placement.condition(MISCONFIGURED), placement.condition(SATISFIED)
+    if misconfigured is not None and misconfigured.status == "True":
         return "misconfigured"
-    if fine is None:
+    if satisfied is None:
         return "undecided"
-    return "satisfied" if fine.status == "True" else "unsatisfied"
+    return "satisfied" if satisfied.status == "True" else "unsatisfied"

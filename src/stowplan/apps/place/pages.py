@@ -1,7 +1,7 @@
-"""The pages of `stowplan place`: health, metrics, who leads, and why a placement has which clusters.
+"""The pages of `stowplan place`, beside those that every program has.
 
-GET  /debug/placements/NAMESPACE/NAME     a placement as it is; needs the right to get it
-POST /debug/placements                    one that is not saved, as JSON; needs the right to create it
+GET  /debug/placements/NAMESPACE/NAME     a placement, explained; needs the right to get it
+POST /debug/placements                    a placement that is not saved, as JSON; needs the right to create it
 """
 
 from __future__ import annotations
@@ -13,39 +13,30 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from stowplan.apps.authorization import Attributes
+from stowplan.apps.authorization import ResourceAttributes
+from stowplan.apps.engine_pages import engine_pages, json_response, read_engine
 from stowplan.apps.http_server import Pages
 from stowplan.apps.place.explain_json import explained
-from stowplan.apps.place.options import RunningPlacement
+from stowplan.apps.place.service import PlacementService
 from stowplan.objects import kinds
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.placements import GROUP, Placement
 
-STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
-LOOK_WITHIN = 10.0
+READ_WITHIN = 10.0  # seconds
 UNSAVED = "/debug/placements"
 SAVED = UNSAVED + "/{namespace}/{name}"
-LARGEST = 1024 * 1024  # bytes
+MAX_BODY = 1024 * 1024  # bytes
 
 
-def of(running: RunningPlacement, loop: asyncio.AbstractEventLoop) -> Pages:
-    """`loop` is the engine's: whatever reads the engine does so there."""
+def of(service: PlacementService, loop: asyncio.AbstractEventLoop) -> Pages:
+    """`loop` is the engine's: a page that reads the engine does so there."""
 
-    async def metrics(request: web.Request) -> web.Response:
-        text, kind = running.metrics.text(request.headers.get("Accept", ""))
-        return web.Response(body=text, headers={"Content-Type": kind})
-
-    async def leading(_request: web.Request) -> web.Response:
-        return web.Response(text="leading\n" if running.leading else "following\n")
-
-    async def explain(what: Placement | str) -> web.Response:
-        future = asyncio.run_coroutine_threadsafe(_explained(running, what), loop)
+    async def explain(wanted: Placement | str) -> web.Response:
         try:
-            async with asyncio.timeout(LOOK_WITHIN):
-                found = await asyncio.wrap_future(future)
+            found = await read_engine(_explained(service, wanted), loop, READ_WITHIN)
         except TimeoutError:
             return _problem(503, "the engine is busy")
-        return _problem(404, f"there is no placement {what}") if found is None else _json(found)
+        return _problem(404, f"there is no placement {wanted}") if found is None else json_response(found)
 
     async def saved(request: web.Request) -> web.Response:
         return await explain(f"{request.match_info['namespace']}/{request.match_info['name']}")
@@ -53,34 +44,23 @@ def of(running: RunningPlacement, loop: asyncio.AbstractEventLoop) -> Pages:
     async def unsaved(request: web.Request) -> web.Response:
         return await explain(await sent(request))
 
-    return Pages(
-        checks={"ping": lambda: "", "engine": lambda: _silence(running)},
-        ready={
-            "informer-sync": lambda: "" if running.synced else "caches are not synced yet",
-            "definitions": lambda: f"the hub has no {', '.join(running.missing)}" if running.missing else "",
-        },
-        others={"/metrics": metrics, "/leader": leading, SAVED: saved},
-        posts={UNSAVED: unsaved, f"{UNSAVED}/": unsaved},
-        about=about,
-    )
+    pages = engine_pages(service, service.engine_loop, service.metrics.text)
+    pages.readiness["definitions"] = lambda: f"the hub has no {', '.join(service.missing)}" if service.missing else ""
+    pages.get[SAVED] = saved
+    pages.post = {UNSAVED: unsaved, f"{UNSAVED}/": unsaved}
+    pages.resource_of = resource_of
+    return pages
 
 
-def _silence(running: RunningPlacement) -> str:
-    silent = 0.0 if running.live is None else time.time() - running.live.beat
-    return f"no heartbeat for {silent:.0f} s" if silent > STUCK_AFTER else ""
-
-
-async def _explained(running: RunningPlacement, what: Placement | str) -> dict[str, Any] | None:
-    if running.live is None:
-        return None
-    engine = running.live.engine
-    running.live.take_in()
-    placement = engine.placements.get(what) if isinstance(what, str) else what
+async def _explained(service: PlacementService, wanted: Placement | str) -> dict[str, Any] | None:
+    service.engine_loop.handle_inbox()
+    engine = service.engine_loop.engine
+    placement = engine.placements.get(wanted) if isinstance(wanted, str) else wanted
     return None if placement is None else explained(engine.choose(placement, time.time()))
 
 
-async def about(request: web.Request) -> Attributes | None:
-    """Which right it takes."""
+async def resource_of(request: web.Request) -> ResourceAttributes | None:
+    """The right that the request needs."""
     matched = request.match_info
     if request.path.rstrip("/") == UNSAVED and request.method == "POST":
         return _right("create", (await sent(request)).namespace)
@@ -89,16 +69,16 @@ async def about(request: web.Request) -> Attributes | None:
     return None
 
 
-def _right(verb: str, namespace: str) -> Attributes:
+def _right(verb: str, namespace: str) -> ResourceAttributes:
     return {"verb": verb, "group": GROUP, "resource": "placements", "namespace": namespace}
 
 
 async def sent(request: web.Request) -> Placement:
-    """The placement in a request's body; an answer of its own where there is none."""
+    """The placement in a request's body. Raises HTTPBadRequest if there is none."""
     try:
         document = msgspec.json.decode(await request.read())
     except web.HTTPRequestEntityTooLarge:
-        raise _refused(f"found more than {LARGEST} bytes") from None
+        raise _refused(f"found more than {MAX_BODY} bytes") from None
     except msgspec.DecodeError as error:
         raise _refused(f"found no JSON: {error}") from None
     if not isinstance(document, dict) or document.get("kind") != "Placement":
@@ -118,12 +98,8 @@ def _refused(message: str) -> web.HTTPBadRequest:
 
 
 def _problem(status: int, message: str) -> web.Response:
-    return _json(_status(status, message), status)
+    return json_response(_status(status, message), status)
 
 
 def _status(code: int, message: str) -> dict[str, Any]:
     return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code}
-
-
-def _json(body: Any, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(body, enc_hook=str), status=status, content_type="application/json")

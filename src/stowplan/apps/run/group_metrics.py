@@ -1,6 +1,6 @@
-"""KubeNexus' metrics: groups and reservations. They are there once a profile has a plugin that they are about.
+"""KubeNexus' metrics of pod groups and reservations, for profiles that have a plugin for them.
 
-Labels are bounded: beyond so many namespaces, or groups that wait, the others are counted together under OTHERS.
+The number of label values is limited: further namespaces, or waiting groups, are counted together under OTHERS.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ GROUPS, RESERVATIONS = "Coscheduling", "ResourceReservation"
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 ATTEMPT = tuple(0.001 * 2**step for step in range(15))
 WAIT = tuple(0.1 * 2**step for step in range(15))
-MOST_NAMESPACES, MOST_GROUPS = 200, 500
+MAX_NAMESPACES, MAX_GROUPS = 200, 500
 OTHERS = "(others)"
 PodOf = Callable[[str], Pod | None]
 
 
-def concern(profile: Profile) -> bool:
+def has_groups(profile: Profile) -> bool:
+    """True if the profile has a plugin that these metrics are about."""
     return any(enabled.name in (GROUPS, RESERVATIONS) for enabled in profile.all)
 
 
@@ -38,48 +39,53 @@ class GroupMetrics:
         self._now, self._namespaces = now, dict[str, str]()
         new = partial(_make, registry)
         self.attempts = new(
-            Counter, "scheduling_attempts_total", "Attempts at groups, and at drivers.", ["result", "plugin"]
+            Counter, "scheduling_attempts_total", "Attempts to schedule groups and Spark drivers.", ["result", "plugin"]
         )
         self.seconds = new(
-            Histogram, "scheduling_duration_seconds", "Seconds they took.", ["operation", "plugin"], ATTEMPT
+            Histogram,
+            "scheduling_duration_seconds",
+            "Seconds that these attempts took.",
+            ["operation", "plugin"],
+            ATTEMPT,
         )
-        self.size = new(Histogram, "pod_group_size", "Pods of groups that became complete.", ["namespace"], SIZES)
-        self.waiting = new(Gauge, "waiting_pods", "Pods of groups without a node.", ["namespace", "pod_group"])
+        self.size = new(Histogram, "pod_group_size", "Pods of groups that are complete.", ["namespace"], SIZES)
+        self.waiting = new(Gauge, "waiting_pods", "Pods of groups that have no node.", ["namespace", "pod_group"])
         self.reservations = new(Gauge, "resource_reservations", "ResourceReservations.", ["namespace"])
         self.wait_seconds = new(
             Histogram,
             "gang_wait_duration_seconds",
-            "Seconds from first seeing a group until enough of it was bound.",
+            "Seconds from the first sight of a group until enough of its pods were enabled.",
             [],
             WAIT,
         )
-        self.timeouts = new(
-            Counter, "gang_timeouts_total", "Groups whose pods were not all ready to be bound in time.", []
-        )
-        self.in_part = new(Counter, "gang_bound_in_part_total", "Times that a group was found bound in part.", [])
+        self.timeouts = new(Counter, "gang_timeouts_total", "Groups whose pods were not all ready to bind in time.", [])
+        self.in_part = new(Counter, "gang_bound_in_part_total", "Times that a group was found partially enabled.", [])
         self.oldest = new(
-            Gauge, "resource_reservation_oldest_age_seconds", "The age of the oldest ResourceReservation.", []
+            Gauge,
+            "resource_reservation_oldest_age_seconds",
+            "Seconds since the oldest ResourceReservation was created.",
+            [],
         )
         self._shown: dict[Gauge, set[tuple[str, ...]]] = {self.waiting: set(), self.reservations: set()}
 
-    # -- what the engine reports
+    # -- from reports of the engine
 
-    def report(self, what: reports.Report, seconds: float, pod_of: PodOf) -> None:
-        """`seconds`: how long the step has taken that this is reported from."""
-        match what:
+    def report(self, report: reports.Report, seconds: float, pod_of: PodOf) -> None:
+        """`seconds`: the time since the step began in which this is reported."""
+        match report:
             case reports.GroupTried():
-                self._attempted("scheduled" if what.whole else _failed(what.error), GROUPS, seconds)
+                self._attempted("scheduled" if report.whole else _failed(report.error), GROUPS, seconds)
             case reports.GroupComplete():
-                self.size.labels(self._namespace(what.group)).observe(what.pods)
-                self.wait_seconds.observe(what.seconds)
+                self.size.labels(self._namespace(report.group)).observe(report.pods)
+                self.wait_seconds.observe(report.seconds)
             case reports.GroupTimedOut():
                 self.timeouts.inc()
             case reports.GroupInPart():
                 self.in_part.inc()
             case reports.PodBound() | reports.AttemptFailed():
-                pod = pod_of(what.pod)
+                pod = pod_of(report.pod)
                 if pod is not None and spark.executors(pod) is not None:
-                    result = "scheduled" if isinstance(what, reports.PodBound) else _failed(what.error)
+                    result = "scheduled" if isinstance(report, reports.PodBound) else _failed(report.error)
                     self._attempted(result, RESERVATIONS, seconds)
 
     def _attempted(self, result: str, plugin: str, seconds: float) -> None:
@@ -87,25 +93,25 @@ class GroupMetrics:
         self.seconds.labels("attempt", plugin).observe(seconds)
 
     def _namespace(self, key: str) -> str:
-        """That of an object, or OTHERS if there are too many to tell them apart."""
+        """The namespace of an object; OTHERS if there are too many namespaces."""
         namespace = key.partition("/")[0]
-        if len(self._namespaces) >= MOST_NAMESPACES:
+        if len(self._namespaces) >= MAX_NAMESPACES:
             return self._namespaces.get(namespace, OTHERS)
         return self._namespaces.setdefault(namespace, namespace)
 
-    # -- what is read off the engine, now and then
+    # -- from the state of the engine, once a second
 
-    def look_at(self, engine: Scheduler) -> None:
+    def read_engine(self, engine: Scheduler) -> None:
         units = ((unit.group, len(unit.pods)) for unit in engine.queue.units.values() if unit.group)
         waiting = Tally[tuple[str, ...]]()
-        for at, (group, number) in enumerate(sorted(units, key=lambda each: -each[1])):
+        for rank, (group, number) in enumerate(sorted(units, key=lambda each: -each[1])):
             namespace, _, name = group.partition("/")
-            waiting[(namespace, name) if at < MOST_GROUPS else (OTHERS, OTHERS)] += number
+            waiting[(namespace, name) if rank < MAX_GROUPS else (OTHERS, OTHERS)] += number
         self._show(self.waiting, waiting)
 
-    def look_at_reservations(self, every: Iterable[ResourceReservation]) -> None:
+    def read_reservations(self, reservations: Iterable[ResourceReservation]) -> None:
         found, oldest = Tally[tuple[str, ...]](), 0.0
-        for each in every:
+        for each in reservations:
             found[self._namespace(each.key),] += 1
             created = each.metadata.creation_timestamp
             oldest = max(oldest, 0.0 if created is None else self._now() - created.timestamp())
@@ -113,7 +119,7 @@ class GroupMetrics:
         self.oldest.set(oldest)
 
     def _show(self, gauge: Gauge, found: Tally[tuple[str, ...]]) -> None:
-        """What is gone is taken away last: whoever reads meanwhile, in another thread, misses none."""
+        """Set the gauge. Old labels are removed last: a page that another thread reads meanwhile misses none."""
         for labels, number in found.items():
             gauge.labels(*labels).set(number)
         for labels in self._shown[gauge] - found.keys():

@@ -1,31 +1,18 @@
-"""What a scheduler is told to do, what it made of that, and the configuration it starts with."""
+"""The command line of `stowplan run`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from stowplan.apps import profile_loader
-from stowplan.apps.engine_loop import EngineLoop
-from stowplan.apps.logging import Log
-from stowplan.apps.run.metrics import Metrics
-from stowplan.apps.run.reload import LoadedConfiguration
-from stowplan.engine.reports import PluginMisbehaved
-from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.profile import Profile
-from stowplan.kube.lease_thread import LeaseThread
-from stowplan.kube.reflector import Reflector
-
-OWN_NAME = profile_loader.OWN_NAME
-MOST_SAID = 1000  # texts about plugins that are remembered
+from stowplan.apps.leader_election import ElectionSettings
+from stowplan.apps.profile_loader import OWN_NAME
+from stowplan.apps.run.kube_scheduler import LEASE_NAME
+from stowplan.framework.config.configuration import Configuration
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The command line."""
-
     config: Path | None = None
     kubeconfig: str = ""
     context: str = ""
@@ -34,7 +21,7 @@ class RunOptions:
     lease_namespace: str = ""
     authentication_kubeconfig: str = ""
     authorization_kubeconfig: str = ""
-    bind_address: str = "0.0.0.0"  # as kube-scheduler; the pages ask who comes
+    bind_address: str = "0.0.0.0"  # as kube-scheduler; every request is authorized
     secure_port: int = 10259
     plain_port: int = 0
     tls_cert_file: str = ""
@@ -44,55 +31,19 @@ class RunOptions:
     longest_wait: float = 300.0
     replace: bool = False
 
-
-@dataclass
-class RunningScheduler:
-    """What a program made of its options; pages and tests look at it."""
-
-    options: RunOptions
-    loaded: LoadedConfiguration
-    log: Log
-    metrics: Metrics = field(default_factory=Metrics)
-    reflectors: dict[str, Reflector] = field(default_factory=dict)
-    live: EngineLoop[Scheduler] | None = None
-    lease: LeaseThread | None = None
-    lost: bool = False
-    stopping: bool = False
-    said: set[PluginMisbehaved] = field(default_factory=set)
-
-    def misbehaved(self, what: PluginMisbehaved) -> None:
-        """Say it, once for each different text."""
-        if what in self.said:
-            return
-        if len(self.said) >= MOST_SAID:
-            self.said.clear()
-        self.said.add(what)
-        self.log.warning("A plugin misbehaves", plugin=what.plugin, point=what.point, problem=what.problem)
-
-    @property
-    def elects(self) -> bool:
-        """Is there a lease to be had before anything is decided?"""
-        told = self.options.leader_elect
-        return self.loaded.configuration.leader_election.leader_elect if told is None else told
-
-    @property
-    def leading(self) -> bool:
-        return not self.elects if self.lease is None else self.lease.leading
-
-    @property
-    def synced(self) -> bool:
-        return bool(self.reflectors) and all(each.synced.is_set() for each in self.reflectors.values())
-
-
-def instead_of_kube_scheduler() -> LoadedConfiguration:
-    """The default configuration, which serves `default-scheduler`."""
-    return LoadedConfiguration(*profile_loader.defaults())
-
-
-def beside_kube_scheduler() -> LoadedConfiguration:
-    """The same under a name of our own."""
-    configuration, profiles = profile_loader.defaults()
-    default = profiles["default-scheduler"]
-    own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)
-    spec = msgspec.structs.replace(configuration.profiles[0], scheduler_name=OWN_NAME)
-    return LoadedConfiguration(msgspec.structs.replace(configuration, profiles=(spec,)), {OWN_NAME: own})
+    def election(self, configuration: Configuration) -> ElectionSettings | None:
+        """The lease to hold; None without leader election. kube-scheduler's own lease is only for its replacement."""
+        given = configuration.leader_election
+        if not (given.leader_elect if self.leader_elect is None else self.leader_elect):
+            return None
+        name = self.lease_name or given.resource_name
+        if name == LEASE_NAME and not self.lease_name and not self.replace:
+            name = OWN_NAME
+        namespace = self.lease_namespace or given.resource_namespace
+        return ElectionSettings(
+            name=name,
+            namespace=namespace,
+            lease_duration=given.lease_duration,
+            renew_deadline=given.renew_deadline,
+            retry_period=given.retry_period,
+        )

@@ -1,4 +1,9 @@
-"""The scheduler's pages: what each path shows, and at which doors."""
+"""The pages of `stowplan run`, beside those that every program has.
+
+/configz                              the configuration in force
+/debug/decisions/NAMESPACE/POD        the last decision about a pod
+/debug/podgroups                      the pod groups
+"""
 
 from __future__ import annotations
 
@@ -11,75 +16,57 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from stowplan.apps import printing
+from stowplan.apps import json_output
+from stowplan.apps.engine_pages import engine_pages, json_response, read_engine
 from stowplan.apps.http_server import Pages
-from stowplan.apps.run.options import RunningScheduler
+from stowplan.apps.run.service import SchedulerService
+from stowplan.engine.scheduler import Scheduler
 
-STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
-LOOK_WITHIN = 5.0
+READ_WITHIN = 5.0  # seconds
 
 
-def of(running: RunningScheduler, loop: asyncio.AbstractEventLoop) -> Pages:
-    """`loop` is the engine's: whatever reads the engine does so there."""
-
-    def beating() -> str:
-        silent = 0.0 if running.live is None else time.monotonic() - running.live.beat
-        return f"no heartbeat for {silent:.0f} s" if silent > STUCK_AFTER else ""
-
-    async def metrics(request: web.Request) -> web.Response:
-        text, kind = running.metrics.text(request.headers.get("Accept", ""))
-        return web.Response(body=text, headers={"Content-Type": kind})
+def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
+    """`loop` is the engine's: a page that reads the engine does so there."""
 
     async def configz(_request: web.Request) -> web.Response:
-        body = {"kubescheduler.config.k8s.io": msgspec.to_builtins(running.loaded.configuration, enc_hook=str)}
-        return _json(body)
+        configuration = msgspec.to_builtins(service.loaded.configuration, enc_hook=str)
+        return json_response({"kubescheduler.config.k8s.io": configuration})
 
-    async def looked_up(reading: Coroutine[Any, Any, Any], nothing: str) -> web.Response:
-        future = asyncio.run_coroutine_threadsafe(reading, loop)
+    async def read(reading: Coroutine[Any, Any, dict[str, Any] | None], absent: str) -> web.Response:
         try:
-            async with asyncio.timeout(LOOK_WITHIN):
-                found = await asyncio.wrap_future(future)
+            found = await read_engine(reading, loop, READ_WITHIN)
         except TimeoutError:
-            return _json({"message": "the engine is busy"}, status=503)
-        return _json({"message": nothing}, status=404) if found is None else _json(found)
+            return json_response({"message": "the engine is busy"}, status=503)
+        return json_response({"message": absent}, status=404) if found is None else json_response(found)
 
     async def decision(request: web.Request) -> web.Response:
         key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
-        return await looked_up(_latest(running, key), f"no decision about {key} is remembered")
+        return await read(_last_decision(service, key), f"no decision about {key} is remembered")
 
     async def podgroups(_request: web.Request) -> web.Response:
-        return await looked_up(_groups(running), "the engine has not begun yet")
+        return await read(_pod_groups(service), "")
 
-    async def leading(_request: web.Request) -> web.Response:
-        return web.Response(text="leading\n" if running.leading else "following\n")
-
-    return Pages(
-        checks={"ping": lambda: "", "engine": beating},
-        ready={"informer-sync": lambda: "" if running.synced else "caches are not synced yet"},
-        others={
-            "/metrics": metrics,
-            "/configz": configz,
-            "/leader": leading,
-            "/debug/decisions/{namespace}/{pod}": decision,
-            "/debug/podgroups": podgroups,
-        },
-    )
+    pages = engine_pages(service, service.engine_loop, service.metrics.text)
+    pages.get |= {
+        "/configz": configz,
+        "/debug/decisions/{namespace}/{pod}": decision,
+        "/debug/podgroups": podgroups,
+    }
+    return pages
 
 
-async def _latest(running: RunningScheduler, key: str) -> dict[str, Any] | None:
-    if running.live is None:
-        return None
-    pod = running.reflectors["Pod"].known.objects.get(key)
-    found = None if pod is None else running.live.engine.decisions.latest(pod.uid)
-    return None if found is None else printing.decided(found)
+async def _last_decision(service: SchedulerService, key: str) -> dict[str, Any] | None:
+    reflector = service.reflectors.get("Pod")
+    pod = None if reflector is None else reflector.cache.objects.get(key)
+    found = None if pod is None else service.engine_loop.engine.decisions.latest(pod.uid)
+    return None if found is None else json_output.decision(found)
 
 
-async def _groups(running: RunningScheduler) -> dict[str, Any] | None:
-    if running.live is None:
-        return None
-    groups, now = running.live.engine.groups, time.monotonic()
-    return printing.grouped(groups.recent(now), datetime.now(UTC) - timedelta(seconds=now))
+async def _pod_groups(service: SchedulerService) -> dict[str, Any]:
+    now = time.monotonic()
+    return pod_groups(service.engine_loop.engine, now, datetime.now(UTC) - timedelta(seconds=now))
 
 
-def _json(body: Any, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(body, enc_hook=str), status=status, content_type="application/json")
+def pod_groups(engine: Scheduler, now: float, start: datetime) -> dict[str, Any]:
+    """The body of /debug/podgroups. Reading it changes nothing in the engine."""
+    return json_output.pod_groups(engine.groups.recent(now), start)

@@ -1,6 +1,6 @@
-"""Figures that plugins have of their own (`Gauge`), among the scheduler's metrics.
+"""Gauges that plugins define themselves (`gauges`), among the scheduler's metrics.
 
-What several profiles say alike is one figure. The first one to be shown under a name settles which labels it has.
+The same gauge from several profiles is one gauge. Its first use defines its labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
 
-Shown: TypeAlias = tuple[str, tuple[str, ...]]  # the name of a figure and the values of its labels
+Shown: TypeAlias = tuple[str, tuple[str, ...]]  # the name of a gauge and the values of its labels
 
 
 class Metric(NamedTuple):
@@ -33,20 +33,20 @@ class PluginGauges:
         self._metrics: dict[str, Metric] = {}
         self._shown: set[Shown] = set()
 
-    def look(self, engine: Scheduler, misbehaved: Callable[[PluginMisbehaved], None]) -> None:
-        """Those that are gone are taken away last: whoever asks for the page meanwhile, in another thread, misses none.
+    def update(self, engine: Scheduler, misbehaved: Callable[[PluginMisbehaved], None]) -> None:
+        """Read the gauges of all plugins. `misbehaved` is called for a plugin that raises or changes its labels.
 
-        A plugin that raises, or changes its mind about labels, goes without its figures; `misbehaved` is told.
+        Old gauges are removed last: a page that another thread reads meanwhile misses none.
         """
         cluster, shown = Cluster(engine.state), set[Shown]()
         for enabled in (enabled for profile in engine.profiles.values() for enabled in profile.gauge_plugins):
-            shown.update(self._of(enabled, cluster, misbehaved))
+            shown.update(self._read(enabled, cluster, misbehaved))
         for name, labels in self._shown - shown:
             gauge = self._metrics[name].gauge
             gauge.remove(*labels) if labels else gauge.set(0)
         self._shown = shown
 
-    def _of(
+    def _read(
         self, enabled: EnabledPlugin[GaugesPlugin], cluster: Cluster, misbehaved: Callable[[PluginMisbehaved], None]
     ) -> Iterator[Shown]:
         try:
@@ -54,7 +54,7 @@ class PluginGauges:
                 yield self._show(found)
         except PluginError as error:
             misbehaved(PluginMisbehaved(error.plugin, error.point, error.problem))
-        except (ValueError, TypeError) as error:  # a name that cannot be one, a value that is no number
+        except (ValueError, TypeError) as error:  # an invalid name, a value that is no number
             misbehaved(PluginMisbehaved(enabled.name, "gauges", str(error)))
 
     def _show(self, found: Gauge) -> Shown:
@@ -64,8 +64,8 @@ class PluginGauges:
             made = prometheus_client.Gauge(f"stowplan_{found.name}", found.help, names, registry=self._registry)
             metric = self._metrics[found.name] = Metric(made, names)
         if found.labels.keys() != set(metric.labels):
-            have, has = (", ".join(sorted(names)) or "none" for names in (metric.labels, found.labels))
-            raise ValueError(f"the labels of {found.name} were {have} before, and now {has}")
+            before, now = (", ".join(sorted(names)) or "none" for names in (metric.labels, found.labels))
+            raise ValueError(f"the labels of {found.name} were {before} before, and are {now} now")
         labels = tuple(found.labels[name] for name in metric.labels)
         (metric.gauge.labels(*labels) if labels else metric.gauge).set(found.value)
         return found.name, labels

@@ -1,10 +1,6 @@
-"""`stowplan run`: a scheduler in a cluster. Wiring only: wire, engine, lease, pages and configuration put together.
+"""`stowplan run`: the scheduler of a cluster. It connects the engine, the API server, the pages and the configuration.
 
-    start:  configuration ─► wire ─► may we serve these names? ─► reflectors synced ─► lease ─► decisions
-    stop:   no more decisions ─► bindings under way finish ─► events written ─► lease given back
-
-Losing the lease ends the program, as with kube-scheduler: whoever starts it starts it anew. From the moment the lease
-is not surely ours any more, nothing is written (`Transport.may_write`).
+`Program` has the life cycle. Before it starts the service checks that kube-scheduler does not serve the same names.
 """
 
 from __future__ import annotations
@@ -14,155 +10,76 @@ import gc
 import itertools
 import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from stowplan.apps import report_log
+from stowplan.apps import program, report_log
 from stowplan.apps.engine_loop import EngineLoop
-from stowplan.apps.leader_election import LeaderElector, somebody_schedules
 from stowplan.apps.logging import Log
-from stowplan.apps.program import Tasks, when_told_to_stop
-from stowplan.apps.run.options import RunningScheduler, RunOptions, beside_kube_scheduler
+from stowplan.apps.program import Program
+from stowplan.apps.run import kube_scheduler
+from stowplan.apps.run.config_file import ConfigFile, follow
+from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
+from stowplan.apps.run.metrics import Metrics
+from stowplan.apps.run.options import RunOptions
+from stowplan.apps.run.plugin_problems import PluginProblemLog
 from stowplan.apps.run.recount import Recounter
-from stowplan.apps.run.reload import ConfigFile, LoadedConfiguration, follow
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
-from stowplan.kube import credentials, event_loop
-from stowplan.kube.client import Client
+from stowplan.framework.profile import Profile
+from stowplan.kube import credentials
 from stowplan.kube.events import EventRecorder
 from stowplan.kube.extenders import Extenders
-from stowplan.kube.reflector import Reflector
 from stowplan.kube.resources import RESOURCES
-from stowplan.kube.transport import Transport
 from stowplan.kube.writer import Writer
+from stowplan.objects.actions import Action, Record
+from stowplan.objects.changes import Change, Result
 from stowplan.objects.errors import ConfigError, StowplanError
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
-HELD_BACK = 20_000  # events; beyond that they are written although pods wait to be bound
-FINISH_WITHIN = 20.0  # seconds for bindings under way when told to stop
-DRAIN_WITHIN = 30.0  # seconds for events
-LOOK_AT_PLUGINS_EVERY = 5  # seconds
-SYNCED_WITHIN = 30.0  # seconds to list what a changed configuration needs besides
+MAX_EVENTS_DELAYED = 20_000  # beyond that events are written although pods wait to be bound
+READ_PLUGIN_GAUGES_EVERY = 5  # seconds
+SYNC_WITHIN = 30.0  # seconds to list the further kinds that a changed configuration needs
 
 
-class SchedulerService:
-    def __init__(
-        self, options: RunOptions, without_file: Callable[[], LoadedConfiguration], log: Log | None = None
-    ) -> None:
-        """`without_file` is the configuration where the options name none."""
+class SchedulerService(Program):
+    writes = "bindings"
+
+    def __init__(self, options: RunOptions, default: Callable[[], LoadedConfiguration], log: Log | None = None) -> None:
+        """`default` makes the configuration where the options name no file."""
         self.options = options
         self._file = None if options.config is None else ConfigFile(options.config)
-        loaded = without_file() if self._file is None else self._file.load()
-        self.running = RunningScheduler(options, loaded, log or Log(options.v, options.logging_format))
-        self._parts = Tasks(self._failed)
-        self._extenders: Extenders | None = None
-        self._recounts = Recounter(self.running)
-
-    # -- from beginning to end
-
-    async def main(self) -> int:
-        """Run until told to stop (0) or until the lease is lost (1)."""
-        client, events = Client(self._transport(CONNECTIONS)), Client(self._transport(EVENT_WRITERS))
-        serving = self._serving() if self.options.secure_port or self.options.plain_port else None
-        try:
-            await self._refuse_to_double(client)
-            if serving is not None:
-                serving.start()
-            await self._work(client, events)
-        finally:
-            if serving is not None:
-                serving.stop()
-            await self._end_parts()
-            await client.close()
-            await events.close()
-        return 1 if self.running.lost else 0
-
-    def stop(self) -> None:
-        self.running.stopping = True
-        self._parts.stop.set()
-
-    def _serving(self) -> HttpServer:
-        """What is not served need not be imported, which takes longer than all the rest."""
-        from stowplan.apps import http_server
-        from stowplan.apps.run import pages
-
-        loop = asyncio.get_running_loop()
-        return http_server.HttpServer(pages.of(self.running, loop), http_server.doors(self.options, self._client_of))
-
-    async def _work(self, client: Client, events: Client) -> None:
-        running, log = self.running, self.running.log
-        recorder = EventRecorder(events, host=socket.gethostname(), on_problem=log.warning, writers=EVENT_WRITERS)
-        live = running.live = self._live(client, recorder)
-        self._parts.begin(live.run(), recorder.run(), self._tick())
-        self._reflect(client, running.loaded)
-        if not await self._parts.unless_stopped(self._all_synced()):
-            return
-        gc.collect()
-        gc.freeze()  # what was listed stays; walking it again and again is time taken from decisions
-        log.info("Caches are synced", nodes=len(live.engine.state.table.live_rows()), pods=len(live.engine.state.pods))
-        LeaderElector(running, lambda: self._client_of(""), self._lost).start()
-        if self._file is not None:
-            self._parts.begin(follow(self._file, running.loaded, adopt=self._adopt, refuse=self._complain))
-        await self._parts.stop.wait()
-        await self._end(live, recorder)
-
-    async def _end(self, live: EngineLoop[Scheduler], recorder: EventRecorder) -> None:
-        log = self.running.log
-        if not self.running.lost:
-            log.info("Stopping: bindings under way are finished first")
-            finished = await live.finish(FINISH_WITHIN)
-            recorder.resume()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_WITHIN):
-                    await recorder.drain()
-            if not finished:
-                log.warning("Some bindings were not answered in time", seconds=FINISH_WITHIN)
-        await self._end_parts()
-        if self.running.lease is not None:
-            await asyncio.to_thread(self.running.lease.stop)
-        log.info("Stopped")
-
-    async def _end_parts(self) -> None:
-        await self._parts.end()
-        if self._extenders is not None:
-            await self._extenders.close()
-
-    def _failed(self, error: BaseException) -> None:
-        self.running.log.error("A part of the program failed", error=repr(error))
-        self._lost()
-
-    # -- parts
-
-    def _access(self, kubeconfig: str = "") -> credentials.Access:
-        """Each event loop needs one of its own."""
-        file = kubeconfig or self.options.kubeconfig or self.running.loaded.configuration.client_connection.kubeconfig
-        return credentials.load(file or None, self.options.context or None)
-
-    def _transport(self, connections: int) -> Transport:
-        connection = self.running.loaded.configuration.client_connection
-        return Transport(
-            self._access(),
-            connections=connections,
-            qps=connection.qps or 0.0,
-            burst=connection.burst,
-            may_write=lambda: self.running.leading,
+        self.loaded = default() if self._file is None else self._file.load()
+        super().__init__(
+            log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
         )
+        self.metrics = Metrics()
+        self.metrics.pod_of = self._pod
+        self.plugin_problems = PluginProblemLog(self.log)
+        self.engine_loop = EngineLoop(
+            self._engine(),
+            perform=self._perform,
+            record=self._record,
+            on_busy=self._delay_events,
+            on_step=self.metrics.stepped,
+            on_problem=self.log.warning,
+        )
+        self.engine_loops = (self.engine_loop,)
+        self._extenders: Extenders | None = None
+        self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
-    def _client_of(self, kubeconfig: str) -> Client:
-        return Client(Transport(self._access(kubeconfig), connections=2))
-
-    def _live(self, client: Client, recorder: EventRecorder) -> EngineLoop[Scheduler]:
-        running, configuration = self.running, self.running.loaded.configuration
-        running.metrics.pod_of = self._pod
-        engine = Scheduler(
-            {name: running.metrics.timed(profile) for name, profile in running.loaded.profiles.items()},
+    def _engine(self) -> Scheduler:
+        configuration = self.loaded.configuration
+        return Scheduler(
+            self._timed(self.loaded),
             np.random.default_rng(),
             extenders=configuration.extenders,
             report=self._report,
@@ -170,103 +87,138 @@ class SchedulerService:
             max_backoff=configuration.pod_max_backoff_seconds,
             longest_wait=self.options.longest_wait,
         )
-        self._extenders = self._extenders_of(running.loaded)
-        writer = self._writer = Writer(
-            client,
-            learn=lambda change, document=b"": running.reflectors["Pod"].learn(change, document),
-            recorder=recorder,
-            extenders=self._extenders,
-            pod=self._pod,
-        )
-        return EngineLoop(
-            engine,
-            perform=writer.perform,
-            record=recorder.record,
-            busy=lambda is_busy: recorder.pause() if is_busy and recorder.waiting < HELD_BACK else recorder.resume(),
-            stepped=running.metrics.stepped,
-            problem=running.log.warning,
-        )
 
-    def _pod(self, key: str) -> Any:
-        """As the server last told of it."""
-        return self.running.reflectors["Pod"].known.objects.get(key)
+    def _timed(self, loaded: LoadedConfiguration) -> dict[str, Profile]:
+        return {name: self.metrics.timed(profile) for name, profile in loaded.profiles.items()}
+
+    # -- the life cycle
+
+    def access(self, kubeconfig: str = "") -> credentials.Access:
+        file = kubeconfig or self.options.kubeconfig or self.loaded.configuration.client_connection.kubeconfig
+        return credentials.load(file or None, self.options.context or None)
+
+    async def prepare(self) -> None:
+        limits = self.loaded.configuration.client_connection
+        qps, burst = limits.qps or 0.0, limits.burst
+        events = self.open_client(self.access(), EVENT_WRITERS, qps=qps, burst=burst)
+        self._client = self.open_client(self.access(), CONNECTIONS, qps=qps, burst=burst)
+        self.resources.push_async_callback(self._close_extenders)
+        self.recorder = EventRecorder(
+            events, host=socket.gethostname(), on_problem=self.log.warning, writers=EVENT_WRITERS
+        )
+        self._extenders = self._extenders_of(self.loaded)
+        self._writer = Writer(
+            self._client, learn=self._learn, recorder=self.recorder, extenders=self._extenders, pod=self._pod
+        )
+        await self._check_for_kube_scheduler()
+
+    async def _check_for_kube_scheduler(self) -> None:
+        if self.options.replace or "default-scheduler" not in self.loaded.profiles:
+            return
+        holder = await kube_scheduler.lease_holder(self._client, time.time(), self.log.warning)
+        if holder:
+            remedy = "stop it first, choose another schedulerName, or give --replace if it is about to end"
+            raise ConfigError(f"default-scheduler is served by kube-scheduler ({holder}) already", remedy=remedy)
+
+    def server(self) -> HttpServer | None:
+        if not self.options.secure_port and not self.options.plain_port:
+            return None
+        from stowplan.apps import http_server  # aiohttp takes longer to import than all the rest
+        from stowplan.apps.run import pages
+
+        shown = pages.of(self, asyncio.get_running_loop())
+        return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
+
+    def start(self) -> None:
+        self.start_task(self._tick())
+        self._follow_kinds(self.loaded)
+
+    def caches_synced(self) -> None:
+        gc.collect()
+        gc.freeze()  # the listed objects stay; walking them again and again would take time from decisions
+        state = self.engine_loop.engine.state
+        self.log.info("Caches are synced", nodes=len(state.table.live_rows()), pods=len(state.pods))
+        if self._file is not None:
+            self.start_task(follow(self._file, self.loaded, adopt=self._adopt, refuse=self._refuse))
+
+    async def _tick(self) -> None:
+        engine = self.engine_loop.engine
+        for second in itertools.count():
+            await asyncio.sleep(1.0)
+            self.metrics.read_engine(engine)
+            if second % READ_PLUGIN_GAUGES_EVERY == 0:
+                self.metrics.read_plugins(engine, self.plugin_problems.report)
+            self._recount(time.monotonic())
+
+    def _recount(self, now: float) -> None:
+        if self.synced:
+            self._recounter.recount_due(self.engine_loop, self.reflectors["Pod"].cache.objects, now)
+
+    # -- between the engine and the API server
+
+    async def _perform(self, action: Action) -> Result:
+        return await self._writer.perform(action)
+
+    def _record(self, event: Record) -> None:
+        assert self.recorder is not None
+        self.recorder.record(event)
+
+    def _delay_events(self, busy: bool) -> None:
+        """Bindings come first: events wait while pods wait to be bound."""
+        assert self.recorder is not None
+        if busy and self.recorder.waiting < MAX_EVENTS_DELAYED:
+            self.recorder.pause()
+        else:
+            self.recorder.resume()
+
+    def _learn(self, change: Change, document: bytes = b"") -> None:
+        self.reflectors["Pod"].learn(change, document)
+
+    def _pod(self, key: str) -> Pod | None:
+        """A pod as the API server last reported it."""
+        found = self._object("Pod", key)
+        return found if isinstance(found, Pod) else None
+
+    def _object(self, kind: str, key: str) -> Object | None:
+        return self.reflectors[kind].cache.objects.get(key)
 
     def _document(self, kind: str, key: str) -> bytes | None:
-        """The JSON of an object, as it came; or, if it was not kept when it came, what we keep of it."""
-        known = self.running.reflectors[kind].known
-        document = known.documents.get(key)
-        if document is None and key in known.objects:
-            document = msgspec.json.encode(known.objects[key], enc_hook=str)
-        return document
+        """The JSON of an object as it arrived, or, if that was not kept, as we encode what we keep of it."""
+        document, found = self.reflectors[kind].cache.documents.get(key), self._object(kind, key)
+        return msgspec.json.encode(found, enc_hook=str) if document is None and found is not None else document
+
+    def _follow_kinds(self, loaded: LoadedConfiguration) -> None:
+        """Follow each kind that a plugin reads and that is not followed yet."""
+        check_kinds(loaded.profiles.values())
+        kinds = frozenset[str]().union(*(profile.reads for profile in loaded.profiles.values()))
+        extenders = loaded.configuration.extenders
+        raw = {"Pod"} if extenders else set()  # extenders are sent whole pods, and whole nodes unless they cache them
+        raw |= {"Node"} if any(not each.node_cache_capable for each in extenders) else set()
+        for kind in sorted(kinds - self.reflectors.keys()):
+            self.follow(self._client, RESOURCES[kind], self.engine_loop.receive, keep_raw=kind in raw)
 
     def _extenders_of(self, loaded: LoadedConfiguration) -> Extenders | None:
         configured = loaded.configuration.extenders
         return Extenders(configured, self._document) if configured else None
 
-    def _reflect(self, client: Client, loaded: LoadedConfiguration) -> None:
-        """One reflector for each kind that somebody reads; those that run already go on."""
-        self._wire = client
-        assert self.running.live is not None
-        kinds = frozenset[str]().union(*(profile.reads for profile in loaded.profiles.values()))
-        for unknown in sorted(kinds - RESOURCES.keys()):
-            raise ConfigError(f"a plugin reads {unknown}, which nobody knows how to find")
-        extenders = loaded.configuration.extenders
-        raw = {"Pod"} if extenders else set()  # extenders want pods whole, and nodes unless they know them
-        raw |= {"Node"} if any(not each.node_cache_capable for each in extenders) else set()
-        for kind in sorted(kinds - self.running.reflectors.keys()):
-            reflector = Reflector(
-                client,
-                RESOURCES[kind],
-                self.running.live.take,
-                on_problem=lambda text: self.running.log.warning("Cannot follow", problem=text),
-                keep_raw=kind in raw,
-            )
-            self.running.reflectors[kind] = reflector
-            self._parts.begin(reflector.run())
+    async def _close_extenders(self) -> None:
+        if self._extenders is not None:
+            await self._extenders.close()
 
-    async def _all_synced(self) -> None:
-        for reflector in self.running.reflectors.values():
-            await reflector.synced.wait()
-        await asyncio.sleep(0)  # what the last one told is taken in before anybody decides
-
-    async def _tick(self) -> None:
-        for second in itertools.count():
-            await asyncio.sleep(1.0)
-            if self.running.live is not None:
-                self.running.metrics.look_at(self.running.live.engine)
-                if second % LOOK_AT_PLUGINS_EVERY == 0:
-                    self.running.metrics.look_at_plugins(self.running.live.engine, self.running.misbehaved)
-                self._recounts.look(time.monotonic())
-
-    # -- leading
-
-    def _lost(self) -> None:
-        self.running.lost = True
-        self._parts.stop.set()
-
-    async def _refuse_to_double(self, client: Client) -> None:
-        if self.options.replace or "default-scheduler" not in self.running.loaded.profiles:
-            return
-        holder = await somebody_schedules(client, time.time(), self.running.log.warning)
-        if holder:
-            remedy = "stop it first, choose another schedulerName, or give --replace if it is about to go"
-            raise ConfigError(f"default-scheduler is served by kube-scheduler ({holder}) already", remedy=remedy)
-
-    # -- configuration
+    # -- reload of the configuration
 
     async def _adopt(self, new: LoadedConfiguration) -> None:
-        """Once all that its plugins read is there."""
-        live, configuration = self.running.live, new.configuration
-        assert live is not None
-        self._reflect(self._wire, new)
+        """Switch to a new configuration, once all kinds that its plugins read are listed."""
+        configuration = new.configuration
+        self._follow_kinds(new)
         try:
-            async with asyncio.timeout(SYNCED_WITHIN):
-                await self._all_synced()
+            async with asyncio.timeout(SYNC_WITHIN):
+                await self.wait_for_sync()
         except TimeoutError:
-            raise ConfigError("what its plugins read cannot be listed", remedy="see the lines above") from None
-        profiles = {name: self.running.metrics.timed(profile) for name, profile in new.profiles.items()}
-        live.engine.adopt(
-            profiles,
+            problem = f"the kinds that its plugins read could not be listed within {SYNC_WITHIN:g} s"
+            raise ConfigError(problem, remedy='see the lines "Cannot follow" above') from None
+        self.engine_loop.engine.adopt(
+            self._timed(new),
             time.monotonic(),
             extenders=configuration.extenders,
             initial_backoff=configuration.pod_initial_backoff_seconds,
@@ -274,32 +226,34 @@ class SchedulerService:
         )
         before, self._extenders = self._extenders, self._extenders_of(new)
         self._writer.extenders = self._extenders
-        self.running.loaded = new
+        self.loaded = new
         if before is not None:
             await before.close()
-        live.take(())
-        self.running.log.info("The configuration is in force", profiles=", ".join(new.profiles), digest=new.digest[:12])
+        self.engine_loop.receive(())  # the loop may have something to decide now
+        self.log.info("The configuration is in force", profiles=", ".join(new.profiles), digest=new.digest[:12])
 
-    def _complain(self, error: StowplanError) -> None:
-        self.running.log.error("The configuration is refused, the old one stays in force", problem=str(error))
+    def _refuse(self, error: StowplanError) -> None:
+        self.log.error("The configuration is refused, the old one stays in force", problem=str(error))
 
     # -- reports
 
-    def _report(self, what: reports.Report) -> None:
-        self.running.metrics.report(what)
-        if isinstance(what, reports.PluginMisbehaved):
-            self.running.misbehaved(what)
+    def _report(self, report: reports.Report) -> None:
+        self.metrics.report(report)
+        if isinstance(report, reports.PluginMisbehaved):
+            self.plugin_problems.report(report)
         else:
-            report_log.say(self.running.log, what)
+            report_log.write(self.log, report)
+
+
+def check_kinds(profiles: Iterable[Profile]) -> None:
+    """Raise ConfigError if a plugin reads a kind that is unknown."""
+    for profile in profiles:
+        for enabled in profile.all:
+            for kind in sorted(set(getattr(enabled.plugin, "reads", ())) - RESOURCES.keys()):
+                problem = f'plugin {enabled.name} declares reads = ("{kind}",), but kind {kind} is unknown'
+                raise ConfigError(problem, remedy=f"known kinds: {', '.join(sorted(RESOURCES))}")
 
 
 def run(options: RunOptions) -> int:
-    """Until a signal says to stop; the exit code."""
-
-    async def main() -> int:
-        program = SchedulerService(options, beside_kube_scheduler)
-        when_told_to_stop(program.stop)
-        return await program.main()
-
-    with asyncio.Runner(loop_factory=event_loop.new) as runner:
-        return runner.run(main())
+    """Run the scheduler until a signal stops it; the exit code."""
+    return program.run(lambda: SchedulerService(options, beside_kube_scheduler))

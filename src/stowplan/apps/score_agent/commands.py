@@ -1,21 +1,20 @@
-"""`stowplan score-agent usage|prometheus|http|static`: what each producer can be told, and what is wrong with that."""
+"""The flags of `stowplan score-agent usage|prometheus|http|static`, and their validation."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import click
 
-from stowplan.apps.flags import Duration, LogLevel
+from stowplan.apps.flags import Duration, LogLevel, with_options
 from stowplan.objects.errors import ConfigError
 
 EXIT_CODES = (
-    "Exit codes: 0 told to stop, or with --once each score is up to date; 1 with --once: some are not; "
+    "Exit codes: 0 stopped by a signal, or with --once all scores are up to date; 1 with --once some are not; "
     "2 the input cannot be used, or a cluster cannot be reached."
 )
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BoundsType(click.ParamType):  # type: ignore[type-arg]
@@ -37,100 +36,113 @@ class BoundsType(click.ParamType):  # type: ignore[type-arg]
 
 
 HUB = (
-    click.option("--hub-kubeconfig", default="", help="How to reach the hub; without it as kubectl finds a cluster."),
-    click.option("--hub-context", default="", help="The context to use of it."),
-    click.option("--resource-name", default="default", show_default=True, help="The AddOnPlacementScores' name."),
-    click.option("--interval", type=Duration(), default="60s", show_default=True, help="How often to look."),
+    click.option(
+        "--hub-kubeconfig", default="", help="The kubeconfig of the hub; without it the cluster that kubectl would use."
+    ),
+    click.option("--hub-context", default="", help="The context of the kubeconfig."),
+    click.option("--resource-name", default="default", show_default=True, help="The name of the AddOnPlacementScores."),
+    click.option("--interval", type=Duration(), default="60s", show_default=True, help="The time between two rounds."),
     click.option(
         "--valid-for",
         type=Duration(never=True),
-        help='How long scores count, or "never" to let them count for ever.  [default: 10 intervals]',
+        help='How long scores are valid, or "never" if they do not expire.  [default: 10 intervals]',
     ),
     click.option(
         "--refresh-before",
         type=Duration(),
-        help="Write scores that did not change when so little of that is left.  [default: 3 intervals]",
+        help="Write unchanged scores again when they expire within this time.  [default: 3 intervals]",
     ),
-    click.option("--on-demand", is_flag=True, help="Only scores that a Placement asks for."),
-    click.option("--once", is_flag=True, help="One round, and the end."),
-    click.option("--dry-run", is_flag=True, help="One round; print what would be written, and write nothing."),
+    click.option("--on-demand", is_flag=True, help="Write only scores that a Placement asks for."),
+    click.option("--once", is_flag=True, help="One round only."),
+    click.option("--dry-run", is_flag=True, help="One round only; print the scores instead of writing them."),
     click.option(
-        "-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="How much to say: 2 each round."
+        "-v",
+        "--v",
+        "v",
+        type=LogLevel(),
+        default=0,
+        show_default=True,
+        help="Verbosity of the log; 2 shows each round.",
     ),
     click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
 )
-CALM = (
+SMOOTHING = (
     click.option(
         "--smooth", "half_life", type=Duration(), default="0s", show_default=True,
-        help="Average what is measured; after so long half of an old value is forgotten.",
+        help="Smooth values with an exponential average of this half-life.",
     ),
     click.option(
         "--deadband", type=click.IntRange(0, 200), default=0, show_default=True,
-        help="Keep a score that changed by no more than so many points.",
+        help="Keep a score that changed by at most this many points.",
     ),
 )  # fmt: skip
 SCALE = (
-    click.option("--bounds", type=BoundsType(), help="What scores -100 and what scores 100, such as 1G:100G."),
-    click.option("--over-fleet", is_flag=True, help="The cluster with least scores -100, the one with most 100."),
-    click.option("--less-is-better", is_flag=True, help="With --over-fleet: the other way round."),
+    click.option("--bounds", type=BoundsType(), help="The values that score -100 and 100, such as 1G:100G."),
+    click.option("--over-fleet", is_flag=True, help="The lowest value of the fleet scores -100, the highest 100."),
+    click.option("--less-is-better", is_flag=True, help="With --over-fleet: the lowest value scores 100."),
 )
 SITE = (
-    click.option("--token-file", default="", help="A bearer token to show; the file is read again each minute."),
-    click.option("--ca-file", default="", help="Who vouches for the server."),
-    click.option("--insecure-skip-tls-verify", "insecure", is_flag=True, help="Trust whoever answers."),
+    click.option("--token-file", default="", help="A file with a bearer token; it is read again each minute."),
+    click.option("--ca-file", default="", help="The certificate authority of the server."),
+    click.option(
+        "--insecure-skip-tls-verify", "insecure", is_flag=True, help="Do not verify the server's certificate."
+    ),
     click.option("--timeout", type=Duration(), default="10s", show_default=True),
 )
 
 
-def told(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options at once, in this order."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
 @click.command(epilog=EXIT_CODES)
 @click.option("--cluster-name", required=True, help="The name of this cluster, and of its namespace, on the hub.")
-@click.option("--kubeconfig", default="", help="How to reach this cluster; without it as kubectl finds a cluster.")
-@click.option("--context", default="", help="The context to use of it.")
-@click.option("--cpu-bounds", type=BoundsType(), default="0:100", show_default=True, help="Of free cores.")
-@click.option("--memory-bounds", type=BoundsType(), default="1G:100G", show_default=True, help="Of free memory.")
+@click.option(
+    "--kubeconfig", default="", help="The kubeconfig of this cluster; without it the cluster that kubectl would use."
+)
+@click.option("--context", default="", help="The context of the kubeconfig.")
+@click.option(
+    "--cpu-bounds",
+    type=BoundsType(),
+    default="0:100",
+    show_default=True,
+    help="The free cores that score -100 and 100.",
+)
+@click.option(
+    "--memory-bounds",
+    type=BoundsType(),
+    default="1G:100G",
+    show_default=True,
+    help="The free memory that scores -100 and 100.",
+)
 @click.option(
     "--free", multiple=True, metavar="NAME=RESOURCE:WORST:BEST",
-    help="One more score of what is left, such as gpu=nvidia.com/gpu:0:20; as often as needed.",
+    help="A further score of a free resource, such as gpu=nvidia.com/gpu:0:20; can be repeated.",
 )  # fmt: skip
-@told(*CALM, *HUB)
+@with_options(*SMOOTHING, *HUB)
 def usage(
     cluster_name: str, kubeconfig: str, context: str, cpu_bounds: Any, memory_bounds: Any, free: tuple[str, ...],
     **options: Any,
 ) -> None:  # fmt: skip
-    """cpuratio, memratio, cpu and mem: what the cluster we run in has left."""
+    """Scores cpuratio, memratio, cpu and mem: the free resources of the cluster that the agent runs in."""
     from stowplan.apps.score_agent.sources import OwnCluster
-    from stowplan.scores.usage import usual
+    from stowplan.scores.usage import default_measures
 
-    measures = (*usual(cpu_bounds, memory_bounds), *(_measure(text) for text in free))
+    measures = (*default_measures(cpu_bounds, memory_bounds), *(_measure(text) for text in free))
     twice = {each.name for each in measures if [other.name for other in measures].count(each.name) > 1}
     if twice:
-        raise ConfigError(f"there are two scores called {', '.join(sorted(twice))}", path="--free")
+        raise ConfigError(f"found two scores called {', '.join(sorted(twice))}", path="--free")
     source = OwnCluster(cluster_name, measures, kubeconfig, context)
     _run(source, options, {each.name: each.bounds for each in measures})
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--url", required=True, help="Prometheus, Thanos or the like, such as http://thanos-query:9090.")
-@click.option("--query", required=True, help="PromQL; it gives one sample for each cluster.")
+@click.option("--url", required=True, help="The server, such as http://thanos-query:9090.")
+@click.option("--query", required=True, help="PromQL that returns one sample for each cluster.")
 @click.option("--cluster-label", default="cluster", show_default=True, help="The label that names the cluster.")
-@click.option("--score-name", required=True, help="The score's name.")
-@told(*SCALE, *SITE, *CALM, *HUB)
+@click.option("--score-name", required=True, help="The name of the score.")
+@with_options(*SCALE, *SITE, *SMOOTHING, *HUB)
 def prometheus(
     url: str, query: str, cluster_label: str, score_name: str, token_file: str, ca_file: str, insecure: bool,
     timeout: float, **options: Any,
 ) -> None:  # fmt: skip
-    """One PromQL query on the hub; compared over the fleet unless there are --bounds."""
+    """Scores from a PromQL query; compared over the fleet unless --bounds are given."""
     from stowplan.apps.score_agent.sources import Query
     from stowplan.scores.http_source import HttpSource
 
@@ -142,9 +154,9 @@ def prometheus(
 
 @click.command(epilog=EXIT_CODES)
 @click.option("--url", required=True, help="The scorer, such as http://scorer.example/score.")
-@told(*SCALE, *SITE, *CALM, *HUB)
+@with_options(*SCALE, *SITE, *SMOOTHING, *HUB)
 def http(url: str, token_file: str, ca_file: str, insecure: bool, timeout: float, **options: Any) -> None:
-    """A scorer of your own: it is sent the clusters and answers with scores of -100..100, or with --bounds anything."""
+    """Scores from an HTTP server of your own, which gets the clusters and returns -100..100, or any --bounds."""
     from stowplan.apps.score_agent.sources import Scorer
     from stowplan.scores.http_source import HttpSource
 
@@ -153,11 +165,18 @@ def http(url: str, token_file: str, ca_file: str, insecure: bool, timeout: float
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--score-name", required=True, help="The score's name.")
-@click.option("--value", "values", multiple=True, required=True, metavar="CLUSTER=SCORE", help="Once for each cluster.")
-@told(*HUB)
+@click.option("--score-name", required=True, help="The name of the score.")
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    required=True,
+    metavar="CLUSTER=SCORE",
+    help="The score of a cluster; once for each cluster.",
+)
+@with_options(*HUB)
 def static(score_name: str, values: tuple[str, ...], **options: Any) -> None:
-    """What was decided once, such as primary=100 and backup=0; it counts for ever unless --valid-for says otherwise."""
+    """Fixed scores, such as primary=100 and backup=0. They do not expire unless --valid-for is given."""
     from stowplan.apps.score_agent.sources import Static
 
     if options["valid_for"] is None:
@@ -174,11 +193,11 @@ def _values(given: Iterable[str]) -> Iterable[tuple[str, int]]:
         cluster, _, number = text.partition("=")
         path = f"--value {text}"
         if not cluster or not number.removeprefix("-").isdecimal():
-            raise ConfigError("expected CLUSTER=SCORE, such as primary=100", path=path)
+            raise ConfigError(f"found {text!r}, expected CLUSTER=SCORE, such as primary=100", path="--value")
         if not -100 <= int(number) <= 100:
             raise ConfigError(f"found {number}, expected a score of -100..100", path=path)
         if cluster in seen:
-            raise ConfigError(f"{cluster} has a score already", path=path)
+            raise ConfigError(f"found two scores of {cluster}, expected one", path=path)
         seen.add(cluster)
         yield cluster, int(number)
 
@@ -190,7 +209,7 @@ def _measure(text: str) -> Any:
     resource, _, bounds = rest.partition(":")
     if not (name and resource and bounds):
         remedy = "expected NAME=RESOURCE:WORST:BEST, such as gpu=nvidia.com/gpu:0:20"
-        raise ConfigError("cannot be read", path=f"--free {text}", remedy=remedy)
+        raise ConfigError(f"found {text!r}", path="--free", remedy=remedy)
     return Measure(name, resource, BoundsType().convert(bounds, None, None))
 
 
@@ -201,9 +220,11 @@ def _run(source: Any, options: dict[str, Any], normalisers: dict[str, Any] | Non
     bounds: Bounds | None = options.pop("bounds", None)
     over_fleet, less_is_better = options.pop("over_fleet", False), options.pop("less_is_better", False)
     if bounds is not None and over_fleet:
-        raise ConfigError("--bounds and --over-fleet do not go together", remedy="leave one of them out")
+        raise ConfigError("found both --bounds and --over-fleet", remedy="leave one of them out")
     if less_is_better and not over_fleet:
-        raise ConfigError("--less-is-better is for --over-fleet", remedy="with --bounds put the larger number first")
+        raise ConfigError(
+            "found --less-is-better without --over-fleet", remedy="with --bounds put the larger number first"
+        )
     scale = bounds or (OverFleet(less_is_better) if over_fleet else AsIs())
     validity = _validity(options["interval"], options.pop("valid_for"), options.pop("refresh_before"))
     sys.exit(service.run(service.ScoreAgentOptions(normalisers or {}, scale, validity=validity, **options), source))
@@ -213,7 +234,7 @@ def _validity(interval: float, valid_for: float | None, refresh_before: float | 
     from stowplan.scores.publication import Validity
 
     if interval <= 0:
-        raise ConfigError("found 0, expected some time between two rounds", path="--interval")
+        raise ConfigError(f"found {interval:g} s, expected more than 0 s", path="--interval")
     margin = 3 * interval if refresh_before is None else refresh_before
     if margin < interval:
         problem = f"found {margin:g} s, less than one --interval ({interval:g} s)"

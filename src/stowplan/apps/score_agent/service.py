@@ -1,9 +1,9 @@
-"""`stowplan score-agent`: keeps AddOnPlacementScores written on a hub. Wiring only.
+"""`stowplan score-agent`: keeps AddOnPlacementScores on a hub up to date.
 
-    each round:  look at the hub ─► read values ─► scores ─► write those that changed or would soon expire
+    each round:  refresh the hub ─► read values ─► make scores ─► write those that changed or expire soon
 
-A round is made each interval, and when clusters come or others are wanted. Where values cannot be had nothing is
-written: the scores expire, and Placements take them for missing.
+`Program` has the life cycle. There is a round in each interval, and when the hub's clusters or the demand change. If
+values cannot be read nothing is written: the scores expire, and Placements treat them as missing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from datetime import UTC, datetime
 
 import click
 
+from stowplan.apps import program
 from stowplan.apps.logging import Log
-from stowplan.apps.program import when_told_to_stop
-from stowplan.apps.score_agent.hub import SYNCED_WITHIN, Hub, HubFleet, OneCluster, Watching, connected
+from stowplan.apps.program import Program
+from stowplan.apps.score_agent.hub import Hub, HubFleet, OneCluster
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
-from stowplan.kube import event_loop
-from stowplan.kube.client import Client
+from stowplan.kube import credentials
 from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
 from stowplan.objects.errors import StowplanError
 from stowplan.scores.demand import Demand
@@ -34,13 +34,15 @@ from stowplan.scores.shaping import Shaping
 from stowplan.scores.writer import ScoreWriter, as_document
 
 SCORES_VERSION = "cluster.open-cluster-management.io/v1alpha1"
-AT_A_TIME = 16  # objects that are written at once
-SOONEST = 1.0  # seconds after a round until news of the hub make another
+CONNECTIONS = 16
+MAX_WRITES = 16  # in progress at once
+SYNC_WITHIN = 30.0  # seconds until a single round gives up on a hub that does not answer
+MIN_PAUSE = 1.0  # seconds between two rounds, however often the hub changes
 
 
 @dataclass(frozen=True)
 class ScoreAgentOptions:
-    """The command line, apart from where values come from. `normalisers` by score, or one for all."""
+    """The command line, except for the source. `normalisers` by score; `normaliser` for all other scores."""
 
     normalisers: Mapping[str, Normaliser]
     normaliser: Normaliser = field(default_factory=AsIs)
@@ -58,83 +60,73 @@ class ScoreAgentOptions:
     logging_format: str = "text"
 
 
-class ScoreAgentService:
+class ScoreAgentService(Program):
     def __init__(self, options: ScoreAgentOptions, source: Source, log: Log | None = None) -> None:
+        super().__init__(log or Log(options.v, options.logging_format))
         self._options, self._source = options, source
-        self._log = log or Log(options.v, options.logging_format)
+        self._single = options.once or options.dry_run  # one round
+        self.sync_within = SYNC_WITHIN if self._single else None
         self._shapings: dict[str, Shaping] = {}
         self._generator = random.Random()
-        self._stop = asyncio.Event()
 
-    def stop(self) -> None:
-        self._stop.set()
+    # -- the life cycle
 
-    async def main(self) -> int:
-        """Until told to stop, or once; the exit code. What is under way then is left, since it can be repeated."""
-        working, stopped = asyncio.ensure_future(self._work()), asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if working.done():
-            return working.result()
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
-        return 0
+    def access(self, kubeconfig: str = "") -> credentials.Access:
+        return credentials.load(kubeconfig or self._options.hub_kubeconfig or None, self._options.hub_context or None)
 
-    async def _work(self) -> int:
-        options = self._options
-        patience = SYNCED_WITHIN if self._single else None
-        async with connected(options.hub_kubeconfig, options.hub_context) as client:
-            watching = Watching(client, self._log, "the hub")
-            hub = self._hub(client, watching)
-            writer = ScoreWriter(client, options.resource_name, validity=options.validity, known=hub.known)
-            async with watching.running(patience=patience), self._source.opened(self._log, patience):
-                return await self._rounds(hub, writer)
+    async def prepare(self) -> None:
+        self._client = self.open_client(self.access(), CONNECTIONS)
 
-    @property
-    def _single(self) -> bool:
-        return self._options.once or self._options.dry_run
-
-    def _hub(self, client: Client, watching: Watching) -> Hub:
+    def start(self) -> None:
         name, on_demand = self._options.resource_name, self._options.on_demand
+        self._hub: Hub
         if isinstance(self._source, OwnCluster):
-            reader = ScoreWriter(client, name)
-            return OneCluster(self._source.cluster, reader.read, watching, name, on_demand=on_demand)
-        return HubFleet(watching, name, on_demand=on_demand)
+            cluster, read = self._source.cluster, ScoreWriter(self._client, name).read
+            self._hub = OneCluster(self, self._client, name, cluster=cluster, read=read, on_demand=on_demand)
+        else:
+            self._hub = HubFleet(self, self._client, name, on_demand=on_demand)
+        self._source.open(self)
+        validity, known = self._options.validity, self._hub.known
+        self._writer = ScoreWriter(self._client, name, validity=validity, known=known)
 
-    async def _rounds(self, hub: Hub, writer: ScoreWriter) -> int:
+    async def work(self) -> int:
+        """Rounds until the program is stopped, or a single one. A round that is interrupted is repeated later."""
+        return await self.unless_stopped(self._rounds()) or 0
+
+    async def _rounds(self) -> int:
         while True:
-            failed = await self._round(hub, writer)
+            failed = await self._round()
             if self._single:
                 return 1 if failed else 0
-            await self._pause(hub)
+            await self._pause()
 
-    async def _pause(self, hub: Hub) -> None:
-        """For the interval, a little more or less so that agents spread out; or until there are news."""
+    async def _pause(self) -> None:
+        """Wait for the interval, with jitter so that agents spread out, or until the hub changes."""
         wait = self._options.interval * self._generator.uniform(0.95, 1.05)
-        await asyncio.sleep(min(SOONEST, wait))
+        await asyncio.sleep(min(MIN_PAUSE, wait))
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(wait - SOONEST, 0.0)):
-                await hub.changed.wait()
+            async with asyncio.timeout(max(wait - MIN_PAUSE, 0.0)):
+                await self._hub.changed.wait()
 
     # -- a round
 
-    async def _round(self, hub: Hub, writer: ScoreWriter) -> int:
-        """How many clusters could not be brought up to date."""
+    async def _round(self) -> int:
+        """Read values and write scores; the number of clusters whose scores are not up to date."""
         try:
-            wanted = await hub.look()
-            reading = await self._source.read(hub.clusters, wanted) if wanted else Measurements()
+            wanted = await self._hub.refresh()
+            read = await self._source.read(self._hub.clusters, wanted) if wanted else Measurements()
         except StowplanError as error:
             if self._single:
                 raise
-            self._log.error("No values in this round", problem=str(error))
+            self.log.error("No values in this round", problem=str(error))
             return 1
-        for note in reading.notes:
-            self._log.warning("Of the values", note=note)
-        scores, failed = self._scored(reading, hub, wanted)
+        for note in read.notes:
+            self.log.warning("Of the values", note=note)
+        scores, failed = self._scored(read, wanted)
         if self._options.dry_run:
             self._show(scores)
             return failed
-        return failed + await self._publish(scores, reading, hub, writer)
+        return failed + await self._publish(scores, read)
 
     def _show(self, scores: Mapping[str, Mapping[str, int]]) -> None:
         import yaml
@@ -147,38 +139,38 @@ class ScoreAgentService:
             document = {"apiVersion": SCORES_VERSION, "kind": "AddOnPlacementScore", "metadata": metadata}
             click.echo("---\n" + yaml.safe_dump(document | {"status": as_document(status)}, sort_keys=False), nl=False)
 
-    def _scored(self, reading: Measurements, hub: Hub, wanted: Demand) -> tuple[dict[str, dict[str, int]], int]:
-        """Scores by cluster, of those that the hub has; and how many values were out of range."""
+    def _scored(self, read: Measurements, wanted: Demand) -> tuple[dict[str, dict[str, int]], int]:
+        """The scores of the hub's clusters, and the number of values that are out of range."""
         found: dict[str, dict[str, int]] = {}
         failed = 0
-        for score, values in reading.values.items():
-            here = {cluster: value for cluster, value in values.items() if cluster in hub.clusters}
-            if strange := sorted(values.keys() - here.keys()):
-                self._log.info("No ManagedCluster of that name", level=2, score=score, clusters=", ".join(strange))
+        for score, values in read.values.items():
+            here = {cluster: value for cluster, value in values.items() if cluster in self._hub.clusters}
+            if unknown := sorted(values.keys() - here.keys()):
+                self.log.info("No ManagedCluster of that name", level=2, score=score, clusters=", ".join(unknown))
             if score in wanted:
-                failed += self._drop_what_is_no_score(score, here)
-                for cluster, value in self._shaped(score, here, hub).items():
+                failed += self._drop_out_of_range(score, here)
+                for cluster, value in self._shaped(score, here).items():
                     found.setdefault(cluster, {})[score] = value
         return found, failed
 
-    def _drop_what_is_no_score(self, score: str, values: dict[str, float]) -> int:
+    def _drop_out_of_range(self, score: str, values: dict[str, float]) -> int:
         if not isinstance(self._normaliser(score), AsIs):
             return 0
         wrong = {cluster: value for cluster, value in values.items() if not WORST <= value <= BEST}
         for cluster, value in wrong.items():
             del values[cluster]
             remedy = f"expected {WORST}..{BEST}, or --bounds or --over-fleet"
-            self._log.error("Not a score", path=f"scores.{cluster}.{score}", found=value, remedy=remedy)
+            self.log.error("Not a score", path=f"scores.{cluster}.{score}", found=value, remedy=remedy)
         return len(wrong)
 
-    def _shaped(self, score: str, values: Mapping[str, float], hub: Hub) -> dict[str, int]:
+    def _shaped(self, score: str, values: Mapping[str, float]) -> dict[str, int]:
         options = self._options
         shaping = self._shapings.setdefault(
             score, Shaping(self._normaliser(score), half_life=options.half_life, band=options.deadband)
         )
         before: dict[str, int] = {}
         for cluster in values:
-            known = hub.known(cluster)
+            known = self._hub.known(cluster)
             value = None if known is None else published(known.status).get(score)
             if value is not None:
                 before[cluster] = value
@@ -187,37 +179,29 @@ class ScoreAgentService:
     def _normaliser(self, score: str) -> Normaliser:
         return self._options.normalisers.get(score, self._options.normaliser)
 
-    async def _publish(
-        self, scores: Mapping[str, Mapping[str, int]], reading: Measurements, hub: Hub, writer: ScoreWriter
-    ) -> int:
-        turn, outcomes = asyncio.Semaphore(AT_A_TIME), Counter[str]()
+    async def _publish(self, scores: Mapping[str, Mapping[str, int]], read: Measurements) -> int:
+        """Write the scores; the number of clusters for which that failed."""
+        turn, outcomes = asyncio.Semaphore(MAX_WRITES), Counter[str]()
 
         async def one(cluster: str) -> None:
             async with turn:
                 try:
                     if cluster in scores:
-                        outcome = await writer.publish(cluster, scores[cluster])
+                        outcome = await self._writer.publish(cluster, scores[cluster])
                     else:
-                        outcome = await writer.fail(cluster, "NoValue", reading.expected)
+                        outcome = await self._writer.fail(cluster, "NoValue", read.expected)
                     outcomes[outcome.value] += 1
                 except StowplanError as error:
                     outcomes["failed"] += 1
-                    self._log.error("Cannot write scores", cluster=cluster, problem=str(error))
+                    self.log.error("Cannot write scores", cluster=cluster, problem=str(error))
 
-        silent = hub.clusters.keys() - scores.keys() if reading.expected else set()
-        await asyncio.gather(*(one(cluster) for cluster in sorted({*scores, *silent})))
+        without = self._hub.clusters.keys() - scores.keys() if read.expected else set()
+        await asyncio.gather(*(one(cluster) for cluster in sorted({*scores, *without})))
         level = 0 if outcomes["written"] or outcomes["failed"] else 2
-        self._log.info("A round is done", level=level, **outcomes)
+        self.log.info("A round is done", level=level, **outcomes)
         return outcomes["failed"]
 
 
 def run(options: ScoreAgentOptions, source: Source) -> int:
-    """Until a signal says to stop, or once; the exit code."""
-
-    async def main() -> int:
-        program = ScoreAgentService(options, source)
-        when_told_to_stop(program.stop)
-        return await program.main()
-
-    with asyncio.Runner(loop_factory=event_loop.new) as runner:
-        return runner.run(main())
+    """Run the agent until a signal stops it, or for one round; the exit code."""
+    return program.run(lambda: ScoreAgentService(options, source))

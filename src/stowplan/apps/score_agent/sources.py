@@ -1,14 +1,13 @@
-"""Where scores come from: the cluster we run in, a PromQL query, a scorer of your own, or what was said once."""
+"""Sources of scores: the cluster that the agent runs in, a PromQL query, a scorer over HTTP, or the command line."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from stowplan.apps.logging import Log
-from stowplan.apps.score_agent.hub import Watching, connected
+from stowplan.apps.program import Program
+from stowplan.kube import credentials
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects.clusters import ManagedCluster
@@ -17,10 +16,12 @@ from stowplan.scores.demand import Demand
 from stowplan.scores.http_source import HttpSource
 from stowplan.scores.usage import Measure, Usage
 
+CONNECTIONS = 16
+
 
 @dataclass
 class Measurements:
-    """Values by score and cluster. `expected`: a cluster without any is told so in its object."""
+    """Values by score and cluster. `expected`: the message for a cluster that has no value; empty if none is due."""
 
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -28,16 +29,18 @@ class Measurements:
 
 
 class Source(Protocol):
-    """`opened` is entered once; `read` is asked each round."""
+    def open(self, program: Program, /) -> None:
+        """Connect; the program closes the connections when it ends."""
+        ...
 
-    def opened(self, log: Log, patience: float | None, /) -> AbstractAsyncContextManager[None]: ...
-
-    async def read(self, clusters: Mapping[str, ManagedCluster], wanted: Demand, /) -> Measurements: ...
+    async def read(self, clusters: Mapping[str, ManagedCluster], wanted: Demand, /) -> Measurements:
+        """The values of one round."""
+        ...
 
 
 @dataclass
 class OwnCluster:
-    """What the cluster that we run in has left."""
+    """The free resources of the cluster that the agent runs in."""
 
     cluster: str
     measures: tuple[Measure, ...]
@@ -46,18 +49,14 @@ class OwnCluster:
     usage: Usage = field(default_factory=Usage)
     client: Client | None = None
 
-    @asynccontextmanager
-    async def opened(self, log: Log, patience: float | None) -> AsyncIterator[None]:
-        async with connected(self.kubeconfig, self.context) as client:
-            self.client = client
-            watching = Watching(client, log, "the cluster")
-            for kind in ("Node", "Pod"):
-                watching.add(kind, self.usage.apply)
-            async with watching.running(patience=patience):
-                yield
+    def open(self, program: Program) -> None:
+        access = credentials.load(self.kubeconfig or None, self.context or None)
+        self.client = program.open_client(access, CONNECTIONS)
+        for kind in ("Node", "Pod"):
+            program.follow(self.client, RESOURCES[kind], self.usage.apply, server="the cluster")
 
     async def read(self, _clusters: Mapping[str, ManagedCluster], wanted: Demand) -> Measurements:
-        """Only while the cluster answers: what is remembered of one that is down should expire, not be refreshed."""
+        """Raises WireError if the cluster does not answer: its last scores should expire, and not be refreshed."""
         assert self.client is not None
         async for _ in self.client.list_pages(RESOURCES["Node"], limit=1):
             break
@@ -66,21 +65,17 @@ class OwnCluster:
 
 
 @dataclass
-class OfSite:
-    """A server that is asked."""
+class RemoteSource:
+    """A server that is asked in each round."""
 
     site: HttpSource
 
-    @asynccontextmanager
-    async def opened(self, _log: Log, _patience: float | None) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await self.site.close()
+    def open(self, program: Program) -> None:
+        program.resources.push_async_callback(self.site.close)
 
 
 @dataclass
-class Query(OfSite):
+class Query(RemoteSource):
     """A PromQL query; `label` names the cluster."""
 
     query: str
@@ -95,8 +90,8 @@ class Query(OfSite):
 
 
 @dataclass
-class Scorer(OfSite):
-    """A scorer of your own."""
+class Scorer(RemoteSource):
+    """A scorer of the user's own, over HTTP."""
 
     async def read(self, clusters: Mapping[str, ManagedCluster], wanted: Demand) -> Measurements:
         answer = await scorer.ask(self.site, clusters.values(), wanted)
@@ -109,14 +104,12 @@ class Scorer(OfSite):
 
 @dataclass
 class Static:
-    """What was said on the command line."""
+    """Scores that are given on the command line."""
 
     score: str
     values: Mapping[str, float]
 
-    @asynccontextmanager
-    async def opened(self, _log: Log, _patience: float | None) -> AsyncIterator[None]:
-        yield
+    def open(self, _program: Program) -> None: ...
 
     async def read(self, _clusters: Mapping[str, ManagedCluster], _wanted: Demand) -> Measurements:
         return Measurements({self.score: dict(self.values)})

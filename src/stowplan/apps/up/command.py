@@ -1,4 +1,4 @@
-"""`stowplan up`: an embedded cluster that kubectl can talk to, with a scheduler at work in it, until Ctrl-C."""
+"""`stowplan up`: an embedded cluster for kubectl, with a scheduler in it, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from stowplan.apps.logging import Log
-from stowplan.apps.program import when_told_to_stop
-from stowplan.apps.run.options import RunOptions, instead_of_kube_scheduler
-from stowplan.apps.run.reload import LoadedConfiguration as InForce
+from stowplan.apps.program import on_stop_signal
+from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
+from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
-from stowplan.embedded.request_options import DeleteOptions, RequestOptions
 from stowplan.kube import event_loop
 from stowplan.objects.errors import ConfigError
 
@@ -41,39 +41,39 @@ class UpOptions:
     v: int = 0
 
 
-def run(wanted: UpOptions) -> int:
-    async def until_told() -> int:
+def run(options: UpOptions) -> int:
+    async def until_signal() -> int:
         stop = asyncio.Event()
-        when_told_to_stop(stop.set)
-        return await main(wanted, stop)
+        on_stop_signal(stop.set)
+        return await main(options, stop)
 
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
-        return runner.run(until_told())
+        return runner.run(until_signal())
 
 
-async def main(wanted: UpOptions, stop: asyncio.Event) -> int:
-    """Until told to stop; the scheduler ends first."""
+async def main(options: UpOptions, stop: asyncio.Event) -> int:
+    """Run the cluster until `stop` is set. The scheduler ends before the cluster."""
     cluster = Embedded()
-    loaded = cluster.load(wanted.files)
-    for number in range(wanted.nodes):
-        zone = f"zone-{chr(ord('a') + number % wanted.zones % 26)}"
-        create(cluster, "v1", "Node", node(f"node-{number}", zone, cpu=wanted.cpu, memory=wanted.memory))
+    loaded = cluster.load(options.files)
+    for number in range(options.nodes):
+        zone = f"zone-{chr(ord('a') + number % options.zones % 26)}"
+        create(cluster, "v1", "Node", node(f"node-{number}", zone, cpu=options.cpu, memory=options.memory))
     try:
-        await cluster.start(wanted.host, wanted.port, wanted.token or None)
+        await cluster.start(options.host, options.port, options.token or None)
     except OSError as error:
-        raise ConfigError(f"cannot listen on {wanted.host}:{wanted.port}: {error.strerror or error}") from None
+        raise ConfigError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
     try:
-        write(wanted.kubeconfig, cluster.kubeconfig())
-        tell(wanted, cluster, loaded)
-        if wanted.scheduler:
-            async with scheduling(wanted.kubeconfig, Log(wanted.v), wanted.config) as (_, working):
+        write(options.kubeconfig, cluster.kubeconfig())
+        print_hints(options, cluster, loaded)
+        if options.scheduler:
+            async with scheduling(options.kubeconfig, Log(options.v), options.config) as (_, working):
                 await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
         else:
             await stop.wait()
     finally:
         await cluster.stop()
         with suppress(OSError):
-            wanted.kubeconfig.unlink()
+            options.kubeconfig.unlink()
     return 0
 
 
@@ -82,11 +82,11 @@ async def scheduling(
     kubeconfig: Path,
     log: Log,
     config: Path | None = None,
-    without_file: Callable[[], InForce] = instead_of_kube_scheduler,
+    default: Callable[[], LoadedConfiguration] = instead_of_kube_scheduler,
 ) -> AsyncIterator[tuple[SchedulerService, asyncio.Future[int]]]:
-    """The scheduler of such a cluster, at work; it is the only one there, so it serves `default-scheduler`."""
+    """Run the scheduler of such a cluster. It is the only one, so it serves `default-scheduler`."""
     options = RunOptions(config=config, kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
-    program = SchedulerService(options, without_file, log)
+    program = SchedulerService(options, default, log)
     working = asyncio.ensure_future(program.main())
     try:
         yield program, working
@@ -95,37 +95,36 @@ async def scheduling(
         await working
 
 
-def node(name: str, zone: str, *, taints: Sequence[str] = (), **offered: str) -> dict[str, Any]:
-    room = {"pods": "110", **offered}
+def node(name: str, zone: str, *, taints: Sequence[str] = (), **resources: str) -> dict[str, Any]:
+    """The document of a node with these resources."""
+    capacity = {"pods": "110", **resources}
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     return {
         "metadata": {"name": name, "labels": labels | {"topology.kubernetes.io/zone": zone}},
         "spec": {"taints": [{"key": key, "effect": "NoSchedule"} for key in taints]},
-        "status": {"capacity": room, "allocatable": room},
+        "status": {"capacity": capacity, "allocatable": capacity},
     }
 
 
 def create(cluster: Embedded, version: str, kind: str, document: dict[str, Any]) -> None:
-    """Put an object into the cluster, as a client would."""
+    """Create an object, in the default namespace if its kind is namespaced."""
     resource = cluster.api.catalogue.of_kind(version, kind)
     assert resource is not None, f"{kind} is not served"
     namespace = "default" if resource.namespaced else ""
-    whole = {"apiVersion": version, "kind": kind, **document}
-    cluster.api.create(resource, namespace, whole, RequestOptions(cluster.clock(), "Ignore"))
+    complete = {"apiVersion": version, "kind": kind, **document}
+    cluster.api.create(resource, namespace, complete, RequestOptions(cluster.clock(), "Ignore"))
 
 
 def delete(cluster: Embedded, version: str, kind: str, name: str) -> None:
-    """Take an object, of the default namespace if it has one, out of the cluster, at once."""
+    """Delete an object at once, from the default namespace if its kind is namespaced."""
     resource = cluster.api.catalogue.of_kind(version, kind)
     assert resource is not None, f"{kind} is not served"
-    asked = RequestOptions(cluster.clock(), "Ignore")
-    cluster.api.delete(
-        resource, "default" if resource.namespaced else "", name, DeleteOptions(grace_period_seconds=0), asked
-    )
+    namespace, options = "default" if resource.namespaced else "", RequestOptions(cluster.clock(), "Ignore")
+    cluster.api.delete(resource, namespace, name, DeleteOptions(grace_period_seconds=0), options)
 
 
 def write(file: Path, text: str) -> None:
-    """For its owner only: it may hold a token."""
+    """Write a file that only its owner can read: it may contain a token."""
     try:
         file.touch(mode=0o600)
         file.write_text(text, encoding="utf-8")
@@ -133,15 +132,15 @@ def write(file: Path, text: str) -> None:
         raise ConfigError(f"cannot be written: {error.strerror}", file=str(file)) from None
 
 
-def tell(wanted: UpOptions, cluster: Embedded, loaded: LoadedManifests) -> None:
+def print_hints(options: UpOptions, cluster: Embedded, loaded: LoadedManifests) -> None:
     click.echo(f"A cluster is up at {cluster.url}. Try:")
     click.echo("")
     for line in ("get nodes", "create deployment web --image=nginx --replicas=5", "get pods -o wide"):
-        click.echo(f"    kubectl --kubeconfig {wanted.kubeconfig} {line}")
+        click.echo(f"    kubectl --kubeconfig {options.kubeconfig} {line}")
     click.echo("")
     if loaded.loaded:
         click.echo("Loaded: " + ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.loaded.items())))
     if loaded.skipped:
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.skipped.items()))
-        click.echo(f"Not served here, passed over: {kinds}", err=True)
-    click.echo("Ctrl-C ends it; nothing is kept.")
+        click.echo(f"Ignored, since the cluster does not serve these kinds: {kinds}", err=True)
+    click.echo("Ctrl-C ends it. Nothing is saved.")

@@ -1,19 +1,26 @@
-"""What a server fills in before an object is stored, by collection.
+"""What the API server fills in before an object is stored, by collection.
 
-`DEFAULTS` apply to every write, so that an update that leaves a field out does not change it. `ADMIT` is for new
-objects and may look at the rest of the cluster: priorities, service accounts, addresses. Both work on a document
-of their own.
+`DEFAULTS` apply to every write, so an update without a field does not change it. `ADMIT` applies to new objects and
+may read other objects: priority classes, service accounts, addresses. Both change the document in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
-from stowplan.embedded.admission import others, pods, services, storage, workloads
+from stowplan.embedded.admission import (
+    definitions,
+    namespaces,
+    nodes,
+    pods,
+    priority_classes,
+    secrets,
+    services,
+    storage,
+    workloads,
+)
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 DEFAULTS: dict[str, Callable[[Document], None]] = {
     "pods": pods.defaults,
@@ -28,22 +35,22 @@ DEFAULTS: dict[str, Callable[[Document], None]] = {
     "persistentvolumeclaims": storage.claim,
     "storageclasses.storage.k8s.io": storage.storage_class,
     "csidrivers.storage.k8s.io": storage.csi_driver,
-    "namespaces": others.namespace,
-    "secrets": others.secret,
-    "priorityclasses.scheduling.k8s.io": others.priority_class,
-    "customresourcedefinitions.apiextensions.k8s.io": others.definition,
+    "namespaces": namespaces.defaults,
+    "secrets": secrets.defaults,
+    "priorityclasses.scheduling.k8s.io": priority_classes.defaults,
+    "customresourcedefinitions.apiextensions.k8s.io": definitions.defaults,
 }
 
 ADMIT: dict[str, Callable[[Document, AdmissionContext], None]] = {
     "pods": pods.admit,
     "services": services.admit,
-    "namespaces": others.admit_namespace,
+    "namespaces": namespaces.admit,
     "jobs.batch": workloads.admit_job,
     "persistentvolumes": storage.admit_volume,
     "persistentvolumeclaims": storage.admit_claim,
-    "nodes": others.admit_node,
-    "customresourcedefinitions.apiextensions.k8s.io": others.admit_definition,
+    "nodes": nodes.admit,
+    "customresourcedefinitions.apiextensions.k8s.io": definitions.admit,
 }
 
-# The status of a new object is the server's to say. Nodes bring their own, as kubelets register with it.
+# A client cannot set the status of a new object, except for nodes (kubelets register with a status) and a few others.
 KEEPS_STATUS = ("nodes", "events", "leases.coordination.k8s.io")

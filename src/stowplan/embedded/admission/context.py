@@ -1,4 +1,4 @@
-"""What admission may know besides the object itself: the rest of the cluster, the time, and chance."""
+"""What admission may use apart from the object: other objects, the time, and random numbers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import random
 
 import msgspec
 
-from stowplan.embedded.request_options import RequestOptions
+from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.store import DocumentStore
 
 
 class AdmissionContext(msgspec.Struct, frozen=True):
     store: DocumentStore
-    draw: random.Random
-    asked: RequestOptions
+    generator: random.Random
+    options: RequestOptions
 
     @property
     def now(self) -> float:
-        return self.asked.now
+        return self.options.now

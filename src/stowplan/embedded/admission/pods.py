@@ -1,15 +1,12 @@
-"""What a pod's template and a pod are given: the API's defaults, then what admission plugins add."""
+"""The API's defaults of pods and pod templates, and the fields that admission plugins add."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission.context import AdmissionContext
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.timestamps import stamp
 from stowplan.objects import quantity
-
-Document: TypeAlias = dict[str, Any]
 
 _PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -32,7 +29,7 @@ def defaults(pod: Document) -> None:
 
 
 def template_spec(spec: Document) -> None:
-    """The part that templates have, too."""
+    """Set the defaults that pods and pod templates have in common."""
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("securityContext", {})
@@ -88,9 +85,9 @@ def _volume(volume: Document) -> None:
         template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
-def admit(pod: Document, around: AdmissionContext) -> None:
+def admit(pod: Document, context: AdmissionContext) -> None:
     spec = pod["spec"]
-    _set_priority(pod, around)
+    _set_priority(pod, context)
     spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = spec["serviceAccountName"]
     _tolerate(spec)
@@ -98,13 +95,13 @@ def admit(pod: Document, around: AdmissionContext) -> None:
     if spec.get("schedulingGates"):
         condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
         condition["message"] = "Scheduling is blocked due to non-empty scheduling gates"
-        pod["status"]["conditions"] = [condition | {"lastTransitionTime": stamp(around.now)}]
+        pod["status"]["conditions"] = [condition | {"lastTransitionTime": stamp(context.now)}]
 
 
-def _set_priority(pod: Document, around: AdmissionContext) -> None:
+def _set_priority(pod: Document, context: AdmissionContext) -> None:
     spec = pod["spec"]
     name = spec.get("priorityClassName", "")
-    found = around.store.get(_PRIORITY_CLASSES, name) if name else _default_class(around)
+    found = context.store.get(_PRIORITY_CLASSES, name) if name else _default_class(context)
     if name and found is None:
         message = f'pods "{pod["metadata"]["name"]}" is forbidden: no PriorityClass with name {name} was found'
         raise ApiError(403, "Forbidden", message, {"name": pod["metadata"]["name"], "kind": "pods"})
@@ -114,14 +111,14 @@ def _set_priority(pod: Document, around: AdmissionContext) -> None:
     spec.setdefault("preemptionPolicy", (found or {}).get("preemptionPolicy", "PreemptLowerPriority"))
 
 
-def _default_class(around: AdmissionContext) -> Document | None:
-    """The lowest, should there be several."""
-    classes = [each.document for each in around.store.all(_PRIORITY_CLASSES) if each.document.get("globalDefault")]
+def _default_class(context: AdmissionContext) -> Document | None:
+    """The default class with the lowest value."""
+    classes = [each.document for each in context.store.all(_PRIORITY_CLASSES) if each.document.get("globalDefault")]
     return min(classes, key=lambda each: each.get("value", 0), default=None)
 
 
 def _tolerate(spec: Document) -> None:
-    """Pods leave a node that is lost, but not at once (DefaultTolerationSeconds)."""
+    """Tolerate a lost node for five minutes (DefaultTolerationSeconds)."""
     known = spec.get("tolerations", [])
     for key in _TOLERATED:
         if not any(_covers(toleration, key) for toleration in known):
@@ -135,11 +132,11 @@ def _covers(toleration: Document, key: str) -> bool:
 
 
 def quality(spec: Document) -> str:
-    """Guaranteed, Burstable or BestEffort."""
+    """The QoS class: Guaranteed, Burstable or BestEffort."""
     containers = [each.get("resources", {}) for each in _containers(spec)]
     named = [(one.get("requests", {}), one.get("limits", {})) for one in containers]
-    asked = [part.get(name) for pair in named for part in pair for name in _COMPUTE]
-    if not any(amount and quantity.nanos(amount) for amount in asked):
+    amounts = [part.get(name) for pair in named for part in pair for name in _COMPUTE]
+    if not any(amount and quantity.nanos(amount) for amount in amounts):
         return "BestEffort"
     if all(name in limits and limits[name] == requests.get(name) for requests, limits in named for name in _COMPUTE):
         return "Guaranteed"

@@ -1,12 +1,9 @@
-"""Services: defaults, an address of their own, and ports on nodes where they ask for them."""
+"""Services: defaults, a cluster IP, and node ports."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 _NODE_PORTS = range(30000, 32768)
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
@@ -31,16 +28,16 @@ def defaults(service: Document) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
-def admit(service: Document, around: AdmissionContext) -> None:
-    """An address out of 10.96.0.0/16 that no other service has."""
+def admit(service: Document, context: AdmissionContext) -> None:
+    """Give the service a free address of 10.96.0.0/16, and free node ports if its type has them."""
     spec = service["spec"]
     service["status"] = {"loadBalancer": {}}
     if spec["type"] == "ExternalName":
         return
-    others = [each.document["spec"] for each in around.store.all("services")]
+    others = [each.document["spec"] for each in context.store.all("services")]
     taken = {each.get("clusterIP") for each in others}
     while "clusterIP" not in spec:
-        candidate = f"10.96.{around.draw.randrange(1, 256)}.{around.draw.randrange(1, 255)}"
+        candidate = f"10.96.{context.generator.randrange(1, 256)}.{context.generator.randrange(1, 255)}"
         if candidate not in taken:
             spec["clusterIP"] = candidate
     spec.setdefault("clusterIPs", [spec["clusterIP"]])

@@ -1,12 +1,9 @@
-"""Volumes, claims, and the classes they belong to."""
+"""PersistentVolumes, PersistentVolumeClaims, StorageClasses and CSIDrivers."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 PROTECTION = {
@@ -38,27 +35,27 @@ def csi_driver(document: Document) -> None:
         spec.setdefault(name, value)
 
 
-def admit_volume(document: Document, _around: AdmissionContext) -> None:
+def admit_volume(document: Document, _context: AdmissionContext) -> None:
     document["status"] = {"phase": "Pending"}
     _protect(document, PROTECTION["persistentvolumes"])
 
 
-def admit_claim(document: Document, around: AdmissionContext) -> None:
+def admit_claim(document: Document, context: AdmissionContext) -> None:
     document["status"] = {"phase": "Pending"}
     _protect(document, PROTECTION["persistentvolumeclaims"])
-    if "storageClassName" not in document["spec"] and (name := default_class(around)):
+    if "storageClassName" not in document["spec"] and (name := default_class(context)):
         document["spec"]["storageClassName"] = name
 
 
 def _protect(document: Document, finalizer: str) -> None:
-    """Nobody deletes it while it is in use."""
+    """Add the finalizer that protects an object in use."""
     finalizers = document["metadata"].setdefault("finalizers", [])
     if finalizer not in finalizers:
         finalizers.append(finalizer)
 
 
-def default_class(around: AdmissionContext) -> str:
-    for stored in around.store.all("storageclasses.storage.k8s.io"):
+def default_class(context: AdmissionContext) -> str:
+    for stored in context.store.all("storageclasses.storage.k8s.io"):
         metadata = stored.document["metadata"]
         if metadata.get("annotations", {}).get(_DEFAULT_CLASS) == "true":
             return str(metadata["name"])

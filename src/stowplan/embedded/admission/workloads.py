@@ -1,13 +1,10 @@
-"""Defaults of the kinds that make pods; their templates get those of pods."""
+"""Defaults of the kinds with a pod template."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.admission import pods, storage
 from stowplan.embedded.admission.context import AdmissionContext
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 _JOB_UID, _OLD_JOB_UID = "batch.kubernetes.io/controller-uid", "controller-uid"
 _JOB_NAME, _OLD_JOB_NAME = "batch.kubernetes.io/job-name", "job-name"
@@ -91,8 +88,8 @@ def job(document: Document) -> None:
     spec.setdefault("manualSelector", False)
 
 
-def admit_job(document: Document, _around: AdmissionContext) -> None:
-    """Its pods are told from all others by its uid."""
+def admit_job(document: Document, _context: AdmissionContext) -> None:
+    """Give the job a selector of its uid, and its pods the labels for it."""
     spec, metadata = document["spec"], document["metadata"]
     if spec.get("manualSelector"):
         return

@@ -1,15 +1,14 @@
-"""Controllers and pretend kubelets: changes in, actions out, time as an argument.
+"""Controllers and simulated kubelets: changes in, actions out, time as an argument.
 
-    crew              who works here; which keys each has to look at, and when
-    actions, hands    what they want done, and how it is done: through the API's own door
-    roster            all of them:
-      replicas        ReplicaSets and ReplicationControllers
-      rollouts        Deployments, with `proportions` and `progress`
-      stateful, daemons, jobs, disruptions
-      volumes         claims and their volumes
-      garbage, namespaces, aging    what goes, and what goes with it
-      nodes, kubelets nodes that are ready, pods that run and end
+controller_manager   which keys a controller must reconcile, and when
+actions              what a controller may do; `action_runner` carries actions out with the verbs of the API
+registry             all controllers, in the order in which they run
+queries              functions that several controllers share
+deployments          with `deployment_scaling` and `deployment_status`
+replica_sets, stateful_sets, daemon_sets, jobs, disruption_budgets, volumes
+garbage_collection, namespaces, event_expiry
+nodes, kubelets      nodes become ready; bound pods run and end
 
-A controller reads the store, which is always true, and never changes it. So the same crew runs in an embedded
-cluster and in a simulation's virtual time.
+A controller reads the store, which is always up to date, and never writes to it. The same controllers run in an
+embedded cluster and in the virtual time of a simulation.
 """

@@ -1,16 +1,16 @@
-"""What controllers want done. A `Note` with an action becomes an event once the action has succeeded."""
+"""The actions of controllers. The event of an action is recorded after the action succeeded."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
 
 
-class EventNote(msgspec.Struct, frozen=True):
-    """An event: about what, and in which words; "{name}" stands for the object that an action was about."""
+class RecordEvent(msgspec.Struct, frozen=True):
+    """An event about an object. "{name}" in the message is replaced by the name of the object of the action."""
 
     about: Document
     reason: str
@@ -23,19 +23,19 @@ class CreateObject(msgspec.Struct, frozen=True):
     collection: str
     namespace: str
     document: Document
-    note: EventNote | None = None
+    event: RecordEvent | None = None
 
 
 class UpdateObject(msgspec.Struct, frozen=True):
-    """The whole object, based on the version that it names."""
+    """Update an object as a whole, based on its resourceVersion."""
 
     collection: str
     document: Document
-    note: EventNote | None = None
+    event: RecordEvent | None = None
 
 
 class SetStatus(msgspec.Struct, frozen=True):
-    """The status of this very object, whatever has become of the rest of it meanwhile."""
+    """Set the status of the object with this uid, whatever its resourceVersion is."""
 
     collection: str
     key: str
@@ -48,21 +48,23 @@ class DeleteObject(msgspec.Struct, frozen=True):
     key: str
     uid: str
     grace: int | None = None
-    policy: str = "Background"
-    note: EventNote | None = None
+    propagation_policy: str = "Background"
+    event: RecordEvent | None = None
 
 
-class Finalize(msgspec.Struct, frozen=True):
-    """Let go of a namespace that is empty."""
+class FinalizeNamespace(msgspec.Struct, frozen=True):
+    """Remove the finalizer of an empty namespace."""
 
     name: str
 
 
-class CheckAgain(msgspec.Struct, frozen=True):
-    """Look at the same key once more, after so many seconds."""
+class RequeueAfter(msgspec.Struct, frozen=True):
+    """Reconcile the same key again after so many seconds."""
 
     after: float
 
 
-Action: TypeAlias = CreateObject | UpdateObject | SetStatus | DeleteObject | Finalize | EventNote | CheckAgain
-"""What a controller may say while it looks at a key."""
+Action: TypeAlias = (
+    CreateObject | UpdateObject | SetStatus | DeleteObject | FinalizeNamespace | RecordEvent | RequeueAfter
+)
+"""What `reconcile` may yield."""

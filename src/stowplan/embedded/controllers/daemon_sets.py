@@ -1,19 +1,17 @@
-"""DaemonSets: a pod for every node that it may run on. The scheduler places it; its affinity leaves one choice."""
+"""DaemonSets: one pod for each eligible node. Node affinity names the node; the scheduler binds the pod."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, RecordEvent, SetStatus
 from stowplan.embedded.controllers.stateful_sets import revision
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.objects import selectors
-
-Document: TypeAlias = dict[str, Any]
 
 DAEMON_SETS = "daemonsets.apps"
 _REVISION = "controller-revision-hash"
@@ -29,44 +27,44 @@ class DaemonSetController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == DAEMON_SETS:
-            return (happened.key,)
-        if happened.collection == "nodes":
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == DAEMON_SETS:
+            return (change.key,)
+        if change.collection == "nodes":
             return list(self._store.collection(DAEMON_SETS).items)
-        key = queries.owner_key(happened.document, "DaemonSet") if happened.collection == "pods" else None
+        key = queries.owner_key(change.document, "DaemonSet") if change.collection == "pods" else None
         return (key,) if key else ()
 
     def reconcile(self, key: str, _now: float) -> Iterator[Action]:
         owner = self._store.get(DAEMON_SETS, key)
         if owner is None:
             return
-        nodes = [stored.document for stored in self._store.all("nodes") if _wanted(owner, stored.document)]
-        if not queries.leaving(owner):
-            yield from self._adjust(owner, {node["metadata"]["name"] for node in nodes})
-        yield from self._report(key, len(nodes))
+        nodes = [stored.document for stored in self._store.all("nodes") if _should_run_on(owner, stored.document)]
+        if not queries.terminating(owner):
+            yield from self._sync_pods(owner, {node["metadata"]["name"] for node in nodes})
+        yield from self._update_status(key, len(nodes))
 
-    def _adjust(self, owner: Document, nodes: set[str]) -> Iterator[Action]:
+    def _sync_pods(self, owner: Document, nodes: set[str]) -> Iterator[Action]:
         latest = revision(owner)
         rolling = owner["spec"]["updateStrategy"]["type"] == "RollingUpdate"
-        pods = [pod for pod in queries.owned(self._store, owner, "pods") if not queries.leaving(pod)]
+        pods = [pod for pod in queries.owned(self._store, owner, "pods") if not queries.terminating(pod)]
         present: set[str] = set()
         for pod in pods:
             node = _node_of(pod)
             outdated = rolling and pod["metadata"].get("labels", {}).get(_REVISION) != latest
             if node not in nodes or node in present or outdated or not queries.active(pod):
-                note = EventNote(owner, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
-                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
+                event = RecordEvent(owner, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
+                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
                 if outdated:
                     return  # one at a time
             else:
                 present.add(node)
-        leaving = {_node_of(pod) for pod in queries.owned(self._store, owner, "pods") if queries.leaving(pod)}
-        for node in sorted(nodes - present - leaving):
-            note = EventNote(owner, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
-            yield CreateObject("pods", owner["metadata"]["namespace"], _pod(owner, node, latest), note)
+        terminating = {_node_of(pod) for pod in queries.owned(self._store, owner, "pods") if queries.terminating(pod)}
+        for node in sorted(nodes - present - terminating):
+            event = RecordEvent(owner, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
+            yield CreateObject("pods", owner["metadata"]["namespace"], _pod(owner, node, latest), event)
 
-    def _report(self, key: str, desired: int) -> Iterator[Action]:
+    def _update_status(self, key: str, desired: int) -> Iterator[Action]:
         owner = self._store.get(DAEMON_SETS, key)
         if owner is None:
             return
@@ -84,7 +82,7 @@ class DaemonSetController:
 
 
 def _node_of(pod: Document) -> str:
-    """Where it is, or has to go."""
+    """The node of a pod, or the node that its affinity names."""
     if pod["spec"].get("nodeName"):
         return str(pod["spec"]["nodeName"])
     affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
@@ -94,7 +92,7 @@ def _node_of(pod: Document) -> str:
     return ""
 
 
-def _wanted(owner: Document, node: Document) -> bool:
+def _should_run_on(owner: Document, node: Document) -> bool:
     spec = owner["spec"]["template"]["spec"]
     labels, name = node["metadata"].get("labels", {}), node["metadata"]["name"]
     if not spec.get("nodeSelector", {}).items() <= labels.items():

@@ -1,21 +1,18 @@
-"""What a Deployment says of itself: its counts, and whether it is available and getting on."""
+"""The status of a Deployment: its counts and its conditions Available and Progressing."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded.controllers.deployment_scaling import unavailable
+from stowplan.embedded.documents import Document
 from stowplan.embedded.timestamps import seconds, stamp
 
-Document: TypeAlias = dict[str, Any]
 
-
-def reported(
+def status_of(
     deployment: Document, new: Document | None, old: list[Document], now: float
 ) -> tuple[Document, float | None]:
-    """The status, and after how many seconds it may change by time alone."""
+    """The status, and the seconds after which it may change without another event."""
     sets = [*old, new] if new is not None else old
-    wanted, metadata = deployment["spec"]["replicas"], deployment["metadata"]
+    desired, metadata = deployment["spec"]["replicas"], deployment["metadata"]
     counts = {
         "replicas": _sum(sets, "replicas"), "updatedReplicas": _sum([new] if new else [], "replicas"),
         "readyReplicas": _sum(sets, "readyReplicas"), "availableReplicas": _sum(sets, "availableReplicas"),
@@ -26,7 +23,7 @@ def reported(
     status["observedGeneration"] = metadata["generation"]
     before = deployment.get("status", {})
     conditions = list(before.get("conditions", ()))
-    least = wanted - unavailable(deployment)
+    least = desired - unavailable(deployment)
     conditions = _set(conditions, _availability(counts["availableReplicas"] >= least), now)
     progressing, again = _progressing(deployment, new, counts, before, now)
     if progressing is not None:
@@ -39,8 +36,8 @@ def _sum(sets: list[Document], name: str) -> int:
     return sum(each.get("status", {}).get(name, 0) for each in sets)
 
 
-def _availability(fine: bool) -> Document:
-    if fine:
+def _availability(available: bool) -> Document:
+    if available:
         words = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
         words = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
@@ -55,40 +52,42 @@ def _progressing(
         return dict(zip(("status", "reason", "message"), words, strict=True)) | {"type": "Progressing"}, None
     if new is None:
         return None, None
-    name, wanted = new["metadata"]["name"], deployment["spec"]["replicas"]
+    name, desired = new["metadata"]["name"], deployment["spec"]["replicas"]
     condition = {"type": "Progressing", "status": "True"}
-    complete = counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted
+    complete = counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == desired
     if complete:
-        told = f'ReplicaSet "{name}" has successfully progressed.'
-        return {**condition, "reason": "NewReplicaSetAvailable", "message": told}, None
+        message = f'ReplicaSet "{name}" has successfully progressed.'
+        return {**condition, "reason": "NewReplicaSetAvailable", "message": message}, None
     old = next((each for each in before.get("conditions", ()) if each["type"] == "Progressing"), None)
-    moved = any(
+    progressed = any(
         counts[each] > before.get(each, 0) for each in ("updatedReplicas", "readyReplicas", "availableReplicas")
     )
-    moved = moved or counts["replicas"] - counts["updatedReplicas"] < before.get("replicas", 0) - before.get(
+    progressed = progressed or counts["replicas"] - counts["updatedReplicas"] < before.get("replicas", 0) - before.get(
         "updatedReplicas", 0
     )
-    if old is None or (not moved and f'"{name}"' not in old.get("message", "")):
+    if old is None or (not progressed and f'"{name}"' not in old.get("message", "")):
         return {**condition, "reason": "NewReplicaSetCreated", "message": f'Created new replica set "{name}"'}, None
-    if moved:
-        told = f'ReplicaSet "{name}" is progressing.'
-        return {**condition, "reason": "ReplicaSetUpdated", "message": told, "lastUpdateTime": stamp(now)}, None
-    return _timed(deployment, name, old, now)
+    if progressed:
+        message = f'ReplicaSet "{name}" is progressing.'
+        return {**condition, "reason": "ReplicaSetUpdated", "message": message, "lastUpdateTime": stamp(now)}, None
+    return _without_progress(deployment, name, old, now)
 
 
-def _timed(deployment: Document, name: str, old: Document, now: float) -> tuple[Document | None, float | None]:
-    """Nothing moves: wait until the deadline, then say so."""
+def _without_progress(
+    deployment: Document, name: str, old: Document, now: float
+) -> tuple[Document | None, float | None]:
+    """Without progress: wait for the progress deadline, then report that it was exceeded."""
     if old["reason"] in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
         return None, None
     left = seconds(old.get("lastUpdateTime", "")) + deployment["spec"].get("progressDeadlineSeconds", 600) - now
     if left > 0:
         return None, left
-    told = f'ReplicaSet "{name}" has timed out progressing.'
-    return {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": told}, None
+    message = f'ReplicaSet "{name}" has timed out progressing.'
+    return {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": message}, None
 
 
 def _set(conditions: list[Document], new: Document, now: float) -> list[Document]:
-    """Unlike other kinds' conditions these say when they were last updated, too."""
+    """Set a condition. Those of Deployments also have a lastUpdateTime."""
     old = next((each for each in conditions if each["type"] == new["type"]), None)
     if old is not None and all(old.get(part) == new[part] for part in ("status", "reason", "message")):
         same = "lastUpdateTime" not in new or old.get("lastUpdateTime") == new["lastUpdateTime"]

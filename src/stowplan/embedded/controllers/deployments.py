@@ -1,38 +1,36 @@
-"""Deployments: a ReplicaSet for each template, and pods moved from the old ones to the new one, a few at a time.
+"""Deployments: one ReplicaSet for each template, and rolling updates between them.
 
-Never more than `replicas + maxSurge` pods, never fewer than `replicas - maxUnavailable` of them available.
+There are never more than `replicas + maxSurge` pods, and never fewer than `replicas - maxUnavailable` available ones.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
     Action,
-    CheckAgain,
     CreateObject,
     DeleteObject,
-    EventNote,
+    RecordEvent,
+    RequeueAfter,
     SetStatus,
     UpdateObject,
 )
-from stowplan.embedded.controllers.deployment_scaling import grown, shrunk, surge
-from stowplan.embedded.controllers.deployment_status import reported
+from stowplan.embedded.controllers.deployment_scaling import new_set_replicas, old_set_replicas, surge
+from stowplan.embedded.controllers.deployment_status import status_of
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
-
-Document: TypeAlias = dict[str, Any]
 
 DEPLOYMENTS, REPLICA_SETS = "deployments.apps", "replicasets.apps"
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
-_DESIRED, _MOST = "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"
-_NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", REVISION, _DESIRED, _MOST)
+_DESIRED_REPLICAS, _MAX_REPLICAS = "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", REVISION, _DESIRED_REPLICAS, _MAX_REPLICAS)
 _COMPONENT = "deployment-controller"
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -41,14 +39,14 @@ class DeploymentController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == DEPLOYMENTS:
-            return (happened.key,)
-        if happened.collection == REPLICA_SETS:
-            key = queries.owner_key(happened.document, "Deployment")
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == DEPLOYMENTS:
+            return (change.key,)
+        if change.collection == REPLICA_SETS:
+            key = queries.owner_key(change.document, "Deployment")
             return (key,) if key else ()
-        if happened.collection == "pods" and happened.now is None:  # a Recreate waits for the last one
-            owner = queries.owner_key(happened.document, "ReplicaSet")
+        if change.collection == "pods" and change.now is None:  # Recreate waits for the last old pod
+            owner = queries.owner_key(change.document, "ReplicaSet")
             found = self._store.get(REPLICA_SETS, owner) if owner else None
             key = queries.owner_key(found, "Deployment")
             return (key,) if key else ()
@@ -56,56 +54,61 @@ class DeploymentController:
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         deployment = self._store.get(DEPLOYMENTS, key)
-        if deployment is None or queries.leaving(deployment):
+        if deployment is None or queries.terminating(deployment):
             return
         if not deployment["spec"].get("paused"):
-            yield from self._ensure_new(deployment)
-            yield from self._move(key)
-            yield from self._forget_old(key)
+            yield from self._ensure_new_set(deployment)
+            yield from self._roll_out(key)
+            yield from self._delete_old_sets(key)
         else:
             yield from self._scale_paused(key)
-        yield from self._report(key, now)
+        yield from self._update_status(key, now)
 
-    # -- which ReplicaSets there are
+    # -- the ReplicaSets
 
     def _sets(self, deployment: Document) -> tuple[Document | None, list[Document]]:
-        """The one of the present template, and the others, oldest first."""
+        """The ReplicaSet of the current template, and the others, oldest first."""
         found = queries.owned(self._store, deployment, REPLICA_SETS)
         found.sort(key=lambda each: (seconds(each["metadata"]["creationTimestamp"]), each["metadata"]["name"]))
-        template = _bare(deployment["spec"]["template"])
-        new = next((each for each in found if _bare(each["spec"]["template"]) == template), None)
+        template = _without_hash(deployment["spec"]["template"])
+        new = next((each for each in found if _without_hash(each["spec"]["template"]) == template), None)
         return new, [each for each in found if each is not new]
 
-    def _ensure_new(self, deployment: Document) -> Iterator[Action]:
+    def _ensure_new_set(self, deployment: Document) -> Iterator[Action]:
         new, old = self._sets(deployment)
         last = max((_revision(each) for each in old), default=0)
         if new is None:
-            yield self._creation(deployment, old, last + 1)
+            yield self._new_set(deployment, old, last + 1)
             revision = last + 1
         else:
             revision = max(_revision(new), last + 1) if _revision(new) <= last else _revision(new)
-            annotations = {**_copied(deployment), **_counts(deployment), REVISION: str(revision)}
-            present = new["metadata"].get("annotations", {})
-            if {**present, **annotations} != present:
-                metadata = {**new["metadata"], "annotations": {**present, **annotations}}
+            annotations = {
+                **_copied_annotations(deployment),
+                **_replica_annotations(deployment),
+                REVISION: str(revision),
+            }
+            current = new["metadata"].get("annotations", {})
+            if {**current, **annotations} != current:
+                metadata = {**new["metadata"], "annotations": {**current, **annotations}}
                 yield UpdateObject(REPLICA_SETS, {**new, "metadata": metadata})
-        present = deployment["metadata"].get("annotations", {})
-        if present.get(REVISION) != str(revision):
-            metadata = {**deployment["metadata"], "annotations": {**present, REVISION: str(revision)}}
+        current = deployment["metadata"].get("annotations", {})
+        if current.get(REVISION) != str(revision):
+            metadata = {**deployment["metadata"], "annotations": {**current, REVISION: str(revision)}}
             yield UpdateObject(DEPLOYMENTS, {**deployment, "metadata": metadata})
 
-    def _creation(self, deployment: Document, old: list[Document], revision: int) -> Action:
+    def _new_set(self, deployment: Document, old: list[Document], revision: int) -> Action:
         metadata, spec = deployment["metadata"], deployment["spec"]
-        digest = _digest(spec["template"])
+        template_hash = _template_hash(spec["template"])
         template = spec["template"]
-        labels = {**template["metadata"].get("labels", {}), HASH: digest}
-        selector = {**spec["selector"], "matchLabels": {**spec["selector"].get("matchLabels", {}), HASH: digest}}
-        replicas = grown(deployment, None, old)
-        name = f"{metadata['name']}-{digest}"
+        labels = {**template["metadata"].get("labels", {}), HASH: template_hash}
+        selector = {**spec["selector"], "matchLabels": {**spec["selector"].get("matchLabels", {}), HASH: template_hash}}
+        replicas = new_set_replicas(deployment, None, old)
+        name = f"{metadata['name']}-{template_hash}"
+        annotations = {**_copied_annotations(deployment), **_replica_annotations(deployment), REVISION: str(revision)}
         document = {
             "metadata": {
                 "name": name, "labels": labels, "ownerReferences": [queries.owner_reference(deployment)],
-                "annotations": {**_copied(deployment), **_counts(deployment), REVISION: str(revision)},
+                "annotations": annotations,
             },
             "spec": {
                 "replicas": replicas, "selector": selector, "minReadySeconds": spec.get("minReadySeconds", 0),
@@ -114,12 +117,12 @@ class DeploymentController:
         }  # fmt: skip
         if not document["spec"]["minReadySeconds"]:
             del document["spec"]["minReadySeconds"]
-        note = _scaling(deployment, name, 0, replicas) if replicas else None
-        return CreateObject(REPLICA_SETS, metadata["namespace"], document, note)
+        event = _scaling_event(deployment, name, 0, replicas) if replicas else None
+        return CreateObject(REPLICA_SETS, metadata["namespace"], document, event)
 
-    # -- how many pods each of them has
+    # -- the replicas of each of them
 
-    def _move(self, key: str) -> Iterator[Action]:
+    def _roll_out(self, key: str) -> Iterator[Action]:
         deployment = self._store.get(DEPLOYMENTS, key)
         if deployment is None:
             return
@@ -129,29 +132,29 @@ class DeploymentController:
         if deployment["spec"]["strategy"]["type"] == "Recreate":
             yield from self._recreate(deployment, new, old)
             return
-        yield from _scaled(deployment, new, grown(deployment, new, old))
+        yield from _scale(deployment, new, new_set_replicas(deployment, new, old))
         new, old = self._sets(deployment)
         if new is not None:
-            for each, wanted in shrunk(deployment, new, old):
-                yield from _scaled(deployment, each, wanted)
+            for each, desired in old_set_replicas(deployment, new, old):
+                yield from _scale(deployment, each, desired)
 
     def _recreate(self, deployment: Document, new: Document, old: list[Document]) -> Iterator[Action]:
         for each in old:
-            yield from _scaled(deployment, each, 0)
+            yield from _scale(deployment, each, 0)
         if not any(queries.owned(self._store, each, "pods") for each in old):
-            yield from _scaled(deployment, new, deployment["spec"]["replicas"])
+            yield from _scale(deployment, new, deployment["spec"]["replicas"])
 
     def _scale_paused(self, key: str) -> Iterator[Action]:
-        """The youngest set takes the difference; nothing is moved."""
+        """Scale the newest ReplicaSet only; nothing is rolled out."""
         deployment = self._store.get(DEPLOYMENTS, key)
         assert deployment is not None
         new, old = self._sets(deployment)
         target = new or (old[-1] if old else None)
         if target is not None:
             others = sum(each["spec"]["replicas"] for each in old if each is not target)
-            yield from _scaled(deployment, target, max(deployment["spec"]["replicas"] - others, 0))
+            yield from _scale(deployment, target, max(deployment["spec"]["replicas"] - others, 0))
 
-    def _forget_old(self, key: str) -> Iterator[Action]:
+    def _delete_old_sets(self, key: str) -> Iterator[Action]:
         deployment = self._store.get(DEPLOYMENTS, key)
         if deployment is None:
             return
@@ -161,25 +164,25 @@ class DeploymentController:
         for each in sorted(idle, key=_revision)[: max(len(idle) - keep, 0)]:
             yield DeleteObject(REPLICA_SETS, queries.key_of(each), each["metadata"]["uid"])
 
-    def _report(self, key: str, now: float) -> Iterator[Action]:
+    def _update_status(self, key: str, now: float) -> Iterator[Action]:
         deployment = self._store.get(DEPLOYMENTS, key)
         if deployment is None:
             return
         new, old = self._sets(deployment)
-        status, again = reported(deployment, new, old, now)
+        status, requeue_after = status_of(deployment, new, old, now)
         if status != deployment.get("status"):
             yield SetStatus(DEPLOYMENTS, key, deployment["metadata"]["uid"], status)
-        if again is not None:
-            yield CheckAgain(again)
+        if requeue_after is not None:
+            yield RequeueAfter(requeue_after)
 
 
-def _bare(template: Document) -> Document:
+def _without_hash(template: Document) -> Document:
     metadata = template.get("metadata", {})
     labels = {key: value for key, value in metadata.get("labels", {}).items() if key != HASH}
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def _digest(template: Document) -> str:
+def _template_hash(template: Document) -> str:
     number = int.from_bytes(hashlib.sha256(msgspec.json.encode(template, order="sorted")).digest()[:7], "big")
     letters = ""
     while len(letters) < 10:
@@ -193,30 +196,30 @@ def _revision(document: Document) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _copied(deployment: Document) -> dict[str, str]:
+def _copied_annotations(deployment: Document) -> dict[str, str]:
     found = deployment["metadata"].get("annotations", {})
     return {key: value for key, value in found.items() if key not in _NOT_COPIED}
 
 
-def _counts(deployment: Document) -> dict[str, str]:
+def _replica_annotations(deployment: Document) -> dict[str, str]:
     replicas = deployment["spec"]["replicas"]
-    return {_DESIRED: str(replicas), _MOST: str(replicas + surge(deployment))}
+    return {_DESIRED_REPLICAS: str(replicas), _MAX_REPLICAS: str(replicas + surge(deployment))}
 
 
-def _scaled(deployment: Document, replica_set: Document, wanted: int) -> Iterator[Action]:
-    present = replica_set["spec"]["replicas"]
-    if present == wanted:
+def _scale(deployment: Document, replica_set: Document, desired: int) -> Iterator[Action]:
+    current = replica_set["spec"]["replicas"]
+    if current == desired:
         return
     metadata = replica_set["metadata"]
-    annotations = {**metadata.get("annotations", {}), **_counts(deployment)}
+    annotations = {**metadata.get("annotations", {}), **_replica_annotations(deployment)}
     document = {
         **replica_set, "metadata": {**metadata, "annotations": annotations},
-        "spec": {**replica_set["spec"], "replicas": wanted},
+        "spec": {**replica_set["spec"], "replicas": desired},
     }  # fmt: skip
-    yield UpdateObject(REPLICA_SETS, document, _scaling(deployment, metadata["name"], present, wanted))
+    yield UpdateObject(REPLICA_SETS, document, _scaling_event(deployment, metadata["name"], current, desired))
 
 
-def _scaling(deployment: Document, name: str, present: int, wanted: int) -> EventNote:
-    word = "up" if wanted > present else "down"
-    message = f"Scaled {word} replica set {name} from {present} to {wanted}"
-    return EventNote(deployment, "ScalingReplicaSet", message, _COMPONENT)
+def _scaling_event(deployment: Document, name: str, current: int, desired: int) -> RecordEvent:
+    direction = "up" if desired > current else "down"
+    message = f"Scaled {direction} replica set {name} from {current} to {desired}"
+    return RecordEvent(deployment, "ScalingReplicaSet", message, _COMPONENT)

@@ -1,17 +1,15 @@
-"""PodDisruptionBudgets: how many of their pods may be taken away just now."""
+"""PodDisruptionBudgets: the number of pods that may be disrupted now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, SetStatus
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import selectors
-
-Document: TypeAlias = dict[str, Any]
 
 BUDGETS = "poddisruptionbudgets.policy"
 _SCALES = {
@@ -24,16 +22,16 @@ class DisruptionController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == BUDGETS:
-            return (happened.key,)
-        if happened.collection != "pods" or not self._store.collection(BUDGETS).items:
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == BUDGETS:
+            return (change.key,)
+        if change.collection != "pods" or not self._store.collection(BUDGETS).items:
             return ()
-        namespace = happened.document["metadata"]["namespace"]
+        namespace = change.document["metadata"]["namespace"]
         return [
             queries.key_of(stored.document)
             for stored in self._store.all(BUDGETS, namespace)
-            if _covers(stored.document, happened.document)
+            if _covers(stored.document, change.document)
         ]
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
@@ -43,51 +41,54 @@ class DisruptionController:
         namespace = budget["metadata"]["namespace"]
         pods = [stored.document for stored in self._store.all("pods", namespace) if _covers(budget, stored.document)]
         pods = [pod for pod in pods if queries.phase(pod) not in ("Succeeded", "Failed")]
-        waiting = budget.get("status", {}).get("disruptedPods", {})
-        still = {pod["metadata"]["name"]: pod for pod in pods}
-        waiting = {name: when for name, when in waiting.items() if name in still and not queries.leaving(still[name])}
+        disrupted = budget.get("status", {}).get("disruptedPods", {})
+        by_name = {pod["metadata"]["name"]: pod for pod in pods}
+        disrupted = {
+            name: when for name, when in disrupted.items() if name in by_name and not queries.terminating(by_name[name])
+        }
         healthy = sum(
-            queries.ready(pod) and not queries.leaving(pod) and pod["metadata"]["name"] not in waiting for pod in pods
+            queries.ready(pod) and not queries.terminating(pod) and pod["metadata"]["name"] not in disrupted
+            for pod in pods
         )
         expected, needed = self._needed(budget, pods)
         allowed = max(healthy - needed, 0) if expected else 0
         status = _status(budget, allowed, healthy, needed, expected, now)
-        if waiting:
-            status["disruptedPods"] = waiting
+        if disrupted:
+            status["disruptedPods"] = disrupted
         if status != budget.get("status"):
             yield SetStatus(BUDGETS, key, budget["metadata"]["uid"], status)
 
     def _needed(self, budget: Document, pods: list[Document]) -> tuple[int, int]:
-        """How many pods there should be, and how many of them have to be healthy."""
+        """The number of expected pods, and the number of them that must be healthy."""
         spec = budget["spec"]
         if "maxUnavailable" in spec:
             expected = self._expected(pods)
-            return expected, max(expected - queries.share(spec["maxUnavailable"], expected, up=True), 0)
+            return expected, max(expected - queries.int_or_percent(spec["maxUnavailable"], expected, up=True), 0)
         least = spec.get("minAvailable", 1)
         if isinstance(least, int):
             return len(pods), least
         expected = self._expected(pods)
-        return expected, queries.share(least, expected, up=True)
+        return expected, queries.int_or_percent(least, expected, up=True)
 
     def _expected(self, pods: list[Document]) -> int:
-        """What the owners of these pods want, together."""
+        """The desired replicas of the owners of these pods, in sum."""
         owners: dict[str, int] = {}
         for pod in pods:
             owner = queries.controller_of(pod)
             if owner is not None and owner["kind"] in _SCALES:
                 key = f"{pod['metadata']['namespace']}/{owner['name']}"
                 found = self._store.get(_SCALES[owner["kind"]], key)
-                above = queries.owner_key(found, "Deployment")
-                whole = self._store.get("deployments.apps", above) if above else None
-                chosen = whole or found
-                if chosen is not None:
-                    owners[chosen["metadata"]["uid"]] = chosen["spec"].get("replicas", 1)
+                deployment_key = queries.owner_key(found, "Deployment")
+                deployment = self._store.get("deployments.apps", deployment_key) if deployment_key else None
+                scaled = deployment or found
+                if scaled is not None:
+                    owners[scaled["metadata"]["uid"]] = scaled["spec"].get("replicas", 1)
         return sum(owners.values())
 
 
 def _covers(budget: Document, pod: Document) -> bool:
-    wanted = selector(budget["spec"].get("selector"))
-    return selectors.matches(wanted, pod["metadata"].get("labels", {}))
+    label_selector = selector(budget["spec"].get("selector"))
+    return selectors.matches(label_selector, pod["metadata"].get("labels", {}))
 
 
 def _status(budget: Document, allowed: int, healthy: int, needed: int, expected: int, now: float) -> Document:

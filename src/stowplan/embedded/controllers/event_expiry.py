@@ -1,28 +1,28 @@
-"""Events are forgotten after an hour, as in Kubernetes; a cluster that runs for days would drown in them."""
+"""Deletes events after an hour, as Kubernetes does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stowplan.embedded.controllers.actions import Action, CheckAgain, DeleteObject
+from stowplan.embedded.controllers.actions import Action, DeleteObject, RequeueAfter
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
 
 LIFETIME = 3600.0
-_CROWD = 60.0  # seconds: what is due within the next minute goes together
+_INTERVAL = 60.0  # seconds between two passes over the events
 
 
 class EventExpiry:
-    """All events have one key: somebody looks through them once a minute while there are any."""
+    """Events share one key, which is reconciled once a minute while there are events."""
 
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
-        self._awake = False
+        self._scheduled = False
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection != "events" or happened.now is None or self._awake:
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection != "events" or change.now is None or self._scheduled:
             return ()
-        self._awake = True
+        self._scheduled = True
         return ("events",)
 
     def reconcile(self, _key: str, now: float) -> Iterator[Action]:
@@ -32,6 +32,6 @@ class EventExpiry:
             last = event.get("lastTimestamp") or event.get("eventTime") or metadata["creationTimestamp"]
             if now - max(seconds(last), seconds(metadata["creationTimestamp"])) > LIFETIME:
                 yield DeleteObject("events", f"{metadata['namespace']}/{metadata['name']}", metadata["uid"])
-        self._awake = bool(self._store.collection("events").items)
-        if self._awake:
-            yield CheckAgain(_CROWD)
+        self._scheduled = bool(self._store.collection("events").items)
+        if self._scheduled:
+            yield RequeueAfter(_INTERVAL)

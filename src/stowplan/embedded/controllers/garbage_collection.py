@@ -1,40 +1,38 @@
-"""Garbage collection: what belongs to somebody goes when the last of its owners is gone.
+"""Garbage collection: an object is deleted after the last of its owners.
 
-Background   the owner goes, then what it owned
-Foreground   the owner waits (finalizer `foregroundDeletion`) for those that block it
-Orphan       the owner waits (finalizer `orphan`) until nobody names it any longer
+Background   the owner is removed first, then its dependents
+Foreground   the owner waits (finalizer `foregroundDeletion`) for the dependents that block it
+Orphan       the owner waits (finalizer `orphan`) until its dependents no longer refer to it
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.api.lifecycle import FOREGROUND, ORPHAN
 from stowplan.embedded.controllers.actions import Action, DeleteObject, UpdateObject
-from stowplan.embedded.controllers.queries import leaving
-from stowplan.embedded.lifecycle import FOREGROUND, ORPHAN
+from stowplan.embedded.controllers.queries import terminating
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 
 class GarbageCollector:
-    """Keys are "collection key" of an object to look at."""
+    """A key is "collection key" of an object."""
 
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
-        self._alive: dict[str, tuple[str, str]] = {}  # where an object is, by uid
+        self._by_uid: dict[str, tuple[str, str]] = {}  # collection and key of each object, by uid
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        metadata = happened.document["metadata"]
-        if happened.now is None:
-            self._alive.pop(metadata["uid"], None)
-            return [*self._dependents(metadata["uid"]), *self._waiting_owners(happened)]
-        if happened.before is None:
-            self._alive[metadata["uid"]] = happened.collection, happened.key
-        here = f"{happened.collection} {happened.key}"
-        if metadata.get("ownerReferences") and (happened.before is None or not leaving(happened.now)):
-            before = happened.before["metadata"].get("ownerReferences") if happened.before else None
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        metadata = change.document["metadata"]
+        if change.now is None:
+            self._by_uid.pop(metadata["uid"], None)
+            return [*self._dependents(metadata["uid"]), *self._waiting_owners(change)]
+        if change.before is None:
+            self._by_uid[metadata["uid"]] = change.collection, change.key
+        here = f"{change.collection} {change.key}"
+        if metadata.get("ownerReferences") and (change.before is None or not terminating(change.now)):
+            before = change.before["metadata"].get("ownerReferences") if change.before else None
             return [here] if before != metadata["ownerReferences"] else ()
         if "deletionTimestamp" in metadata and {ORPHAN, FOREGROUND} & set(metadata.get("finalizers", ())):
             return [here]
@@ -43,11 +41,11 @@ class GarbageCollector:
     def _dependents(self, uid: str) -> list[str]:
         return [f"{collection} {key}" for collection, key in self._store.owned_by(uid)]
 
-    def _waiting_owners(self, happened: StoreChange) -> Iterator[str]:
-        for owner in happened.document["metadata"].get("ownerReferences", ()):
-            place = self._alive.get(owner["uid"])
-            if place is not None:
-                yield f"{place[0]} {place[1]}"
+    def _waiting_owners(self, change: StoreChange) -> Iterator[str]:
+        for owner in change.document["metadata"].get("ownerReferences", ()):
+            location = self._by_uid.get(owner["uid"])
+            if location is not None:
+                yield f"{location[0]} {location[1]}"
 
     def reconcile(self, key: str, _now: float) -> Iterator[Action]:
         collection, _, key = key.partition(" ")
@@ -55,13 +53,13 @@ class GarbageCollector:
         if document is None:
             return
         finalizers = document["metadata"].get("finalizers", ())
-        if leaving(document) and ORPHAN in finalizers:
+        if terminating(document) and ORPHAN in finalizers:
             yield from self._orphan(document)
-            yield from self._release(collection, key, ORPHAN)
-        elif leaving(document) and FOREGROUND in finalizers:
+            yield from self._remove_finalizer(collection, key, ORPHAN)
+        elif terminating(document) and FOREGROUND in finalizers:
             yield from self._foreground(collection, key, document)
-        elif document["metadata"].get("ownerReferences") and not leaving(document):
-            yield from self._judge(collection, key, document)
+        elif document["metadata"].get("ownerReferences") and not terminating(document):
+            yield from self._delete_if_orphaned(collection, key, document)
 
     def _orphan(self, owner: Document) -> Iterator[Action]:
         uid = owner["metadata"]["uid"]
@@ -71,7 +69,7 @@ class GarbageCollector:
                 left = [each for each in found["metadata"]["ownerReferences"] if each["uid"] != uid]
                 yield UpdateObject(collection, {**found, "metadata": {**found["metadata"], "ownerReferences": left}})
 
-    def _release(self, collection: str, key: str, finalizer: str) -> Iterator[Action]:
+    def _remove_finalizer(self, collection: str, key: str, finalizer: str) -> Iterator[Action]:
         found = self._store.get(collection, key)
         if found is not None:
             left = [each for each in found["metadata"].get("finalizers", ()) if each != finalizer]
@@ -80,19 +78,19 @@ class GarbageCollector:
     def _foreground(self, collection: str, key: str, owner: Document) -> Iterator[Action]:
         uid = owner["metadata"]["uid"]
         blocked = False
-        for place in self._store.owned_by(uid):
-            found = self._store.get(*place)
+        for location in self._store.owned_by(uid):
+            found = self._store.get(*location)
             if found is None:
                 continue
             references = [each for each in found["metadata"]["ownerReferences"] if each["uid"] == uid]
             blocked = blocked or any(each.get("blockOwnerDeletion") for each in references)
-            if not leaving(found):
-                yield DeleteObject(*place, found["metadata"]["uid"], policy="Foreground")
+            if not terminating(found):
+                yield DeleteObject(*location, found["metadata"]["uid"], propagation_policy="Foreground")
         if not blocked or not self._store.owned_by(uid):
-            yield from self._release(collection, key, FOREGROUND)
+            yield from self._remove_finalizer(collection, key, FOREGROUND)
 
-    def _judge(self, collection: str, key: str, document: Document) -> Iterator[Action]:
-        """An object stays while one of its owners is there."""
+    def _delete_if_orphaned(self, collection: str, key: str, document: Document) -> Iterator[Action]:
+        """Delete an object none of whose owners exists."""
         owners = document["metadata"]["ownerReferences"]
-        if not any(owner["uid"] in self._alive for owner in owners):
+        if not any(owner["uid"] in self._by_uid for owner in owners):
             yield DeleteObject(collection, key, document["metadata"]["uid"])

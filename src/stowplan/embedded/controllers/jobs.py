@@ -1,87 +1,102 @@
-"""Jobs: so many pods have to succeed, so many may run at once, and so many may fail."""
+"""Jobs: completions, parallelism and the backoff limit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+
+import msgspec
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CheckAgain, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    RecordEvent,
+    RequeueAfter,
+    SetStatus,
+)
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 JOBS = "jobs.batch"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _COMPONENT = "job-controller"
-_BACKOFF, _LONGEST_BACKOFF = 10.0, 600.0
-_AT_ONCE = 500
+_BACKOFF, _MAX_BACKOFF = 10.0, 600.0
+_MAX_PER_SYNC = 500
+
+
+class JobOutcome(msgspec.Struct, frozen=True):
+    """The condition with which a job ends: Complete or Failed."""
+
+    type: str
+    reason: str
+    message: str
 
 
 class JobController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == JOBS:
-            return (happened.key,)
-        key = queries.owner_key(happened.document, "Job") if happened.collection == "pods" else None
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == JOBS:
+            return (change.key,)
+        key = queries.owner_key(change.document, "Job") if change.collection == "pods" else None
         return (key,) if key else ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         job = self._store.get(JOBS, key)
-        if job is None or queries.leaving(job):
+        if job is None or queries.terminating(job):
             return
-        if _ended(job):
+        if _finished(job):
             yield from self._clean_up(key, job, now)
             return
         pods = queries.owned(self._store, job, "pods")
-        verdict = _verdict(job, pods, now)
-        if verdict is None and not job["spec"].get("suspend"):
-            yield from self._start(job, pods, now)
-        elif verdict is None or verdict[0] == "Failed":
-            yield from self._stop(job, pods)
-        yield from self._report(key, verdict, now)
+        outcome = _outcome(job, pods, now)
+        if outcome is None and not job["spec"].get("suspend"):
+            yield from self._create_pods(job, pods, now)
+        elif outcome is None or outcome.type == "Failed":
+            yield from self._delete_pods(job, pods)
+        yield from self._update_status(key, outcome, now)
 
     def _clean_up(self, key: str, job: Document, now: float) -> Iterator[Action]:
-        lasts = job["spec"].get("ttlSecondsAfterFinished")
-        if lasts is None:
+        ttl = job["spec"].get("ttlSecondsAfterFinished")
+        if ttl is None:
             return
         end = max(seconds(each.get("lastTransitionTime", "")) for each in job["status"]["conditions"])
-        left = end + lasts - now
-        yield CheckAgain(left) if left > 0 else DeleteObject(JOBS, key, job["metadata"]["uid"])
+        left = end + ttl - now
+        yield RequeueAfter(left) if left > 0 else DeleteObject(JOBS, key, job["metadata"]["uid"])
 
-    def _start(self, job: Document, pods: list[Document], now: float) -> Iterator[Action]:
+    def _create_pods(self, job: Document, pods: list[Document], now: float) -> Iterator[Action]:
         spec = job["spec"]
         active = [pod for pod in pods if queries.active(pod)]
         succeeded = _succeeded(job, pods)
-        room = spec["parallelism"] - len(active)
+        missing = spec["parallelism"] - len(active)
         if "completions" in spec:
-            room = min(room, spec["completions"] - succeeded - len(active))
+            missing = min(missing, spec["completions"] - succeeded - len(active))
         elif succeeded:
-            room = 0
-        if room > 0 and (wait := _backoff(pods, now)) > 0:
-            yield CheckAgain(wait)
+            missing = 0
+        if missing > 0 and (wait := _backoff(pods, now)) > 0:
+            yield RequeueAfter(wait)
             return
         indices = _free_indices(job, pods) if spec["completionMode"] == "Indexed" else None
-        for number in range(min(room, _AT_ONCE)):
-            note = EventNote(job, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
+        for number in range(min(missing, _MAX_PER_SYNC)):
+            event = RecordEvent(job, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
             pod = _pod(job, indices[number] if indices is not None else None)
-            yield CreateObject("pods", job["metadata"]["namespace"], pod, note)
-        if room > _AT_ONCE:
-            yield CheckAgain(0.0)
+            yield CreateObject("pods", job["metadata"]["namespace"], pod, event)
+        if missing > _MAX_PER_SYNC:
+            yield RequeueAfter(0.0)
         if (deadline := spec.get("activeDeadlineSeconds")) is not None:
             begun = seconds(job.get("status", {}).get("startTime", "")) or now
-            yield CheckAgain(max(begun + deadline - now, 0.01))
+            yield RequeueAfter(max(begun + deadline - now, 0.01))
 
-    def _stop(self, job: Document, pods: list[Document]) -> Iterator[Action]:
+    def _delete_pods(self, job: Document, pods: list[Document]) -> Iterator[Action]:
         for pod in pods:
             if queries.active(pod):
-                note = EventNote(job, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
-                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
+                event = RecordEvent(job, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
+                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
 
-    def _report(self, key: str, verdict: tuple[str, str, str] | None, now: float) -> Iterator[Action]:
+    def _update_status(self, key: str, outcome: JobOutcome | None, now: float) -> Iterator[Action]:
         job = self._store.get(JOBS, key)
         if job is None:
             return
@@ -93,34 +108,34 @@ class JobController:
         status |= {name: count for name, count in counts.items() if count}
         status["ready"] = sum(queries.ready(pod) for pod in active)
         status["terminating"] = sum(
-            queries.leaving(pod) for pod in pods if queries.phase(pod) not in ("Succeeded", "Failed")
+            queries.terminating(pod) for pod in pods if queries.phase(pod) not in ("Succeeded", "Failed")
         )
         if job["spec"]["completionMode"] == "Indexed" and (done := _done_indices(pods)):
             status["completedIndexes"] = _ranges(sorted(done))
-        conditions = _conditions(job, before.get("conditions", []), verdict, now)
+        conditions = _conditions(job, before.get("conditions", []), outcome, now)
         if conditions:
             status["conditions"] = conditions
-        if verdict is not None and verdict[0] == "Complete":
+        if outcome is not None and outcome.type == "Complete":
             status["completionTime"] = stamp(now)
         if status != before:
             yield SetStatus(JOBS, key, job["metadata"]["uid"], status)
-        if verdict is not None:
-            yield _farewell(job, verdict)
+        if outcome is not None:
+            yield _final_event(job, outcome)
 
 
-def _farewell(job: Document, verdict: tuple[str, str, str]) -> EventNote:
-    if verdict[0] == "Complete":
-        return EventNote(job, "Completed", "Job completed", _COMPONENT)
-    return EventNote(job, verdict[1], verdict[2], _COMPONENT, "Warning")
+def _final_event(job: Document, outcome: JobOutcome) -> RecordEvent:
+    if outcome.type == "Complete":
+        return RecordEvent(job, "Completed", "Job completed", _COMPONENT)
+    return RecordEvent(job, outcome.reason, outcome.message, _COMPONENT, "Warning")
 
 
-def _ended(job: Document) -> bool:
+def _finished(job: Document) -> bool:
     found = job.get("status", {}).get("conditions", ())
     return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in found)
 
 
 def _succeeded(job: Document, pods: list[Document]) -> int:
-    """Those that were counted stay counted, though somebody may have deleted them."""
+    """The number of succeeded pods. A pod that was counted stays counted after its deletion."""
     if job["spec"]["completionMode"] == "Indexed":
         return len(_done_indices(pods))
     count = sum(queries.phase(pod) == "Succeeded" for pod in pods)
@@ -132,28 +147,27 @@ def _failed(job: Document, pods: list[Document]) -> int:
     return max(count, int(job.get("status", {}).get("failed", 0)))
 
 
-def _verdict(job: Document, pods: list[Document], now: float) -> tuple[str, str, str] | None:
-    """How the job has ended: type, reason and message of a condition; None while it has not."""
+def _outcome(job: Document, pods: list[Document], now: float) -> JobOutcome | None:
+    """The final condition of the job; None while it is not finished."""
     spec = job["spec"]
     if _failed(job, pods) > spec["backoffLimit"]:
-        return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        return JobOutcome("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     begun = seconds(job.get("status", {}).get("startTime", ""))
     if begun and now - begun >= spec.get("activeDeadlineSeconds", float("inf")):
-        return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+        return JobOutcome("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
     done, active = _succeeded(job, pods), any(queries.active(pod) for pod in pods)
     complete = done >= spec["completions"] if "completions" in spec else done > 0 and not active
-    return ("Complete", "CompletionsReached", "Reached expected number of succeeded pods") if complete else None
+    if not complete:
+        return None
+    return JobOutcome("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def _conditions(
-    job: Document, conditions: list[Document], verdict: tuple[str, str, str] | None, now: float
-) -> list[Document]:
-    if verdict is not None:
-        kind, reason, message = verdict
-        first = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
-        for each in (first, kind):
+def _conditions(job: Document, conditions: list[Document], outcome: JobOutcome | None, now: float) -> list[Document]:
+    if outcome is not None:
+        first = "SuccessCriteriaMet" if outcome.type == "Complete" else "FailureTarget"
+        for each in (first, outcome.type):
             conditions = queries.with_condition(
-                conditions, each, "True", now, reason, message, lastProbeTime=stamp(now)
+                conditions, each, "True", now, outcome.reason, outcome.message, lastProbeTime=stamp(now)
             )
     elif job["spec"].get("suspend"):
         return queries.with_condition(conditions, "Suspended", "True", now, "JobSuspended", "Job suspended")
@@ -163,7 +177,7 @@ def _conditions(
 
 
 def _backoff(pods: list[Document], now: float) -> float:
-    """Seconds until the next try after failures."""
+    """Seconds until the next attempt after failures."""
     failed = [pod for pod in pods if queries.phase(pod) == "Failed"]
     if not failed:
         return 0.0
@@ -172,7 +186,7 @@ def _backoff(pods: list[Document], now: float) -> float:
         for pod in failed
         for each in pod["status"].get("containerStatuses", ())
     ]
-    wait: float = min(_BACKOFF * 2 ** min(len(failed) - 1, 10), _LONGEST_BACKOFF)
+    wait: float = min(_BACKOFF * 2 ** min(len(failed) - 1, 10), _MAX_BACKOFF)
     return max(ends, default=0.0) + wait - now
 
 
@@ -191,7 +205,7 @@ def _free_indices(job: Document, pods: list[Document]) -> list[int]:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """ "0-2,5" """
+    """Ranges of numbers such as "0-2,5"."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][1] + 1:

@@ -1,32 +1,30 @@
-"""Pretend kubelets: nodes get ready, pods that are bound to them run, and end.
+"""Simulated kubelets: pods that are bound to a node run, and end.
 
-    Pending, bound ──► Running ── asked to leave ──► gone
-                          └── its time is over ──► Succeeded, or Failed
+    Pending, bound ──► Running ── deletion requested ──► terminating ──► deleted
+                          └── run time over ──► Succeeded, or Failed
 
-A pod runs for ever unless its annotation `stowplan.io/run-seconds` says how long; a Job's pod without it ends
-after `job_seconds`. `stowplan.io/exit-code` other than 0 makes it fail.
+A pod runs until it is deleted, unless its annotation `stowplan.io/run-seconds` says how long; the pod of a Job without
+it ends after `job_seconds`. A pod whose annotation `stowplan.io/exit-code` is not 0 fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CheckAgain, DeleteObject, SetStatus
+from stowplan.embedded.controllers.actions import Action, DeleteObject, RequeueAfter, SetStatus
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import stamp
 
-Document: TypeAlias = dict[str, Any]
-
 RUN_SECONDS, EXIT_CODE = "stowplan.io/run-seconds", "stowplan.io/exit-code"
-_ORPHANED = 40.0  # seconds that a pod outlives its node
-_STAGES = ("bound", "running", "leaving", "orphaned")
-_ADDRESSES = 1 << 22  # 10.0.0.0 to 10.63.255.255, in a circle
+_ORPHANED = 40.0  # seconds until a pod of a deleted node is deleted
+_STAGES = ("bound", "running", "terminating", "orphaned")
+_ADDRESSES = 1 << 22  # 10.0.0.0 to 10.63.255.255, then from the start again
 
 
-class PretendKubelets:
-    """`start_seconds` and `stop_seconds` are how long it takes a pod to run and to leave."""
+class SimulatedKubelets:
+    """`start_seconds` and `stop_seconds` are the time that a pod takes to start and to terminate."""
 
     def __init__(
         self, store: DocumentStore, *, start_seconds: float = 0.0, stop_seconds: float = 0.0, job_seconds: float = 1.0
@@ -34,17 +32,17 @@ class PretendKubelets:
         self._store = store
         self._start, self._stop, self._job = start_seconds, stop_seconds, job_seconds
         self._since: dict[str, float] = {}  # when a stage of a pod began, by stage and uid
-        self._given = 0
+        self._last_address = 0
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == "pods":
-            if happened.now is None:
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == "pods":
+            if change.now is None:
                 for stage in _STAGES:
-                    self._since.pop(f"{stage} {happened.document['metadata']['uid']}", None)
-            elif happened.now["spec"].get("nodeName"):
-                return (happened.key,)
-        elif happened.collection == "nodes" and (happened.before is None or happened.now is None):
-            bound = self._store.collection("pods").find("spec.nodeName", happened.key) or ()
+                    self._since.pop(f"{stage} {change.document['metadata']['uid']}", None)
+            elif change.now["spec"].get("nodeName"):
+                return (change.key,)
+        elif change.collection == "nodes" and (change.before is None or change.now is None):
+            bound = self._store.collection("pods").find("spec.nodeName", change.key) or ()
             return [queries.key_of(stored.document) for stored in bound]
         return ()
 
@@ -52,44 +50,44 @@ class PretendKubelets:
         pod = self._store.get("pods", key)
         if pod is None or not pod["spec"].get("nodeName"):
             return
-        if queries.leaving(pod):
+        if queries.terminating(pod):
             grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
-            wait = self._wait(pod, "leaving", min(self._stop, grace), now)
-            yield CheckAgain(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
+            wait = self._wait(pod, "terminating", min(self._stop, grace), now)
+            yield RequeueAfter(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
             return
         node = self._store.get("nodes", pod["spec"]["nodeName"])
         if node is None:
             wait = self._wait(pod, "orphaned", _ORPHANED, now)
-            yield CheckAgain(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
+            yield RequeueAfter(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
             return
         self._since.pop(f"orphaned {pod['metadata']['uid']}", None)
         if queries.phase(pod) in ("Pending", ""):
             wait = self._wait(pod, "bound", self._start, now)
-            yield CheckAgain(wait) if wait > 0 else self._set(pod, self._running(pod, node, now))
+            yield RequeueAfter(wait) if wait > 0 else self._set(pod, self._running(pod, node, now))
         elif queries.phase(pod) == "Running":
-            yield from self._end(pod, now)
+            yield from self._finish(pod, now)
 
-    def _end(self, pod: Document, now: float) -> Iterator[Action]:
-        lasts = self._lasts(pod)
-        if lasts is None:
+    def _finish(self, pod: Document, now: float) -> Iterator[Action]:
+        duration = self._run_seconds(pod)
+        if duration is None:
             return
-        wait = self._wait(pod, "running", lasts, now)
+        wait = self._wait(pod, "running", duration, now)
         if wait > 0:
-            yield CheckAgain(wait)
+            yield RequeueAfter(wait)
         else:
-            yield self._set(pod, _ended(pod, now))
+            yield self._set(pod, _finished_status(pod, now))
 
-    def _wait(self, pod: Document, stage: str, lasts: float, now: float) -> float:
-        """Seconds left of a stage, which begins when it is first asked for."""
-        if lasts <= 0:
+    def _wait(self, pod: Document, stage: str, duration: float, now: float) -> float:
+        """Seconds left of a stage. A stage begins with the first call."""
+        if duration <= 0:
             return 0.0
         since = self._since.setdefault(f"{stage} {pod['metadata']['uid']}", now)
-        left = since + lasts - now
+        left = since + duration - now
         if left <= 0:
             del self._since[f"{stage} {pod['metadata']['uid']}"]
         return left
 
-    def _lasts(self, pod: Document) -> float | None:
+    def _run_seconds(self, pod: Document) -> float | None:
         text = pod["metadata"].get("annotations", {}).get(RUN_SECONDS)
         if text is not None:
             try:
@@ -115,7 +113,7 @@ class PretendKubelets:
         gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", ())]
         for kind in ("Initialized", "ContainersReady", "Ready", *gates):
             conditions = queries.with_condition(conditions, kind, "True", now)
-        conditions += scheduled  # where kubelets put it
+        conditions += scheduled  # kubelets write this condition last
         running = {"running": {"startedAt": stamp(now)}}
         statuses = [_container(each, running, ready=True) for each in pod["spec"]["containers"]]
         status |= {"phase": "Running", "startTime": stamp(now), "conditions": conditions, "containerStatuses": statuses}
@@ -130,8 +128,8 @@ class PretendKubelets:
         return status
 
     def _address(self) -> str:
-        self._given = self._given % _ADDRESSES + 1
-        number = self._given
+        self._last_address = self._last_address % _ADDRESSES + 1
+        number = self._last_address
         return f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
 
 
@@ -142,7 +140,7 @@ def _container(container: Document, state: Document, *, ready: bool) -> Document
     }  # fmt: skip
 
 
-def _ended(pod: Document, now: float) -> Document:
+def _finished_status(pod: Document, now: float) -> Document:
     text = pod["metadata"].get("annotations", {}).get(EXIT_CODE, "0")
     code = int(text) if text.isdigit() else 1
     status = dict(pod["status"])

@@ -1,18 +1,16 @@
-"""Namespaces: each gets its default service account; one that is deleted is emptied first."""
+"""Namespaces: each gets a default service account; the objects in a terminating namespace are deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, Finalize, SetStatus
-from stowplan.embedded.controllers.queries import leaving, with_condition
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, FinalizeNamespace, SetStatus
+from stowplan.embedded.controllers.queries import terminating, with_condition
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 
-Document: TypeAlias = dict[str, Any]
-
 _DELETED = "All content successfully deleted, may be waiting on finalization"
-_TOLD = (
+_CONDITIONS_WHILE_DELETING = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     ("NamespaceDeletionContentFailure", "ContentDeleted", _DELETED),
 )  # fmt: skip
@@ -22,15 +20,15 @@ class NamespaceController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == "namespaces":
-            return (happened.key,) if happened.now is not None else ()
-        namespace = happened.document["metadata"].get("namespace")
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == "namespaces":
+            return (change.key,) if change.now is not None else ()
+        namespace = change.document["metadata"].get("namespace")
         if namespace is None:
             return ()
-        if happened.collection == "serviceaccounts" or happened.now is None:
+        if change.collection == "serviceaccounts" or change.now is None:
             found = self._store.get("namespaces", namespace)
-            interesting = found is not None and (leaving(found) or happened.collection == "serviceaccounts")
+            interesting = found is not None and (terminating(found) or change.collection == "serviceaccounts")
             return (namespace,) if interesting else ()
         return ()
 
@@ -38,13 +36,13 @@ class NamespaceController:
         namespace = self._store.get("namespaces", key)
         if namespace is None:
             return
-        if not leaving(namespace):
+        if not terminating(namespace):
             if self._store.get("serviceaccounts", f"{key}/default") is None:
                 yield CreateObject("serviceaccounts", key, {"metadata": {"name": "default"}})
             return
         left = self._content(key)
         for collection, document in left:
-            if not leaving(document):
+            if not terminating(document):
                 name = f"{key}/{document['metadata']['name']}"
                 yield DeleteObject(collection, name, document["metadata"]["uid"], grace=None)
         yield from self._finish(key, now)
@@ -58,15 +56,15 @@ class NamespaceController:
         return found
 
     def _finish(self, key: str, now: float) -> Iterator[Action]:
-        """Its own finalizer goes last; without it the API lets it go."""
+        """Remove the finalizer of the namespace once it is empty."""
         namespace = self._store.get("namespaces", key)
         if namespace is None:
             return
         if self._content(key):
             conditions = namespace["status"].get("conditions", [])
-            for kind, reason, message in _TOLD:
+            for kind, reason, message in _CONDITIONS_WHILE_DELETING:
                 conditions = with_condition(conditions, kind, "False", now, reason, message)
             status = {**namespace["status"], "conditions": conditions}
             yield SetStatus("namespaces", key, namespace["metadata"]["uid"], status)
         else:
-            yield Finalize(key)
+            yield FinalizeNamespace(key)

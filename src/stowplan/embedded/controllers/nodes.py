@@ -1,17 +1,22 @@
-"""Nodes: what a kubelet says of its node when it registers, and the taints that follow from a node's state."""
+"""Nodes: the status that a kubelet registers with, and the taints that follow from the state of a node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
-from stowplan.embedded import schema
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus, UpdateObject
+from stowplan.embedded.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    RecordEvent,
+    SetStatus,
+    UpdateObject,
+)
 from stowplan.embedded.controllers.queries import condition
+from stowplan.embedded.documents import Document
+from stowplan.embedded.schema import builtin_types
 from stowplan.embedded.store import DocumentStore, StoreChange
-from stowplan.embedded.timestamps import fine_stamp, stamp
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.timestamps import micro_stamp, stamp
 
 _LEASES, _LEASE_NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
 _UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -28,14 +33,14 @@ _CONDITIONS = (
 
 
 class NodeController:
-    """A node that says nothing of its state becomes ready; one that does (as from a dump) is left as it is."""
+    """A node without a Ready condition becomes ready; a node with one (from a dump, say) keeps it."""
 
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
-        self._given = 0
+        self._last_address = 0
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        return (happened.key,) if happened.collection == "nodes" else ()
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        return (change.key,) if change.collection == "nodes" else ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         node = self._store.get("nodes", key)
@@ -49,19 +54,19 @@ class NodeController:
         if condition(node, "Ready") is None:
             yield SetStatus("nodes", key, node["metadata"]["uid"], self._registered(node, now))
             message = f"Node {key} event: Registered Node {key} in Controller"
-            yield EventNote(node, "RegisteredNode", message, "node-controller")
+            yield RecordEvent(node, "RegisteredNode", message, "node-controller")
             yield from self._lease(node, now)
 
     def _taints(self, node: Document) -> Iterator[Action]:
-        """Cordoned nodes have a taint, too; one that is ready does not say that it is not."""
+        """Taint cordoned nodes, and remove the not-ready taint of ready nodes."""
         taints = node["spec"].get("taints", [])
-        wanted = [taint for taint in taints if taint["key"] not in (_UNSCHEDULABLE["key"], _NOT_READY)]
-        wanted += [taint for taint in taints if taint["key"] == _NOT_READY and not _ready(node)]
+        desired = [taint for taint in taints if taint["key"] not in (_UNSCHEDULABLE["key"], _NOT_READY)]
+        desired += [taint for taint in taints if taint["key"] == _NOT_READY and not _ready(node)]
         if node["spec"].get("unschedulable"):
-            wanted += [taint for taint in taints if taint["key"] == _UNSCHEDULABLE["key"]] or [_UNSCHEDULABLE]
-        if len(wanted) != len(taints) or any(taint not in taints for taint in wanted):
+            desired += [taint for taint in taints if taint["key"] == _UNSCHEDULABLE["key"]] or [_UNSCHEDULABLE]
+        if len(desired) != len(taints) or any(taint not in taints for taint in desired):
             spec = {name: value for name, value in node["spec"].items() if name != "taints"}
-            yield UpdateObject("nodes", {**node, "spec": {**spec, "taints": wanted} if wanted else spec})
+            yield UpdateObject("nodes", {**node, "spec": {**spec, "taints": desired} if desired else spec})
 
     def _labels(self, key: str) -> Iterator[Action]:
         node = self._store.get("nodes", key)
@@ -85,12 +90,14 @@ class NodeController:
             *status.get("conditions", ()), *(dict(zip(names, each, strict=True)) | times for each in _CONDITIONS),
         ]  # fmt: skip
         if not status.get("addresses"):
-            self._given += 1
-            address = f"172.{16 + (self._given >> 16)}.{self._given >> 8 & 255}.{self._given & 255}"
+            self._last_address += 1
+            address = (
+                f"172.{16 + (self._last_address >> 16)}.{self._last_address >> 8 & 255}.{self._last_address & 255}"
+            )
             host = {"type": "Hostname", "address": node["metadata"]["name"]}
             status["addresses"] = [{"type": "InternalIP", "address": address}, host]
         info = {key: value for key, value in status.get("nodeInfo", {}).items() if value}
-        status["nodeInfo"] = {**_INFO, "kubeletVersion": f"v{schema.version()}", **info}
+        status["nodeInfo"] = {**_INFO, "kubeletVersion": f"v{builtin_types.version()}", **info}
         return status
 
     def _lease(self, node: Document, now: float) -> Iterator[Action]:
@@ -98,7 +105,7 @@ class NodeController:
         if self._store.get("namespaces", _LEASE_NAMESPACE) is None:
             return
         if self._store.get(_LEASES, f"{_LEASE_NAMESPACE}/{metadata['name']}") is None:
-            spec = {"holderIdentity": metadata["name"], "leaseDurationSeconds": 40, "renewTime": fine_stamp(now)}
+            spec = {"holderIdentity": metadata["name"], "leaseDurationSeconds": 40, "renewTime": micro_stamp(now)}
             yield CreateObject(_LEASES, _LEASE_NAMESPACE, {"metadata": {"name": metadata["name"]}, "spec": spec})
 
 

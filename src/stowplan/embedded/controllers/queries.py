@@ -1,13 +1,12 @@
-"""Questions that several controllers ask of the store and of pods."""
+"""Functions on the store and on pods that several controllers share."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore
 from stowplan.embedded.timestamps import seconds, stamp
-
-Document: TypeAlias = dict[str, Any]
 
 
 def key_of(document: Document) -> str:
@@ -16,13 +15,13 @@ def key_of(document: Document) -> str:
 
 
 def controller_of(document: Document | None) -> Document | None:
-    """The owner reference that is in charge."""
+    """The owner reference of the controller."""
     owners = document["metadata"].get("ownerReferences", ()) if document else ()
     return next((owner for owner in owners if owner.get("controller")), None)
 
 
 def owner_key(document: Document | None, kind: str) -> str | None:
-    """The key of the owner in charge, if it is of this kind."""
+    """The key of the controller of an object, if it is of this kind."""
     owner = controller_of(document)
     if owner is None or owner["kind"] != kind or document is None:
         return None
@@ -30,7 +29,7 @@ def owner_key(document: Document | None, kind: str) -> str | None:
 
 
 def owned(store: DocumentStore, owner: Document, collection: str) -> list[Document]:
-    """What an object is in charge of."""
+    """The objects that an owner controls."""
     uid = owner["metadata"]["uid"]
     found = (store.get(*pair) for pair in store.owned_by(uid, collection))
     return [each for each in found if each is not None and (controller_of(each) or {}).get("uid") == uid]
@@ -44,7 +43,7 @@ def owner_reference(owner: Document) -> Document:
 
 
 def pod_from(template: Document, owner: Document, *, name: str = "") -> Document:
-    """A pod of a template; without a name it gets one that begins with its owner's."""
+    """A pod of a template. Without a name, its name is generated from the owner's."""
     found = template.get("metadata", {})
     metadata: Document = {part: dict(found[part]) for part in ("labels", "annotations") if found.get(part)}
     if found.get("finalizers"):
@@ -54,7 +53,7 @@ def pod_from(template: Document, owner: Document, *, name: str = "") -> Document
     return {"metadata": metadata, "spec": template["spec"]}
 
 
-def leaving(document: Document) -> bool:
+def terminating(document: Document) -> bool:
     return "deletionTimestamp" in document["metadata"]
 
 
@@ -63,7 +62,7 @@ def phase(pod: Document) -> str:
 
 
 def active(pod: Document) -> bool:
-    return phase(pod) not in ("Succeeded", "Failed") and not leaving(pod)
+    return phase(pod) not in ("Succeeded", "Failed") and not terminating(pod)
 
 
 def condition(document: Document, kind: str) -> Document | None:
@@ -77,7 +76,7 @@ def ready(pod: Document) -> bool:
 
 
 def available(pod: Document, least: int, now: float) -> bool:
-    """Ready for at least so many seconds."""
+    """True if the pod has been ready for at least so many seconds."""
     found = condition(pod, "Ready")
     if found is None or found.get("status") != "True":
         return False
@@ -87,7 +86,7 @@ def available(pod: Document, least: int, now: float) -> bool:
 def with_condition(
     conditions: list[Document], kind: str, status: str, now: float, reason: str = "", message: str = "", **more: Any
 ) -> list[Document]:
-    """The conditions with one of them set; when it last changed is kept where its status is."""
+    """The conditions with one of them set. While its status stays the same, so does lastTransitionTime."""
     old = next((each for each in conditions if each["type"] == kind), None)
     new: Document = {"type": kind, "status": status, "lastTransitionTime": stamp(now), **more}
     if reason:
@@ -97,8 +96,8 @@ def with_condition(
     return [new if each is old else each for each in conditions] if old is not None else [*conditions, new]
 
 
-def share(value: int | str, of: int, *, up: bool) -> int:
-    """A number, or a percentage of another, rounded up or down."""
+def int_or_percent(value: int | str, of: int, *, up: bool) -> int:
+    """A number, or a percentage of another number, rounded up or down."""
     if isinstance(value, int):
         return value
     percent = int(value.rstrip("%"))

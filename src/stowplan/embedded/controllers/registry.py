@@ -1,15 +1,15 @@
-"""Who works in a cluster, in the order in which they are asked: what others wait for comes first."""
+"""All controllers. The order is their priority: controllers that others wait for come first."""
 
 from __future__ import annotations
 
+from stowplan.embedded.controllers.controller_manager import Controller
 from stowplan.embedded.controllers.daemon_sets import DaemonSetController
 from stowplan.embedded.controllers.deployments import DeploymentController
 from stowplan.embedded.controllers.disruption_budgets import DisruptionController
 from stowplan.embedded.controllers.event_expiry import EventExpiry
 from stowplan.embedded.controllers.garbage_collection import GarbageCollector
 from stowplan.embedded.controllers.jobs import JobController
-from stowplan.embedded.controllers.kubelets import PretendKubelets
-from stowplan.embedded.controllers.manager_loop import Controller
+from stowplan.embedded.controllers.kubelets import SimulatedKubelets
 from stowplan.embedded.controllers.namespaces import NamespaceController
 from stowplan.embedded.controllers.nodes import NodeController
 from stowplan.embedded.controllers.replica_sets import ReplicaSetController
@@ -18,14 +18,14 @@ from stowplan.embedded.controllers.volumes import ClaimController, VolumeControl
 from stowplan.embedded.store import DocumentStore
 
 
-def controllers(store: DocumentStore, kubelets: PretendKubelets | None = None) -> list[Controller]:
-    """All of them, with kubelets of one's own choice."""
+def all_controllers(store: DocumentStore, kubelets: SimulatedKubelets | None = None) -> list[Controller]:
+    """The controllers of a cluster; `kubelets` replaces the default kubelets."""
     return [
         NamespaceController(store),
         NodeController(store),
         ClaimController(store),
         VolumeController(store),
-        kubelets or PretendKubelets(store),
+        kubelets or SimulatedKubelets(store),
         GarbageCollector(store),
         DeploymentController(store),
         ReplicaSetController(store, "replicasets.apps", "ReplicaSet", "replicaset-controller"),

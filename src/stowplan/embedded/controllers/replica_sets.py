@@ -1,18 +1,24 @@
-"""ReplicaSets and ReplicationControllers: as many pods as they say."""
+"""ReplicaSets and ReplicationControllers: the desired number of pods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CheckAgain, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    RecordEvent,
+    RequeueAfter,
+    SetStatus,
+)
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
 
-Document: TypeAlias = dict[str, Any]
-
-_AT_ONCE = 500  # pods made or deleted before others have their turn
+_MAX_PER_SYNC = 500  # pods created or deleted before other keys are reconciled
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -22,11 +28,11 @@ class ReplicaSetController:
     def __init__(self, store: DocumentStore, collection: str, kind: str, component: str) -> None:
         self._store, self._collection, self._kind, self._component = store, collection, kind, component
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == self._collection:
-            return (happened.key,)
-        if happened.collection == "pods":
-            key = queries.owner_key(happened.document, self._kind)
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == self._collection:
+            return (change.key,)
+        if change.collection == "pods":
+            key = queries.owner_key(change.document, self._kind)
             return (key,) if key else ()
         return ()
 
@@ -36,42 +42,42 @@ class ReplicaSetController:
             return
         pods = queries.owned(self._store, owner, "pods")
         version = self._store.version
-        if not queries.leaving(owner):
-            yield from self._adjust(owner, [pod for pod in pods if queries.active(pod)])
+        if not queries.terminating(owner):
+            yield from self._sync_pods(owner, [pod for pod in pods if queries.active(pod)])
         if self._store.version != version:
             owner = self._store.get(self._collection, key)
             if owner is None:
                 return
             pods = queries.owned(self._store, owner, "pods")
-        yield from self._report(key, owner, pods, now)
+        yield from self._update_status(key, owner, pods, now)
 
-    def _adjust(self, owner: Document, pods: list[Document]) -> Iterator[Action]:
+    def _sync_pods(self, owner: Document, pods: list[Document]) -> Iterator[Action]:
         missing = owner["spec"].get("replicas", 1) - len(pods)
         namespace = owner["metadata"]["namespace"]
-        for _ in range(min(missing, _AT_ONCE)):
-            note = EventNote(owner, "SuccessfulCreate", "Created pod: {name}", self._component)
-            yield CreateObject("pods", namespace, queries.pod_from(owner["spec"]["template"], owner), note)
-        for pod in self._least_wanted(pods)[: min(-missing, _AT_ONCE)] if missing < 0 else ():
-            note = EventNote(owner, "SuccessfulDelete", "Deleted pod: {name}", self._component)
-            yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
-        if abs(missing) > _AT_ONCE:
-            yield CheckAgain(0.0)
+        for _ in range(min(missing, _MAX_PER_SYNC)):
+            event = RecordEvent(owner, "SuccessfulCreate", "Created pod: {name}", self._component)
+            yield CreateObject("pods", namespace, queries.pod_from(owner["spec"]["template"], owner), event)
+        for pod in self._deletion_order(pods)[: min(-missing, _MAX_PER_SYNC)] if missing < 0 else ():
+            event = RecordEvent(owner, "SuccessfulDelete", "Deleted pod: {name}", self._component)
+            yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
+        if abs(missing) > _MAX_PER_SYNC:
+            yield RequeueAfter(0.0)
 
-    def _least_wanted(self, pods: list[Document]) -> list[Document]:
-        """Those that do least good first: without a node, not running, not ready, crowded, young."""
-        crowd: dict[str, int] = {}
+    def _deletion_order(self, pods: list[Document]) -> list[Document]:
+        """Pods in the order of deletion: first without a node, not running, not ready, on crowded nodes, new."""
+        pods_per_node: dict[str, int] = {}
         for pod in pods:
             node = pod["spec"].get("nodeName", "")
-            crowd[node] = crowd.get(node, 0) + 1
+            pods_per_node[node] = pods_per_node.get(node, 0) + 1
 
         def rank(pod: Document) -> tuple[Any, ...]:
             node = pod["spec"].get("nodeName", "")
             since = -seconds(pod["metadata"]["creationTimestamp"])
-            return bool(node), _PHASES.get(queries.phase(pod), 3), queries.ready(pod), -crowd[node], since
+            return bool(node), _PHASES.get(queries.phase(pod), 3), queries.ready(pod), -pods_per_node[node], since
 
         return sorted(pods, key=rank)
 
-    def _report(self, key: str, owner: Document, pods: list[Document], now: float) -> Iterator[Action]:
+    def _update_status(self, key: str, owner: Document, pods: list[Document], now: float) -> Iterator[Action]:
         running = [pod for pod in pods if queries.active(pod)]
         least = owner["spec"].get("minReadySeconds", 0)
         ready = sum(queries.ready(pod) for pod in running)
@@ -82,9 +88,9 @@ class ReplicaSetController:
         }  # fmt: skip
         status = {name: count for name, count in counts.items() if count or name == "replicas"}
         if self._kind == "ReplicaSet":
-            status["terminatingReplicas"] = sum(queries.leaving(pod) for pod in pods)
+            status["terminatingReplicas"] = sum(queries.terminating(pod) for pod in pods)
         status["observedGeneration"] = owner["metadata"]["generation"]
         if owner.get("status") != status:
             yield SetStatus(self._collection, key, owner["metadata"]["uid"], status)
         if ready > available:
-            yield CheckAgain(float(least))
+            yield RequeueAfter(float(least))

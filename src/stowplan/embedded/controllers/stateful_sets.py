@@ -1,18 +1,16 @@
-"""StatefulSets: pods with names of their own, one after the other, and each with its own claims."""
+"""StatefulSets: pods with stable names, created in order, each with its own claims."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus
+from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, RecordEvent, SetStatus
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-
-Document: TypeAlias = dict[str, Any]
 
 STATEFUL_SETS = "statefulsets.apps"
 _REVISION, _NAME, _INDEX = (
@@ -27,54 +25,54 @@ class StatefulSetController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == STATEFUL_SETS:
-            return (happened.key,)
-        key = queries.owner_key(happened.document, "StatefulSet") if happened.collection == "pods" else None
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == STATEFUL_SETS:
+            return (change.key,)
+        key = queries.owner_key(change.document, "StatefulSet") if change.collection == "pods" else None
         return (key,) if key else ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         owner = self._store.get(STATEFUL_SETS, key)
         if owner is None:
             return
-        if not queries.leaving(owner):
-            yield from self._adjust(owner)
-        yield from self._report(key, now)
+        if not queries.terminating(owner):
+            yield from self._sync_pods(owner)
+        yield from self._update_status(key, now)
 
-    def _adjust(self, owner: Document) -> Iterator[Action]:
-        """One step: make what is missing, take away what is too much, or renew one pod."""
+    def _sync_pods(self, owner: Document) -> Iterator[Action]:
+        """One step: create a missing pod, delete a surplus pod, or update one."""
         pods = {_ordinal(pod, owner): pod for pod in queries.owned(self._store, owner, "pods")}
         first = owner["spec"].get("ordinals", {}).get("start", 0)
-        wanted = range(first, first + owner["spec"]["replicas"])
+        desired = range(first, first + owner["spec"]["replicas"])
         one_by_one = owner["spec"]["podManagementPolicy"] == "OrderedReady"
-        for ordinal in wanted:
+        for ordinal in desired:
             pod = pods.get(ordinal)
             if pod is None:
                 yield from self._create(owner, ordinal)
-            elif queries.phase(pod) in ("Failed", "Succeeded") and not queries.leaving(pod):
+            elif queries.phase(pod) in ("Failed", "Succeeded") and not queries.terminating(pod):
                 yield self._delete(owner, pod)
             if one_by_one and (pod is None or not _healthy(pod)):
                 return
-        surplus = sorted((ordinal for ordinal in pods if ordinal not in wanted), reverse=True)
+        surplus = sorted((ordinal for ordinal in pods if ordinal not in desired), reverse=True)
         for ordinal in surplus:
-            if not queries.leaving(pods[ordinal]):
+            if not queries.terminating(pods[ordinal]):
                 yield self._delete(owner, pods[ordinal])
             if one_by_one:
                 return
-        yield from self._renew(owner, pods, wanted)
+        yield from self._update_pods(owner, pods, desired)
 
-    def _renew(self, owner: Document, pods: dict[int, Document], wanted: range) -> Iterator[Action]:
-        """From the last to the first, each only when those after it are well."""
+    def _update_pods(self, owner: Document, pods: dict[int, Document], desired: range) -> Iterator[Action]:
+        """Delete outdated pods, from the last to the first, each only when all later ones are healthy."""
         strategy = owner["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return
         partition = strategy.get("rollingUpdate", {}).get("partition", 0)
-        for ordinal in reversed(wanted):
+        for ordinal in reversed(desired):
             pod = pods.get(ordinal)
             if pod is None or ordinal < partition:
                 continue
             if pod["metadata"].get("labels", {}).get(_REVISION) != revision(owner):
-                if not queries.leaving(pod):
+                if not queries.terminating(pod):
                     yield self._delete(owner, pod)
                 return
             if not _healthy(pod):
@@ -101,7 +99,7 @@ class StatefulSetController:
             pod["spec"]["volumes"] = [*volumes, *others]
         message = f"create Pod {{name}} in StatefulSet {metadata['name']} successful"
         yield CreateObject(
-            "pods", metadata["namespace"], pod, EventNote(owner, "SuccessfulCreate", message, _COMPONENT)
+            "pods", metadata["namespace"], pod, RecordEvent(owner, "SuccessfulCreate", message, _COMPONENT)
         )
 
     def _claim(self, owner: Document, template: Document, name: str) -> Iterator[Action]:
@@ -114,14 +112,14 @@ class StatefulSetController:
 
     def _delete(self, owner: Document, pod: Document) -> Action:
         message = f"delete Pod {{name}} in StatefulSet {owner['metadata']['name']} successful"
-        note = EventNote(owner, "SuccessfulDelete", message, _COMPONENT)
-        return DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], note=note)
+        event = RecordEvent(owner, "SuccessfulDelete", message, _COMPONENT)
+        return DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
 
-    def _report(self, key: str, now: float) -> Iterator[Action]:
+    def _update_status(self, key: str, now: float) -> Iterator[Action]:
         owner = self._store.get(STATEFUL_SETS, key)
         if owner is None:
             return
-        pods = [pod for pod in queries.owned(self._store, owner, "pods") if not queries.leaving(pod)]
+        pods = [pod for pod in queries.owned(self._store, owner, "pods") if not queries.terminating(pod)]
         latest, before = revision(owner), owner.get("status", {})
         least = owner["spec"].get("minReadySeconds", 0)
         updated = sum(pod["metadata"].get("labels", {}).get(_REVISION) == latest for pod in pods)
@@ -144,7 +142,7 @@ class StatefulSetController:
 
 
 def revision(owner: Document) -> str:
-    """Names a template."""
+    """The revision of a template."""
     text = msgspec.json.encode(owner["spec"]["template"], order="sorted")
     return f"{owner['metadata']['name']}-{hashlib.sha256(text).hexdigest()[:10]}"
 
@@ -155,4 +153,4 @@ def _ordinal(pod: Document, owner: Document) -> int:
 
 
 def _healthy(pod: Document) -> bool:
-    return queries.phase(pod) == "Running" and queries.ready(pod) and not queries.leaving(pod)
+    return queries.phase(pod) == "Running" and queries.ready(pod) and not queries.terminating(pod)

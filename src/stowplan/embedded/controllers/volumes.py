@@ -1,28 +1,33 @@
-"""Claims and volumes: the one that fits is bound; where none does, a pretended provisioner makes one.
+"""PersistentVolumes and claims: a claim is bound to a volume that fits, or a volume is provisioned for it.
 
-A claim of a class that waits for its first consumer is left alone until a scheduler has chosen a node for it (the
-annotation `volume.kubernetes.io/selected-node`), or has bound a volume to it. A made volume can be used in the
-zone of that node, as disks of clouds are.
+A claim with WaitForFirstConsumer is not bound until a scheduler has chosen a node for it (the annotation
+`volume.kubernetes.io/selected-node`) or has bound a volume to it. A provisioned volume can be used in the zone of that
+node, like the disks of cloud providers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, EventNote, SetStatus, UpdateObject
+from stowplan.embedded.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    RecordEvent,
+    SetStatus,
+    UpdateObject,
+)
+from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import quantity, selectors
 
-Document: TypeAlias = dict[str, Any]
-
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_COMPLETED, _BY_US = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"
+_BIND_COMPLETED, _BOUND_BY_CONTROLLER = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"
 _PROVISIONED = "pv.kubernetes.io/provisioned-by"
-_NOBODY = "kubernetes.io/no-provisioner"
+_NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _ZONE = "topology.kubernetes.io/zone"
 _PROTECTION = "kubernetes.io/pvc-protection"
 _COMPONENT = "persistentvolume-controller"
@@ -32,16 +37,16 @@ class ClaimController:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == CLAIMS:
-            return (happened.key,) if happened.now is not None else ()
-        if happened.collection == VOLUMES:
-            reference = happened.document["spec"].get("claimRef")
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == CLAIMS:
+            return (change.key,) if change.now is not None else ()
+        if change.collection == VOLUMES:
+            reference = change.document["spec"].get("claimRef")
             return [f"{reference.get('namespace')}/{reference.get('name')}"] if reference else self._unbound()
-        if happened.collection == CLASSES:
+        if change.collection == CLASSES:
             return self._unbound()
-        if happened.collection == "pods" and happened.now is None:
-            return [f"{happened.document['metadata']['namespace']}/{name}" for name in _used(happened.document)]
+        if change.collection == "pods" and change.now is None:
+            return [f"{change.document['metadata']['namespace']}/{name}" for name in _used(change.document)]
         return ()
 
     def _unbound(self) -> list[str]:
@@ -52,35 +57,35 @@ class ClaimController:
         claim = self._store.get(CLAIMS, key)
         if claim is None:
             return
-        if queries.leaving(claim):
+        if queries.terminating(claim):
             yield from self._release(claim)
             return
-        volume = self._chosen(claim)
+        volume = self._volume_for(claim)
         if volume is None and not claim["spec"].get("volumeName"):
-            yield from self._provide(claim)
-            volume = self._chosen(self._store.get(CLAIMS, key) or claim)
+            yield from self._provision(claim)
+            volume = self._volume_for(self._store.get(CLAIMS, key) or claim)
         if volume is not None:
             yield from self._bind(claim, volume)
 
     def _release(self, claim: Document) -> Iterator[Action]:
-        """It may go once no pod uses it."""
+        """Remove the protection finalizer once no pod uses the claim."""
         namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
         pods = (stored.document for stored in self._store.all("pods", namespace))
         if not any(name in _used(pod) and queries.phase(pod) not in ("Succeeded", "Failed") for pod in pods):
             left = [each for each in claim["metadata"].get("finalizers", ()) if each != _PROTECTION]
             yield UpdateObject(CLAIMS, {**claim, "metadata": {**claim["metadata"], "finalizers": left}})
 
-    def _chosen(self, claim: Document) -> Document | None:
-        """The volume that names the claim or is named by it, or the smallest that fits."""
+    def _volume_for(self, claim: Document) -> Document | None:
+        """The volume that refers to the claim or that the claim names, or else the smallest volume that fits."""
         name = claim["spec"].get("volumeName")
         if name:
             found = self._store.get(VOLUMES, name)
-            taken = found is not None and found["spec"].get("claimRef") and not _names(found, claim)
+            taken = found is not None and found["spec"].get("claimRef") and not _is_reserved_for(found, claim)
             return None if taken else found
         volumes = [stored.document for stored in self._store.all(VOLUMES)]
-        promised = next((volume for volume in volumes if _names(volume, claim)), None)
-        if promised is not None or self._waits(claim):
-            return promised
+        reserved = next((volume for volume in volumes if _is_reserved_for(volume, claim)), None)
+        if reserved is not None or self._waits_for_consumer(claim):
+            return reserved
         fitting = [volume for volume in volumes if _fits(volume, claim)]
         return min(fitting, key=lambda volume: quantity.nanos(volume["spec"]["capacity"]["storage"]), default=None)
 
@@ -88,25 +93,25 @@ class ClaimController:
         name = claim["spec"].get("storageClassName", "")
         return self._store.get(CLASSES, name) if name else None
 
-    def _waits(self, claim: Document) -> bool:
+    def _waits_for_consumer(self, claim: Document) -> bool:
         found = self._class(claim)
-        waiting = found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
-        return waiting and SELECTED_NODE not in claim["metadata"].get("annotations", {})
+        waits = found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+        return waits and SELECTED_NODE not in claim["metadata"].get("annotations", {})
 
-    def _provide(self, claim: Document) -> Iterator[Action]:
+    def _provision(self, claim: Document) -> Iterator[Action]:
         storage_class = self._class(claim)
         if storage_class is None:
             return
-        if self._waits(claim):
+        if self._waits_for_consumer(claim):
             message = "waiting for first consumer to be created before binding"
-            yield EventNote(claim, "WaitForFirstConsumer", message, _COMPONENT)
-        elif storage_class["provisioner"] != _NOBODY and not claim["spec"].get("selector"):
-            volume = self._made(claim, storage_class)
+            yield RecordEvent(claim, "WaitForFirstConsumer", message, _COMPONENT)
+        elif storage_class["provisioner"] != _NO_PROVISIONER and not claim["spec"].get("selector"):
+            volume = self._new_volume(claim, storage_class)
             message = f"Successfully provisioned volume {volume['metadata']['name']}"
-            note = EventNote(claim, "ProvisioningSucceeded", message, storage_class["provisioner"])
-            yield CreateObject(VOLUMES, "", volume, note)
+            event = RecordEvent(claim, "ProvisioningSucceeded", message, storage_class["provisioner"])
+            yield CreateObject(VOLUMES, "", volume, event)
 
-    def _made(self, claim: Document, storage_class: Document) -> Document:
+    def _new_volume(self, claim: Document, storage_class: Document) -> Document:
         metadata, provisioner = claim["metadata"], storage_class["provisioner"]
         name = f"pvc-{metadata['uid']}"
         spec = {
@@ -124,15 +129,15 @@ class ClaimController:
         return {"metadata": {"name": name, "annotations": {_PROVISIONED: provisioner}}, "spec": spec}
 
     def _bind(self, claim: Document, volume: Document) -> Iterator[Action]:
-        """Both name each other; then both say so."""
+        """Write the references of both, then the status."""
         reference = volume["spec"].get("claimRef") or {}
         if reference.get("uid") != claim["metadata"]["uid"]:
-            metadata = _annotated(volume, {_BY_US: "yes"}) if not reference else volume["metadata"]
+            metadata = _annotated(volume, {_BOUND_BY_CONTROLLER: "yes"}) if not reference else volume["metadata"]
             spec = {**volume["spec"], "claimRef": _reference(claim)}
             yield UpdateObject(VOLUMES, {**volume, "metadata": metadata, "spec": spec})
         annotations = claim["metadata"].get("annotations", {})
-        if claim["spec"].get("volumeName") != volume["metadata"]["name"] or _COMPLETED not in annotations:
-            more = {_COMPLETED: "yes"} | ({} if claim["spec"].get("volumeName") else {_BY_US: "yes"})
+        if claim["spec"].get("volumeName") != volume["metadata"]["name"] or _BIND_COMPLETED not in annotations:
+            more = {_BIND_COMPLETED: "yes"} | ({} if claim["spec"].get("volumeName") else {_BOUND_BY_CONTROLLER: "yes"})
             spec = {**claim["spec"], "volumeName": volume["metadata"]["name"]}
             yield UpdateObject(CLAIMS, {**claim, "metadata": _annotated(claim, more), "spec": spec})
         status = {
@@ -143,15 +148,15 @@ class ClaimController:
 
 
 class VolumeController:
-    """Their phase, and their end once what they were bound to is gone."""
+    """The phase of volumes, and their deletion after that of their claims."""
 
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
 
-    def concerns(self, happened: StoreChange) -> Iterable[str]:
-        if happened.collection == VOLUMES:
-            return (happened.key,) if happened.now is not None else ()
-        if happened.collection == CLAIMS and (name := happened.document["spec"].get("volumeName")):
+    def keys_for(self, change: StoreChange) -> Iterable[str]:
+        if change.collection == VOLUMES:
+            return (change.key,) if change.now is not None else ()
+        if change.collection == CLAIMS and (name := change.document["spec"].get("volumeName")):
             return (name,)
         return ()
 
@@ -162,7 +167,7 @@ class VolumeController:
         reference = volume["spec"].get("claimRef")
         claim = self._store.get(CLAIMS, f"{reference['namespace']}/{reference['name']}") if reference else None
         bound = claim is not None and reference.get("uid") in (None, claim["metadata"]["uid"])
-        if queries.leaving(volume) and not bound:
+        if queries.terminating(volume) and not bound:
             yield UpdateObject(VOLUMES, {**volume, "metadata": {**volume["metadata"], "finalizers": []}})
             return
         released = bool(reference) and not bound and bool(reference.get("uid"))
@@ -192,7 +197,7 @@ def _reference(claim: Document) -> Document:
     }  # fmt: skip
 
 
-def _names(volume: Document, claim: Document) -> bool:
+def _is_reserved_for(volume: Document, claim: Document) -> bool:
     reference, metadata = volume["spec"].get("claimRef"), claim["metadata"]
     if not reference:
         return False
@@ -201,19 +206,19 @@ def _names(volume: Document, claim: Document) -> bool:
 
 
 def _fits(volume: Document, claim: Document) -> bool:
-    offered, wanted = volume["spec"], claim["spec"]
-    if offered.get("claimRef") or queries.leaving(volume):
+    offered, requested = volume["spec"], claim["spec"]
+    if offered.get("claimRef") or queries.terminating(volume):
         return False
-    if offered.get("storageClassName", "") != wanted.get("storageClassName", ""):
+    if offered.get("storageClassName", "") != requested.get("storageClassName", ""):
         return False
-    if offered.get("volumeMode") != wanted.get("volumeMode") or not {*wanted["accessModes"]} <= {
+    if offered.get("volumeMode") != requested.get("volumeMode") or not {*requested["accessModes"]} <= {
         *offered["accessModes"]
     }:
         return False
-    if quantity.nanos(offered["capacity"]["storage"]) < quantity.nanos(wanted["resources"]["requests"]["storage"]):
+    if quantity.nanos(offered["capacity"]["storage"]) < quantity.nanos(requested["resources"]["requests"]["storage"]):
         return False
-    chosen = wanted.get("selector")
-    return chosen is None or selectors.matches(selector(chosen), volume["metadata"].get("labels", {}))
+    label_selector = requested.get("selector")
+    return label_selector is None or selectors.matches(selector(label_selector), volume["metadata"].get("labels", {}))
 
 
 def _annotated(document: Document, more: dict[str, str]) -> Document:

@@ -1,22 +1,20 @@
-"""What `kubectl get` prints: columns and cells by kind, as the server gives them to whoever asks for a Table."""
+"""The columns and cells of `kubectl get`, by kind, for clients that request a Table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.tables import cluster, custom, pods, storage, workloads
-from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet
+from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter
 
-Document: TypeAlias = dict[str, Any]
+_CREATED = TablePrinter((NAME, Column("Created At", "date")), lambda document, _: [_name(document), _created(document)])
+_AGED = TablePrinter((NAME, Column("Age")), lambda document, now: [_name(document), cluster.age(document, now)])
 
-_CREATED = Sheet((NAME, Column("Created At", "date")), lambda document, _: [_name(document), _created(document)])
-_AGED = Sheet((NAME, Column("Age")), lambda document, now: [_name(document), cluster.age(document, now)])
-
-SHEETS: dict[str, Sheet] = {
-    **pods.SHEETS, **workloads.SHEETS, **storage.SHEETS, **cluster.SHEETS,
+PRINTERS: dict[str, TablePrinter] = {
+    **pods.PRINTERS, **workloads.PRINTERS, **storage.PRINTERS, **cluster.PRINTERS,
     "serviceaccounts": _AGED,
     "deviceclasses.resource.k8s.io": _AGED,
     "resourceclaimtemplates.resource.k8s.io": _AGED,
@@ -31,18 +29,18 @@ def _created(document: Document) -> str:
     return str(document["metadata"].get("creationTimestamp", ""))
 
 
-def sheet(collection: str, columns: list[Document] | None = None) -> Sheet:
-    """Of a collection; custom resources bring their own columns."""
+def printer_for(collection: str, columns: list[Document] | None = None) -> TablePrinter:
+    """The printer of a collection. Custom resources define their own columns."""
     if columns is not None:
-        return custom.sheet(columns) if columns else _AGED
-    return SHEETS.get(collection, _CREATED)
+        return custom.printer(columns) if columns else _AGED
+    return PRINTERS.get(collection, _CREATED)
 
 
 def table(
-    found: Sheet, documents: list[Document], now: float, include: str, shown: Callable[[Document], Document],
+    found: TablePrinter, documents: list[Document], now: float, include: str, shown: Callable[[Document], Document],
     metadata: Document, *, headed: bool = True,
 ) -> Document:  # fmt: skip
-    """The API's Table; `include` says how much of each object goes with its row."""
+    """A Table of the API. `include` says which part of each object is added to its row."""
     rows = []
     for document in documents:
         row: Document = {"cells": found.cells(document, now)}
@@ -60,4 +58,4 @@ def table(
     }  # fmt: skip
 
 
-__all__ = ["SHEETS", "Column", "Row", "Sheet", "sheet", "table"]
+__all__ = ["PRINTERS", "Column", "Row", "TablePrinter", "printer_for", "table"]

@@ -1,13 +1,10 @@
-"""Nodes, namespaces, services, config, events, leases, priorities, devices."""
+"""Nodes, namespaces, services, ConfigMaps, Secrets, events, leases, PriorityClasses, devices."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from stowplan.embedded import timestamps
-from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet, columns, selector_text
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
+from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter, columns, selector_text
 
 _ROLE = "node-role.kubernetes.io/"
 
@@ -22,13 +19,13 @@ def _name(document: Document) -> str:
 
 def _node(node: Document, now: float) -> Row:
     info = node.get("status", {}).get("nodeInfo", {})
-    row = [_name(node), _node_word(node), _roles(node), age(node, now), info.get("kubeletVersion", "")]
+    row = [_name(node), _node_status(node), _roles(node), age(node, now), info.get("kubeletVersion", "")]
     addresses = {each.get("type"): each.get("address") for each in node.get("status", {}).get("addresses", ())}
     row += [addresses.get("InternalIP") or "<none>", addresses.get("ExternalIP") or "<none>"]
     return row + [info.get(part) or "<unknown>" for part in ("osImage", "kernelVersion", "containerRuntimeVersion")]
 
 
-def _node_word(node: Document) -> str:
+def _node_status(node: Document) -> str:
     ready = [each for each in node.get("status", {}).get("conditions", ()) if each["type"] == "Ready"]
     words = [("Ready" if each.get("status") == "True" else "NotReady") for each in ready] or ["Unknown"]
     return ",".join([*words, "SchedulingDisabled"] if node["spec"].get("unschedulable") else words)
@@ -135,18 +132,18 @@ _PRIORITIES = (
 )  # fmt: skip
 _NODE_WIDE = ("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime")
 
-SHEETS = {
-    "nodes": Sheet(columns("Status", "Roles", "Age", "Version", wide=_NODE_WIDE), _node),
-    "namespaces": Sheet(columns("Status", "Age"), _namespace),
-    "services": Sheet(
+PRINTERS = {
+    "nodes": TablePrinter(columns("Status", "Roles", "Age", "Version", wide=_NODE_WIDE), _node),
+    "namespaces": TablePrinter(columns("Status", "Age"), _namespace),
+    "services": TablePrinter(
         columns("Type", "Cluster-IP", "External-IP", "Port(s)", "Age", wide=("Selector",)), _service
     ),
-    "configmaps": Sheet(columns("Data", "Age"), _config_map),
-    "secrets": Sheet(columns("Type", "Data", "Age"), _secret),
-    "events": Sheet(_EVENTS, _event),
-    "leases.coordination.k8s.io": Sheet(columns("Holder", "Age"), _lease),
-    "priorityclasses.scheduling.k8s.io": Sheet(_PRIORITIES, _priority),
-    "controllerrevisions.apps": Sheet(columns("Controller", "Revision", "Age"), _revision),
-    "resourceclaims.resource.k8s.io": Sheet(columns("State", "Age"), _resource_claim),
-    "resourceslices.resource.k8s.io": Sheet(columns("Node", "Driver", "Pool", "Age"), _slice),
+    "configmaps": TablePrinter(columns("Data", "Age"), _config_map),
+    "secrets": TablePrinter(columns("Type", "Data", "Age"), _secret),
+    "events": TablePrinter(_EVENTS, _event),
+    "leases.coordination.k8s.io": TablePrinter(columns("Holder", "Age"), _lease),
+    "priorityclasses.scheduling.k8s.io": TablePrinter(_PRIORITIES, _priority),
+    "controllerrevisions.apps": TablePrinter(columns("Controller", "Revision", "Age"), _revision),
+    "resourceclaims.resource.k8s.io": TablePrinter(columns("State", "Age"), _resource_claim),
+    "resourceslices.resource.k8s.io": TablePrinter(columns("Node", "Driver", "Pool", "Age"), _slice),
 }  # fmt: skip

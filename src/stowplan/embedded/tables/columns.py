@@ -1,4 +1,4 @@
-"""Columns, and how a document becomes cells."""
+"""Columns, and printers that turn a document into cells."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.documents import Document
+
 Row: TypeAlias = list[Any]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """`priority` 1: only in wide output. `description` is for tools that show it; ours says nothing new."""
+    """`priority` 1: shown in wide output only. `description` is part of the API; the built-in columns have none."""
 
     name: str
     type: str = "string"
@@ -21,7 +22,7 @@ class Column(msgspec.Struct, frozen=True):
     priority: int = 0
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class TablePrinter(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...]
     cells: Callable[[Document, float], Row]
 
@@ -30,27 +31,33 @@ NAME = Column("Name", format="name")
 AGE = Column("Age")
 
 
-def columns(*names: str, wide: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """Columns of text, or of whole numbers where named so; Name is put before them."""
-    normal = [Column(name, "integer" if name in whole else "string") for name in names]
+def columns(*names: str, wide: tuple[str, ...] = (), integers: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    """The column Name, then columns of text, or of integers for the names in `integers`."""
+    normal = [Column(name, "integer" if name in integers else "string") for name in names]
     return (NAME, *normal, *(Column(name, priority=1) for name in wide))
 
 
 def selector_text(selector: Document | None) -> str:
-    """A selector in one word."""
+    """A label selector as one cell."""
     if not selector:
         return "<none>"
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     parts = [f"{key}={value}" for key, value in sorted(selector.get("matchLabels", {}).items())]
-    words = {"In": "in", "NotIn": "notin", "Exists": "", "DoesNotExist": "!"}
+    operators = {"In": "in", "NotIn": "notin", "Exists": "", "DoesNotExist": "!"}
     for each in selector.get("matchExpressions", ()):
-        word, values = words.get(each.get("operator", ""), ""), ",".join(each.get("values", ()))
-        parts.append(f"!{each['key']}" if word == "!" else f"{each['key']} {word} ({values})" if word else each["key"])
+        operator, values = operators.get(each.get("operator", ""), ""), ",".join(each.get("values", ()))
+        parts.append(
+            f"!{each['key']}"
+            if operator == "!"
+            else f"{each['key']} {operator} ({values})"
+            if operator
+            else each["key"]
+        )
     return ",".join(parts)
 
 
 def containers(document: Document) -> list[str]:
-    """Names and images of a template's containers, as two cells."""
+    """Two cells: the names and the images of the containers of a template."""
     found = document["spec"].get("template", {}).get("spec", {}).get("containers", ())
     return [",".join(each.get(name, "") for each in found) for name in ("name", "image")]

@@ -1,4 +1,4 @@
-"""Custom resources: columns by JSONPath, of which definitions use a small part.
+"""Custom resources: columns by JSONPath, limited to the forms that definitions use.
 
 .spec.size    .spec.list[0].name    .spec.list[*].name    .status.conditions[?(@.type=="Ready")].status
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
-from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet
+from stowplan.embedded.documents import Document
+from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter
 from stowplan.embedded.timestamps import age
-
-Document: TypeAlias = dict[str, Any]
 
 _STEP = re.compile(
     r"""\.(?P<key>(?:\\.|[^.\[\\])+) | \[(?P<index>-?\d+)\] | \[(?P<all>\*)\] | \[['"](?P<quoted>[^'"]+)['"]\]
@@ -21,13 +20,13 @@ _STEP = re.compile(
 )
 
 
-def sheet(definitions: list[Document]) -> Sheet:
+def printer(definitions: list[Document]) -> TablePrinter:
     columns = (NAME, *(_column(each) for each in definitions))
 
     def cells(document: Document, now: float) -> Row:
         return [document["metadata"]["name"], *(_cell(each, document, now) for each in definitions)]
 
-    return Sheet(columns, cells)
+    return TablePrinter(columns, cells)
 
 
 def _column(definition: Document) -> Column:
@@ -46,7 +45,9 @@ def _cell(definition: Document, document: Document, now: float) -> Any:
         return None
     if definition.get("type") == "date":
         return age(found[0], now) if isinstance(found[0], str) else "<unknown>"
-    return _text(found[0]) if definition.get("type") == "string" else found[0]  # of several, the server shows the first
+    return (
+        _text(found[0]) if definition.get("type") == "string" else found[0]
+    )  # of several values, the API server prints the first
 
 
 def _text(value: Any) -> str:
@@ -59,7 +60,7 @@ def _steps(path: str) -> tuple[re.Match[str], ...]:
 
 
 def values(document: Any, path: str) -> list[Any]:
-    """All that a path leads to; nothing if it leads nowhere."""
+    """All values that a path selects."""
     found = [document]
     for step in _steps(path if path.startswith((".", "[")) else f".{path}"):
         found = [below for value in found for below in _below(value, step)]
@@ -76,5 +77,5 @@ def _below(value: Any, step: re.Match[str]) -> list[Any]:
     if step["index"]:
         number = int(step["index"])
         return items[number : number + 1 or None]
-    wanted, equal = step["value"], step["sign"] == "=="
-    return [item for item in items if (wanted in map(_text, values(item, step["where"]))) == equal]
+    expected, equal = step["value"], step["sign"] == "=="
+    return [item for item in items if (expected in map(_text, values(item, step["where"]))) == equal]

@@ -1,14 +1,12 @@
-"""Pods: how many containers are ready, and one word for how the pod is."""
+"""Pods: the ready containers, and the status in one word."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
-from stowplan.embedded.tables.columns import Row, Sheet, columns
+from stowplan.embedded.documents import Document
+from stowplan.embedded.tables.columns import Row, TablePrinter, columns
 from stowplan.embedded.timestamps import age, seconds, span
-
-Document: TypeAlias = dict[str, Any]
 
 
 def _cells(pod: Document, now: float) -> Row:
@@ -18,28 +16,28 @@ def _cells(pod: Document, now: float) -> Row:
     sidecars = [each for each in spec.get("initContainers", ()) if each.get("restartPolicy") == "Always"]
     total = len(spec.get("containers", ())) + len(sidecars)
     return [
-        metadata["name"], f"{ready}/{total}", _word(pod), _restarts(statuses, now),
+        metadata["name"], f"{ready}/{total}", _status(pod), _restarts(statuses, now),
         age(metadata.get("creationTimestamp"), now), _addresses(status), spec.get("nodeName") or "<none>",
         status.get("nominatedNodeName") or "<none>", _gates(pod),
     ]  # fmt: skip
 
 
-def _word(pod: Document) -> str:
+def _status(pod: Document) -> str:
     status = pod.get("status", {})
-    word = status.get("reason") or status.get("phase", "")
+    reason = status.get("reason") or status.get("phase", "")
     if any(each["type"] == "PodScheduled" and each.get("reason") == "SchedulingGated" for each in _conditions(pod)):
-        word = "SchedulingGated"
+        reason = "SchedulingGated"
     first = _initializing(pod)
     if first is not None:
-        word = first
+        reason = first
     else:
         for each in reversed(status.get("containerStatuses", ())):
-            word = _state_word(each) or word
-        if word == "Completed" and any(_runs(each) for each in status.get("containerStatuses", ())):
-            word = "Running" if _has(pod, "Ready") else "NotReady"
+            reason = _state_reason(each) or reason
+        if reason == "Completed" and any(_runs(each) for each in status.get("containerStatuses", ())):
+            reason = "Running" if _has(pod, "Ready") else "NotReady"
     if "deletionTimestamp" in pod["metadata"]:
         return "Unknown" if status.get("reason") == "NodeLost" else "Terminating"
-    return str(word)
+    return str(reason)
 
 
 def _conditions(pod: Document) -> list[Document]:
@@ -55,8 +53,8 @@ def _runs(status: Document) -> bool:
     return bool(status.get("ready")) and "running" in status.get("state", {})
 
 
-def _state_word(status: Document) -> str:
-    """Why a container does not run; "" if it does."""
+def _state_reason(status: Document) -> str:
+    """The reason why a container does not run; "" if it runs."""
     state = status.get("state", {})
     if reason := state.get("waiting", {}).get("reason"):
         return str(reason)
@@ -69,7 +67,7 @@ def _state_word(status: Document) -> str:
 
 
 def _initializing(pod: Document) -> str | None:
-    """What the first init container that has not ended is about."""
+    """The status of the first init container that has not finished; None if all have."""
     specs = {each.get("name"): each for each in pod["spec"].get("initContainers", ())}
     for number, each in enumerate(pod.get("status", {}).get("initContainerStatuses", ())):
         ended = each.get("state", {}).get("terminated")
@@ -77,8 +75,8 @@ def _initializing(pod: Document) -> str | None:
             continue
         if specs.get(each.get("name"), {}).get("restartPolicy") == "Always" and each.get("started"):
             continue
-        word = _state_word(each)
-        return f"Init:{word}" if word and word != "PodInitializing" else f"Init:{number}/{len(specs)}"
+        reason = _state_reason(each)
+        return f"Init:{reason}" if reason and reason != "PodInitializing" else f"Init:{number}/{len(specs)}"
     return None
 
 
@@ -98,9 +96,9 @@ def _gates(pod: Document) -> str:
     return f"{sum(_has(pod, gate) for gate in gates)}/{len(gates)}" if gates else "<none>"
 
 
-def _sheets() -> Iterator[tuple[str, Sheet]]:
+def _printers() -> Iterator[tuple[str, TablePrinter]]:
     wide = ("IP", "Node", "Nominated Node", "Readiness Gates")
-    yield "pods", Sheet(columns("Ready", "Status", "Restarts", "Age", wide=wide), _cells)
+    yield "pods", TablePrinter(columns("Ready", "Status", "Restarts", "Age", wide=wide), _cells)
 
 
-SHEETS = dict(_sheets())
+PRINTERS = dict(_printers())

@@ -1,19 +1,16 @@
-"""Volumes, claims, classes, drivers."""
+"""PersistentVolumes, PersistentVolumeClaims, StorageClasses, CSI drivers and nodes, VolumeAttachments."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-from stowplan.embedded.tables.columns import NAME, Column, Row, Sheet, columns
+from stowplan.embedded.documents import Document
+from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter, columns
 from stowplan.embedded.timestamps import age
-
-Document: TypeAlias = dict[str, Any]
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-def _old(document: Document, now: float) -> str:
+def _age(document: Document, now: float) -> str:
     return age(document["metadata"].get("creationTimestamp"), now)
 
 
@@ -33,7 +30,7 @@ def _claim(document: Document, now: float) -> Row:
     modes = _modes(status.get("accessModes", [])) if bound else ""
     name = document["metadata"]["name"]
     row = [name, _phase(document), spec.get("volumeName", ""), size, modes, spec.get("storageClassName", "")]
-    return [*row, "<unset>", _old(document, now), spec.get("volumeMode", "<unset>")]
+    return [*row, "<unset>", _age(document, now), spec.get("volumeMode", "<unset>")]
 
 
 def _volume(document: Document, now: float) -> Row:
@@ -42,7 +39,7 @@ def _volume(document: Document, now: float) -> Row:
     row = [document["metadata"]["name"], spec.get("capacity", {}).get("storage", "")]
     row += [_modes(spec.get("accessModes", [])), spec.get("persistentVolumeReclaimPolicy", ""), _phase(document)]
     row += [f"{claim.get('namespace')}/{claim.get('name')}" if claim else "", spec.get("storageClassName", "")]
-    return [*row, "<unset>", status.get("reason", ""), _old(document, now), spec.get("volumeMode", "<unset>")]
+    return [*row, "<unset>", status.get("reason", ""), _age(document, now), spec.get("volumeMode", "<unset>")]
 
 
 def _class(document: Document, now: float) -> Row:
@@ -51,7 +48,7 @@ def _class(document: Document, now: float) -> Row:
     name = f"{metadata['name']} (default)" if default else metadata["name"]
     row = [name, document.get("provisioner", ""), document.get("reclaimPolicy", "Delete")]
     row += [document.get("volumeBindingMode", "Immediate"), bool(document.get("allowVolumeExpansion"))]
-    return [*row, _old(document, now)]
+    return [*row, _age(document, now)]
 
 
 def _driver(document: Document, now: float) -> Row:
@@ -59,11 +56,11 @@ def _driver(document: Document, now: float) -> Row:
     tokens = ",".join(each.get("audience", "") for each in spec.get("tokenRequests", ())) or "<unset>"
     row = [spec.get(name, False) for name in ("attachRequired", "podInfoOnMount", "storageCapacity")]
     row += [tokens, spec.get("requiresRepublish", False), ",".join(spec.get("volumeLifecycleModes", ()))]
-    return [document["metadata"]["name"], *row, _old(document, now)]
+    return [document["metadata"]["name"], *row, _age(document, now)]
 
 
 def _csi_node(document: Document, now: float) -> Row:
-    return [document["metadata"]["name"], len(document["spec"].get("drivers", ())), _old(document, now)]
+    return [document["metadata"]["name"], len(document["spec"].get("drivers", ())), _age(document, now)]
 
 
 def _attachment(document: Document, now: float) -> Row:
@@ -76,7 +73,7 @@ def _attachment(document: Document, now: float) -> Row:
         volume,
         spec.get("nodeName"),
         attached,
-        _old(document, now),
+        _age(document, now),
     ]
 
 
@@ -84,27 +81,27 @@ def _booleans(*names: str) -> tuple[Column, ...]:
     return tuple(Column(name, "boolean") for name in names)
 
 
-SHEETS = {
-    "persistentvolumeclaims": Sheet(
+PRINTERS = {
+    "persistentvolumeclaims": TablePrinter(
         columns("Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass", "Age",
                 wide=("VolumeMode",)),
         _claim,
     ),
-    "persistentvolumes": Sheet(
+    "persistentvolumes": TablePrinter(
         columns("Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
                 "VolumeAttributesClass", "Reason", "Age", wide=("VolumeMode",)),
         _volume,
     ),
-    "storageclasses.storage.k8s.io": Sheet(
+    "storageclasses.storage.k8s.io": TablePrinter(
         columns("Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"), _class
     ),
-    "csidrivers.storage.k8s.io": Sheet(
+    "csidrivers.storage.k8s.io": TablePrinter(
         (NAME, *_booleans("AttachRequired", "PodInfoOnMount", "StorageCapacity"), Column("TokenRequests"),
          *_booleans("RequiresRepublish"), Column("Modes"), Column("Age")),
         _driver,
     ),
-    "csinodes.storage.k8s.io": Sheet(columns("Drivers", "Age", whole=("Drivers",)), _csi_node),
-    "volumeattachments.storage.k8s.io": Sheet(
+    "csinodes.storage.k8s.io": TablePrinter(columns("Drivers", "Age", integers=("Drivers",)), _csi_node),
+    "volumeattachments.storage.k8s.io": TablePrinter(
         (NAME, Column("Attacher", format="name"), Column("PV"), Column("Node"), *_booleans("Attached"), Column("Age")),
         _attachment,
     ),

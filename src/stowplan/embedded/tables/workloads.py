@@ -1,13 +1,10 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, budgets."""
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-from stowplan.embedded.tables.columns import Row, Sheet, columns, containers, selector_text
+from stowplan.embedded.documents import Document
+from stowplan.embedded.tables.columns import Row, TablePrinter, columns, containers, selector_text
 from stowplan.embedded.timestamps import age, seconds, span
-
-Document: TypeAlias = dict[str, Any]
 
 _WIDE = ("Containers", "Images", "Selector")
 
@@ -48,17 +45,21 @@ def _daemon_set(document: Document, now: float) -> Row:
 
 def _job(document: Document, now: float) -> Row:
     name, old, spec, status = _parts(document, now)
-    wanted = spec.get("completions")
+    completions = spec.get("completions")
     done = status.get("succeeded", 0)
     parallel = spec.get("parallelism", 0)
-    completions = (
-        f"{done}/{wanted}" if wanted is not None else f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
+    text = (
+        f"{done}/{completions}"
+        if completions is not None
+        else f"{done}/1 of {parallel}"
+        if parallel > 1
+        else f"{done}/1"
     )
     more = [*containers(document), selector_text(spec.get("selector"))]
-    return [name, _job_word(document), completions, _duration(status, now), old, *more]
+    return [name, _job_status(document), text, _duration(status, now), old, *more]
 
 
-def _job_word(document: Document) -> str:
+def _job_status(document: Document) -> str:
     for each in document.get("status", {}).get("conditions", ()):
         if each.get("status") == "True" and each["type"] in ("Complete", "Failed", "Suspended", "FailureTarget"):
             return str(each["type"])
@@ -79,21 +80,21 @@ def _budget(document: Document, now: float) -> Row:
 
 
 _COUNTS = ("Desired", "Current", "Ready")
-_replicas = Sheet(columns(*_COUNTS, "Age", wide=_WIDE, whole=_COUNTS), _replica_set)
+_replicas = TablePrinter(columns(*_COUNTS, "Age", wide=_WIDE, integers=_COUNTS), _replica_set)
 
-SHEETS = {
-    "deployments.apps": Sheet(columns("Ready", "Up-to-date", "Available", "Age", wide=_WIDE), _deployment),
+PRINTERS = {
+    "deployments.apps": TablePrinter(columns("Ready", "Up-to-date", "Available", "Age", wide=_WIDE), _deployment),
     "replicasets.apps": _replicas,
     "replicationcontrollers": _replicas,
-    "statefulsets.apps": Sheet(columns("Ready", "Age", wide=_WIDE[:2]), _stateful_set),
-    "daemonsets.apps": Sheet(
+    "statefulsets.apps": TablePrinter(columns("Ready", "Age", wide=_WIDE[:2]), _stateful_set),
+    "daemonsets.apps": TablePrinter(
         columns(*_COUNTS, "Up-to-date", "Available", "Node Selector", "Age", wide=_WIDE,
-                whole=(*_COUNTS, "Up-to-date", "Available")),
+                integers=(*_COUNTS, "Up-to-date", "Available")),
         _daemon_set,
     ),
-    "jobs.batch": Sheet(columns("Status", "Completions", "Duration", "Age", wide=_WIDE), _job),
-    "poddisruptionbudgets.policy": Sheet(
-        columns("Min Available", "Max Unavailable", "Allowed Disruptions", "Age", whole=("Allowed Disruptions",)),
+    "jobs.batch": TablePrinter(columns("Status", "Completions", "Duration", "Age", wide=_WIDE), _job),
+    "poddisruptionbudgets.policy": TablePrinter(
+        columns("Min Available", "Max Unavailable", "Allowed Disruptions", "Age", integers=("Allowed Disruptions",)),
         _budget,
     ),
 }  # fmt: skip

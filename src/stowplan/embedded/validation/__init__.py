@@ -1,19 +1,27 @@
-"""What a server refuses with 422: a table by collection, for new objects and for updates.
+"""Validation: what the API server refuses with 422, by collection, for every write and for updates.
 
-Not every rule of Kubernetes is here: those that people run into (names, labels, containers, selectors, amounts,
-what cannot be changed), and those that the rest of this package relies on.
+Only a part of the rules of Kubernetes is here: the rules that users meet (names, labels, containers, selectors,
+quantities, immutable fields), and the rules that the embedded cluster relies on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resources import ServedResource
-from stowplan.embedded.validation import definitions, metadata, others, pods, workloads
-
-Document: TypeAlias = dict[str, Any]
+from stowplan.embedded.validation import (
+    definitions,
+    events,
+    metadata,
+    nodes,
+    pods,
+    policies,
+    services,
+    storage,
+    workloads,
+)
 
 _EVERY_WRITE: dict[str, Callable[[Document], Iterator[Cause]]] = {
     "pods": pods.check,
@@ -23,14 +31,14 @@ _EVERY_WRITE: dict[str, Callable[[Document], Iterator[Cause]]] = {
     "daemonsets.apps": workloads.check,
     "jobs.batch": workloads.check_job,
     "replicationcontrollers": workloads.check_replication_controller,
-    "nodes": others.check_node,
-    "services": others.check_service,
-    "persistentvolumeclaims": others.check_claim,
-    "persistentvolumes": others.check_volume,
-    "storageclasses.storage.k8s.io": others.check_storage_class,
-    "poddisruptionbudgets.policy": others.check_budget,
-    "priorityclasses.scheduling.k8s.io": others.check_priority_class,
-    "events": others.check_event,
+    "nodes": nodes.check,
+    "services": services.check,
+    "persistentvolumeclaims": storage.check_claim,
+    "persistentvolumes": storage.check_volume,
+    "storageclasses.storage.k8s.io": storage.check_storage_class,
+    "poddisruptionbudgets.policy": policies.check_budget,
+    "priorityclasses.scheduling.k8s.io": policies.check_priority_class,
+    "events": events.check,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check,
 }
 
@@ -41,15 +49,15 @@ _UPDATES: dict[str, Callable[[Document, Document], Iterator[Cause]]] = {
     "statefulsets.apps": workloads.check_stateful_set_update,
     "daemonsets.apps": workloads.check_selector,
     "jobs.batch": workloads.check_job_update,
-    "persistentvolumeclaims": others.check_claim_update,
-    "priorityclasses.scheduling.k8s.io": others.check_priority_class_update,
-    "storageclasses.storage.k8s.io": others.check_storage_class_update,
+    "persistentvolumeclaims": storage.check_claim_update,
+    "priorityclasses.scheduling.k8s.io": policies.check_priority_class_update,
+    "storageclasses.storage.k8s.io": storage.check_storage_class_update,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check_update,
 }
 
 
 def problems(resource: ServedResource, document: Document, old: Document | None = None) -> list[Cause]:
-    """Everything that is wrong with a document, in the order in which Kubernetes looks."""
+    """All invalid fields of a document, in the order of Kubernetes."""
     found = list(metadata.check(resource, document))
     if resource.collection in _EVERY_WRITE:
         found += _EVERY_WRITE[resource.collection](document)

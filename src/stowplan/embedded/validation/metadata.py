@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
-from stowplan.embedded.errors import Cause, required, wrong
+from stowplan.embedded.documents import Document
+from stowplan.embedded.errors import Cause, invalid_value, required
 from stowplan.embedded.resources import ServedResource
 from stowplan.objects.selectors import is_label_key
-
-Document: TypeAlias = dict[str, Any]
 
 _LABEL, _SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?", "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _SERVICE = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -54,19 +52,19 @@ def check(resource: ServedResource, document: Document) -> Iterator[Cause]:
 def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Cause]:
     longest, sentence = _NAMES[form]
     if len(name) > longest:
-        yield wrong(field, name, f"must be no more than {longest} bytes")
+        yield invalid_value(field, name, f"must be no more than {longest} bytes")
     if not re.fullmatch(form, name):
-        yield wrong(field, name, f"{sentence} '{form}')")
+        yield invalid_value(field, name, f"{sentence} '{form}')")
 
 
 def check_labels(field: str, labels: Document) -> Iterator[Cause]:
     for key, value in labels.items():
         if not is_label_key(key):
-            yield wrong(field, key, _key_problem(key))
+            yield invalid_value(field, key, _key_problem(key))
         if len(value) > 63:
-            yield wrong(field, value, "must be no more than 63 bytes")
+            yield invalid_value(field, value, "must be no more than 63 bytes")
         if not re.fullmatch(_VALUE, value):
-            yield wrong(
+            yield invalid_value(
                 field, value,
                 "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must"
                 " start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used"
@@ -89,7 +87,7 @@ def _key_problem(key: str) -> str:
 def _annotations(annotations: Document) -> Iterator[Cause]:
     for key in annotations:
         if not is_label_key(key.lower()):
-            yield wrong("metadata.annotations", key, _key_problem(key))
+            yield invalid_value("metadata.annotations", key, _key_problem(key))
     size = sum(len(key) + len(value) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
         message = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
@@ -100,7 +98,7 @@ def _owners(owners: list[Document]) -> Iterator[Cause]:
     for index, owner in enumerate(owners):
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
-                yield wrong(f"metadata.ownerReferences[{index}].{name}", "", f"{name} must not be empty")
+                yield invalid_value(f"metadata.ownerReferences[{index}].{name}", "", f"{name} must not be empty")
     if sum(bool(owner.get("controller")) for owner in owners) > 1:
         why = "Only one reference can have Controller set to true."
-        yield wrong("metadata.ownerReferences", "", why)
+        yield invalid_value("metadata.ownerReferences", "", why)

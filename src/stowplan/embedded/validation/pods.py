@@ -1,14 +1,13 @@
-"""Pods and their templates: containers, resources, volumes; and how little of a pod can be changed."""
+"""Pods and pod templates: containers, resources, volumes, and the fields that an update may change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
-from stowplan.embedded.errors import Cause, forbidden_field, required, unsupported, wrong
+from stowplan.embedded.documents import Document
+from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, required, unsupported
 from stowplan.objects import quantity
-
-Document: TypeAlias = dict[str, Any]
 
 _RESTARTS = ("Always", "OnFailure", "Never")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -36,7 +35,9 @@ def check_spec(spec: Document, path: str) -> Iterator[Cause]:
     if spec.get("restartPolicy") not in _RESTARTS:
         yield unsupported(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTARTS)
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
-        yield wrong(f"{path}.terminationGracePeriodSeconds", spec["terminationGracePeriodSeconds"], _NOT_NEGATIVE)
+        yield invalid_value(
+            f"{path}.terminationGracePeriodSeconds", spec["terminationGracePeriodSeconds"], _NOT_NEGATIVE
+        )
     yield from _tolerations(spec.get("tolerations", ()), path)
     yield from _spread(spec.get("topologySpreadConstraints", ()), path)
 
@@ -66,11 +67,11 @@ def check_resources(resources: Document, path: str) -> Iterator[Cause]:
     limits = resources.get("limits", {})
     for name, amount in (*limits.items(), *resources.get("requests", {}).items()):
         if quantity.nanos(amount) < 0:
-            yield wrong(f"{path}.requests[{name}]", amount, _NOT_NEGATIVE)
+            yield invalid_value(f"{path}.requests[{name}]", amount, _NOT_NEGATIVE)
     for name, amount in resources.get("requests", {}).items():
         if name in limits and quantity.nanos(amount) > quantity.nanos(limits[name]):
             why = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield wrong(f"{path}.requests", amount, why)
+            yield invalid_value(f"{path}.requests", amount, why)
 
 
 def _port(port: Document, path: str) -> Iterator[Cause]:
@@ -79,7 +80,7 @@ def _port(port: Document, path: str) -> Iterator[Cause]:
         yield required(f"{path}.containerPort")
     for name in ("containerPort", "hostPort"):
         if port.get(name) and not 0 < port[name] < 65536:
-            yield wrong(f"{path}.{name}", port[name], "must be between 1 and 65535, inclusive")
+            yield invalid_value(f"{path}.{name}", port[name], "must be between 1 and 65535, inclusive")
     if port.get("protocol") not in _PROTOCOLS:
         yield unsupported(f"{path}.protocol", port.get("protocol"), _PROTOCOLS)
 
@@ -97,7 +98,7 @@ def _spread(constraints: list[Document], path: str) -> Iterator[Cause]:
     for index, constraint in enumerate(constraints):
         field = f"{path}.topologySpreadConstraints[{index}]"
         if constraint.get("maxSkew", 0) <= 0:
-            yield wrong(f"{field}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
+            yield invalid_value(f"{field}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
         if not constraint.get("topologyKey"):
             yield required(f"{field}.topologyKey", "can not be empty")
         if constraint.get("whenUnsatisfiable") not in ("DoNotSchedule", "ScheduleAnyway"):
@@ -112,15 +113,15 @@ def check_update(pod: Document, old: Document) -> Iterator[Cause]:
     gates = {gate["name"] for gate in before.get("schedulingGates", ())}
     if {gate.get("name") for gate in after.get("schedulingGates", ())} - gates:
         yield forbidden_field("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate")
-    elif _frozen(after, gated=bool(gates)) != _frozen(before, gated=bool(gates)):
+    elif _immutable(after, gated=bool(gates)) != _immutable(before, gated=bool(gates)):
         yield forbidden_field("spec", _CHANGEABLE)
     elif any(toleration not in after.get("tolerations", ()) for toleration in before.get("tolerations", ())):
         why = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden_field("spec.tolerations", why)
 
 
-def _frozen(spec: Document, *, gated: bool) -> Document:
-    """What stays as it was created. While a pod is gated, where it may go can still be narrowed."""
+def _immutable(spec: Document, *, gated: bool) -> Document:
+    """The fields that an update cannot change. While a pod is gated, its node selector and affinity can be changed."""
     free = {"tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds", "schedulingGates"}
     free |= {"nodeSelector", "affinity"} if gated else set()
     kept = {key: value for key, value in spec.items() if key not in free}

@@ -1,0 +1,200 @@
+"""The HTTP server of the embedded cluster: reads requests, writes responses, runs watches.
+
+Loopback needs no credentials, since a local user could do anything to this process anyway. Any other address needs a
+token, which every request must carry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import random
+from collections.abc import Callable
+
+from aiohttp import web
+from aiohttp.web_exceptions import HTTPException
+
+from stowplan.embedded.errors import ApiError, bad_request, too_large, unauthorized
+from stowplan.embedded.http import requests, responses
+from stowplan.embedded.http.handlers import Handlers
+from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.responses import ApiResponse
+from stowplan.embedded.http.watches import EmbeddedWatch, failure
+from stowplan.objects.errors import ConfigError
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+BOOKMARK_INTERVAL = 60.0
+WATCH_SECONDS = (1800.0, 3600.0)  # seconds; the timeout of a watch without timeoutSeconds
+_TOO_DEEP = "the document is nested too deeply"
+
+
+def needs_token(host: str) -> bool:
+    if host == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True
+
+
+class Server:
+    """`problems` collects internal errors. Each one is a bug."""
+
+    def __init__(self, handlers: Handlers, *, token: str | None = None) -> None:
+        self._handlers = handlers
+        self.token = token
+        self._runner: web.ServerRunner | None = None
+        self._ending = False
+        self._waiters: set[Callable[[], None]] = set()  # callbacks that wake waiting watches
+        self.problems: list[str] = []
+        self.address = ""
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen, and return the URL."""
+        if needs_token(host) and not self.token:
+            raise ConfigError(f"cannot listen on {host} without a token", remedy="give a token, or listen on 127.0.0.1")
+        self._ending = False
+        self._runner = web.ServerRunner(
+            web.Server(self._handle, access_log=None, handler_cancellation=True), shutdown_timeout=1.0
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, backlog=1024)
+        await site.start()
+        name = self._runner.addresses[0]
+        self.address = f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
+        self._handlers.address = self.address
+        return f"http://{self.address}"
+
+    async def stop(self) -> None:
+        self._ending = True
+        for wake in list(self._waiters):
+            wake()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _handle(self, message: web.BaseRequest) -> web.StreamResponse:
+        try:
+            self._authorize(message)
+            request = await _read(message)
+            found = self._handlers.answer(request)
+            if isinstance(found, ApiResponse):
+                return _response(found)
+            return await self._serve_watch(message, request, *found)
+        except ApiError as error:
+            return _response(responses.refusal(error))
+        except RecursionError:
+            return _response(responses.refusal(bad_request(_TOO_DEEP)))
+        except (HTTPException, ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # a bug; the client gets 500
+            self.problems.append(f"{message.method} {message.path_qs}: {error!r}")
+            internal_error = ApiError(500, "InternalError", f"Internal error occurred: {error!r}", {})
+            return _response(responses.refusal(internal_error))
+
+    def _authorize(self, message: web.BaseRequest) -> None:
+        if self.token is None:
+            return
+        found = message.headers.get("Authorization", "")
+        if not hmac.compare_digest(found.encode(), f"Bearer {self.token}".encode()):
+            raise unauthorized()
+
+    # -- watches
+
+    async def _serve_watch(
+        self, message: web.BaseRequest, request: Request, watch: EmbeddedWatch, first: bytes
+    ) -> web.StreamResponse:
+        seconds = requests.int_parameter(request.query, "timeoutSeconds")
+        bookmarks = requests.bool_parameter(request.query, "allowWatchBookmarks")
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache"})
+        response.enable_chunked_encoding()
+        await response.prepare(message)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + (seconds if seconds and seconds > 0 else random.uniform(*WATCH_SECONDS))
+        try:
+            if first:
+                await response.write(first)
+            await self._send_events(response, watch, until, bookmarks)
+            await response.write_eof()
+        except ApiError as error:
+            await response.write(failure(error))
+            await response.write_eof()
+        except ConnectionError:
+            pass  # the client is gone
+        return response
+
+    async def _send_events(
+        self, response: web.StreamResponse, watch: EmbeddedWatch, until: float, bookmarks: bool
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        next_bookmark = loop.time() + BOOKMARK_INTERVAL
+        store = self._handlers.api.store
+        while not self._ending:
+            if lines := watch.take():
+                await response.write(lines)
+            if watch.due:
+                await asyncio.sleep(0)
+                continue
+            now = loop.time()
+            if bookmarks and now >= min(next_bookmark, until):
+                await response.write(watch.bookmark(store.version))
+                next_bookmark = now + BOOKMARK_INTERVAL
+            if now >= until or store.collection(watch.collection.name) is not watch.collection:
+                return
+            await self._wait(watch, (min(until, next_bookmark) if bookmarks else until) - now)
+
+    async def _wait(self, watch: EmbeddedWatch, seconds: float) -> None:
+        """Wait for a change of the collection, for `seconds` at most."""
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        watch.collection.wake.add(wake)
+        self._waiters.add(wake)
+        timer = loop.call_later(max(seconds, 0.0), wake)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+            watch.collection.wake.discard(wake)
+            self._waiters.discard(wake)
+
+
+async def _read(message: web.BaseRequest) -> Request:
+    url = message.rel_url
+    kind = message.headers.get("Content-Type", "").partition(";")[0].strip()
+    body = b""
+    if message.body_exists:
+        if (message.content_length or 0) > MAX_BODY_BYTES:
+            raise too_large(MAX_BODY_BYTES)
+        body = await _body(message)
+    accept = ",".join(message.headers.getall("Accept", ()))
+    return Request(message.method, url.path, url.query, accept, kind, body)
+
+
+async def _body(message: web.BaseRequest) -> bytes:
+    chunks, size = [], 0
+    async for chunk in message.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise too_large(MAX_BODY_BYTES)
+    return b"".join(chunks)
+
+
+def _response(answer: ApiResponse) -> web.Response:
+    headers = [("Content-Type", answer.media), ("Cache-Control", "no-cache, private")]
+    for warning in answer.warnings:
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        headers.append(("Warning", f'299 - "{_printable(quoted)}"'))
+    if answer.status in (429, 504):
+        headers.append(("Retry-After", "1"))
+    return web.Response(body=answer.body, status=answer.status, headers=headers)
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in text)[:1000]

@@ -1,0 +1,261 @@
+"""A scheduler engine and an embedded API server with its controllers, in one process and in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.kube.resources import RESOURCES
+from stowplan.objects.actions import (
+    Action,
+    Ask,
+    Bind,
+    Create,
+    Delete,
+    Evict,
+    Nominate,
+    Patch,
+    PodRef,
+    Read,
+    Record,
+    SetCondition,
+)
+from stowplan.objects.changes import Gone, Put
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.simulation.bridge import Bridge
+from tests.embedded.controllers.workloads import WEB, condition
+from tests.embedded.virtual_cluster import VirtualCluster
+from tests.simulation.scheduled_cluster import ScheduledCluster
+
+GROUP = "scheduling.x-k8s.io"
+DEFINITION = f"""
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: podgroups.{GROUP}}}
+spec:
+  group: {GROUP}
+  scope: Namespaced
+  names: {{plural: podgroups, kind: PodGroup}}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    subresources: {{status: {{}}}}
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+"""
+
+
+def pod_manifest(name: str, *, cpu: str = "1", priority_class: str = "", **metadata: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    spec: dict[str, Any] = {"containers": [container]}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def node_manifest(name: str, cpu: str = "2") -> dict[str, Any]:
+    capacity = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"capacity": capacity}}
+
+
+def ref(cluster: VirtualCluster, name: str) -> PodRef:
+    return PodRef("default", name, cluster.get("pods", f"default/{name}")["metadata"]["uid"])
+
+
+def a_pending_pod() -> tuple[VirtualCluster, Bridge, PodRef]:
+    """A pod that no scheduler looks at, and a bridge to it."""
+    cluster = VirtualCluster(controllers=False)
+    cluster.create(pod_manifest("p"))
+    return cluster, Bridge(cluster.api, [RESOURCES["Pod"]]), ref(cluster, "p")
+
+
+# -- a scheduler and controllers together
+
+
+def test_the_pods_of_a_deployment_are_scheduled_and_run() -> None:
+    cluster = ScheduledCluster()
+    cluster.nodes(2)
+    cluster.create(WEB)
+    cluster.settle()
+    assert len(cluster.placed()) == 4
+    assert {pod["status"]["phase"] for pod in cluster.all("pods")} == {"Running"}
+    assert cluster.get("deployments.apps", "default/web")["status"]["availableReplicas"] == 4
+    reasons = [event["reason"] for event in cluster.all("events")]
+    assert reasons.count("Scheduled") == 4
+    assert all(result.fine for result in cluster.results.values())
+    assert cluster.problems == []
+
+
+def test_a_pod_that_does_not_fit_waits_for_a_node() -> None:
+    cluster = ScheduledCluster()
+    cluster.create(node_manifest("small", cpu="1"))
+    cluster.create(pod_manifest("p", cpu="2"))
+    cluster.settle()
+    scheduled = condition(cluster.get("pods", "default/p"), "PodScheduled")
+    assert (scheduled["status"], scheduled["reason"]) == ("False", "Unschedulable")
+    cluster.create(node_manifest("large", cpu="4"))
+    cluster.settle()
+    cluster.settle(60.0)
+    assert cluster.placed() == {"p": "large"}
+
+
+def test_a_pod_of_higher_priority_preempts() -> None:
+    cluster = ScheduledCluster()
+    cluster.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                    "metadata": {"name": "high"}, "value": 100})  # fmt: skip
+    cluster.create(node_manifest("n", cpu="1"))
+    cluster.create(pod_manifest("low"))
+    cluster.settle()
+    cluster.create(pod_manifest("urgent", priority_class="high"))
+    cluster.settle()
+    cluster.settle(60.0)
+    assert cluster.placed() == {"urgent": "n"}
+    evicted = cluster.of(Evict)
+    assert [action.pod.name for action in evicted if isinstance(action, Evict)] == ["low"]
+    assert cluster.results[evicted[0].id].fine
+
+
+def test_the_same_seed_gives_the_same_actions() -> None:
+    def run(seed: int) -> list[Action]:
+        cluster = ScheduledCluster(seed=seed)
+        cluster.nodes(5)
+        cluster.create(WEB)
+        cluster.settle()
+        cluster.change("deployments.apps", "default/web", replicas=8)
+        cluster.settle(10.0)
+        return cluster.actions
+
+    assert run(1) == run(1)
+    assert [action for action in run(1) if isinstance(action, Bind)] != [
+        action for action in run(2) if isinstance(action, Bind)
+    ]
+
+
+def test_a_pod_that_is_deleted_before_its_binding_gives_404() -> None:
+    cluster = ScheduledCluster()
+    cluster.nodes(1)
+    cluster.create(pod_manifest("p"))
+    cluster.deliver()
+    bind = next(action for action in cluster.engine.step(cluster.now) if isinstance(action, Bind))
+    cluster.delete("pods", "default/p")
+    cluster.perform([bind])
+    assert cluster.results[bind.id].status == 404
+    cluster.settle()
+    assert cluster.placed() == {}
+
+
+# -- changes
+
+
+def test_each_change_comes_once_and_in_order() -> None:
+    cluster = VirtualCluster(controllers=False)
+    cluster.create(node_manifest("n"))
+    bridge = Bridge(cluster.api, [RESOURCES["Node"], RESOURCES["Pod"]])
+    cluster.create(pod_manifest("p"))
+    cluster.delete("pods", "default/p", grace_period_seconds=0)
+    cluster.create(pod_manifest("p"))
+    found = [(type(change), type(change.object), change.object.name) for change in bridge.changes()]
+    # A deleted pod is first seen terminating, then gone.
+    assert found == [(Put, Node, "n"), (Put, Pod, "p"), (Put, Pod, "p"), (Gone, Pod, "p"), (Put, Pod, "p")]
+    assert list(bridge.changes()) == []
+
+
+def test_a_kind_that_was_not_asked_for_is_left_out() -> None:
+    cluster = VirtualCluster(controllers=False)
+    bridge = Bridge(cluster.api, [RESOURCES["Pod"]])
+    cluster.create(node_manifest("n"))
+    assert list(bridge.changes()) == []
+
+
+def test_a_pod_that_ends_is_gone() -> None:
+    """As with a watch of `status.phase!=Succeeded,status.phase!=Failed`."""
+    cluster, bridge, _ = a_pending_pod()
+    found = cluster.get("pods", "default/p")
+    cluster.update({**found, "status": {**found["status"], "phase": "Succeeded"}}, "status")
+    assert [type(change) for change in bridge.changes()] == [Put, Gone]
+
+
+def test_an_object_that_cannot_be_read_is_reported_and_skipped() -> None:
+    cluster = VirtualCluster(controllers=False)
+    cluster.create(DEFINITION)
+    problems: list[str] = []
+    bridge = Bridge(cluster.api, [RESOURCES["SigsPodGroup"]], on_problem=problems.append)
+    cluster.create({"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"},
+                    "spec": {"minMember": "many"}})  # fmt: skip
+    assert list(bridge.changes()) == []
+    assert len(problems) == 1 and problems[0].startswith("SigsPodGroup: ")
+
+
+# -- actions
+
+
+def test_an_action_writes_what_it_says() -> None:
+    cluster, bridge, pod = a_pending_pod()
+    actions: list[Action] = [
+        Nominate(id=1, pod=pod, node_name="n"),
+        SetCondition(id=2, pod=pod, status="False", reason="Unschedulable", message="0/0", nominated_node=""),
+        Record(id=3, pod=pod, type="Normal", reason="Scheduled", action="Binding", note="done",
+               reporting_controller="default-scheduler"),
+        Read(id=4, pod=pod),
+        Bind(id=5, pod=pod, node_name="n"),
+        Evict(id=6, pod=pod, reason="PreemptionByScheduler", message="for another"),
+    ]  # fmt: skip
+    assert [bridge.perform(action, cluster.now).status for action in actions] == [200, 200, 201, 200, 201, 200]
+    found = cluster.get("pods", "default/p")
+    assert found["spec"]["nodeName"] == "n" and "nominatedNodeName" not in found["status"]
+    assert "deletionTimestamp" in found["metadata"]
+    assert condition(found, "DisruptionTarget")["reason"] == "PreemptionByScheduler"
+    assert [event["message"] for event in cluster.all("events")] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("action", "status"),
+    [
+        pytest.param(Bind(id=7, pod=PodRef("default", "gone", "u"), node_name="n"), 404, id="no such pod to bind"),
+        pytest.param(Bind(id=7, pod=PodRef("default", "p", "other"), node_name="n"), 409, id="bind: another uid"),
+        pytest.param(Evict(id=7, pod=PodRef("default", "gone", "u"), reason="r", message=""), 404, id="evict: gone"),
+        pytest.param(Read(id=7, pod=PodRef("default", "p", "other")), 404, id="a later pod has its name"),
+        pytest.param(Read(id=7, pod=PodRef("default", "gone", "u")), 404, id="no such pod to read"),
+        pytest.param(Create(id=7, kind="Pod", key="default/p", body=pod_manifest("p")), 409, id="exists already"),
+        pytest.param(Delete(id=7, kind="Node", key="n", uid="u", resource_version="1"), 404, id="no such node"),
+        pytest.param(Patch(id=7, kind="PodGroup", key="default/g", body={}), 404, id="a kind that is not served"),
+        pytest.param(Patch(id=7, kind="Unheard", key="g", body={}), 404, id="a kind that nobody knows"),
+        pytest.param(Patch(id=7, kind="Pod", key="default/p", body=[{"op": "test", "path": "/kind", "value": "x"}]),
+                     422, id="the test of a JSON patch fails"),
+        pytest.param(Ask(id=7, extender=0, verb="filter", pod=PodRef("default", "p", "u")), 0, id="no extenders"),
+    ],
+)  # fmt: skip
+def test_a_refusal_has_the_status_that_the_api_server_gives(action: Action, status: int) -> None:
+    cluster, bridge, _ = a_pending_pod()
+    result = bridge.perform(action, cluster.now)
+    assert (result.id, result.status) == (7, status)
+    assert result.message
+
+
+def test_a_second_binding_is_a_conflict() -> None:
+    cluster, bridge, pod = a_pending_pod()
+    assert bridge.perform(Bind(pod=pod, node_name="a"), cluster.now).status == 201
+    result = bridge.perform(Bind(pod=pod, node_name="b"), cluster.now)
+    assert result.status == 409 and 'already assigned to node "a"' in result.message
+
+
+def test_objects_of_a_custom_kind_are_created_patched_and_deleted() -> None:
+    cluster = VirtualCluster(controllers=False)
+    cluster.create(DEFINITION)
+    bridge = Bridge(cluster.api, [RESOURCES["SigsPodGroup"]])
+    body = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
+    assert bridge.perform(Create(kind="SigsPodGroup", key="default/g", body=body), cluster.now).status == 201
+    patch = Patch(kind="SigsPodGroup", key="default/g", body={"status": {"phase": "Pending"}})
+    assert bridge.perform(patch, cluster.now).status == 200
+    found = cluster.get(f"podgroups.{GROUP}", "default/g")
+    assert found["status"] == {"phase": "Pending"}
+    metadata = found["metadata"]
+    stale = Delete(kind="SigsPodGroup", key="default/g", uid=metadata["uid"], resource_version="1")
+    assert bridge.perform(stale, cluster.now).status == 409
+    exact = Delete(
+        kind="SigsPodGroup", key="default/g", uid=metadata["uid"], resource_version=metadata["resourceVersion"]
+    )
+    assert bridge.perform(exact, cluster.now).status == 200
+    assert [type(change) for change in bridge.changes()] == [Put, Put, Gone]
