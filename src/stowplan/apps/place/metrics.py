@@ -66,7 +66,7 @@ class PlacementMetrics:
         )
 
     def _timed(self, plugin: Any) -> Any:
-        return TimedPlugin(plugin, self._clock, self._observe)
+        return TimedClusterPlugin(plugin, self._clock, self._observe)
 
     def _observe(self, kind: str, name: str, seconds: float) -> None:
         self._plugins.labels(*CONSTANT_LABELS.values(), kind, name).observe(seconds)
@@ -99,7 +99,7 @@ class PlacementMetrics:
         return exposition(self.registry, accept)
 
 
-class TimedPlugin:
+class TimedClusterPlugin:
     """A plugin whose filter and score are timed; all other attributes are the plugin's own."""
 
     def __init__(self, plugin: Any, clock: Callable[[], float], observe: Callable[[str, str, float], None]) -> None:
