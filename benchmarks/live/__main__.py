@@ -14,10 +14,10 @@ from tests.controlplane.plane import ControlPlane
 
 from benchmarks import workload
 from benchmarks.live import bounds, profiling, report
+from benchmarks.live.cluster import LiveCluster
 from benchmarks.live.contenders import everybody
 from benchmarks.live.figures import Figure, Missing, Run
 from benchmarks.live.rounds import NAMES, Plan, Rounds
-from benchmarks.live.stage import Stage
 from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
 from stowplan.kube.transport import Transport
@@ -100,7 +100,7 @@ async def all_figures(plan: Plan, plane: ControlPlane, progress: Progress) -> li
 
     client = Client(Transport(credentials.load(str(plane.kubeconfig()))))
     try:
-        rounds = Rounds(plan, Stage(client), everybody(plane), told)
+        rounds = Rounds(plan, LiveCluster(client), everybody(plane), told)
         figures: list[Figure | Missing] = []
         for nodes in plan.sizes:
             progress.update(task, description=f"{nodes:,} nodes")

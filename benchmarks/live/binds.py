@@ -11,7 +11,7 @@ import time
 
 import msgspec
 
-from benchmarks.live.stage import Batch, StageError
+from benchmarks.live.cluster import Batch, ClusterError
 from stowplan.kube.client import Client, WatchEvent, WatchStream, failure_of
 from stowplan.kube.resources import PODS
 from stowplan.kube.responses import UnreachableError
@@ -54,10 +54,10 @@ class Binds:
             while not self._done:
                 await self._follow_once()
                 if time.monotonic() - self.last > STALLED:
-                    raise StageError(f"{self._state}, and none for {STALLED:g} s")
+                    raise ClusterError(f"{self._state}, and none for {STALLED:g} s")
                 self.reopened += not self._done
         except UnreachableError as error:
-            raise StageError(f"{self._state}, and then: {error}") from None
+            raise ClusterError(f"{self._state}, and then: {error}") from None
         finally:
             self.open.set()  # nobody waits for what cannot be opened
 

@@ -1,4 +1,4 @@
-"""What runs yield, and what is made of them: medians over the rounds, one object for each workload and size."""
+"""The results of runs: medians over the rounds, one object for each workload and size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster as its users have it: kubeconfig files, kubectl, plain HTTP, and a namespace and nodes for a while."""
+"""A cluster as users see it: kubeconfig files, kubectl, plain HTTP, and temporary namespaces and nodes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cluster:
         self._numbers = itertools.count(1)
 
     def check(self) -> None:
-        """Is all of it still there?"""
+        """Raise an error if a part of the cluster has ended."""
 
     def api(self, user: str = "admin") -> Api:
         """Plain HTTP as one of `credentials.USERS`."""
@@ -61,7 +61,7 @@ class Cluster:
         return credentials.write_kubeconfig(file, self.server, self.ca, token)
 
     def kubectl(self, *args: str, input: str | None = None, kubeconfig: Path | None = None) -> str:  # noqa: A002
-        """What kubectl prints; KubectlError if it fails. As admin, unless another kubeconfig is given."""
+        """Return what kubectl prints, as admin unless another kubeconfig is given. Raise KubectlError if it fails."""
         environment = os.environ | {
             "KUBECONFIG": str(kubeconfig or self.kubeconfig()),
             "KUBECACHEDIR": str(self.folder / "kubectl-cache"),

@@ -1,4 +1,4 @@
-"""Somebody who watches a placement's decisions and counts who was missing from all of them, if only for a moment."""
+"""A watcher of a placement's decisions, which counts the clusters that were missing from all of them at any moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fault tests end: every pod is bound once, nothing is over-committed, and the scheduler is well."""
+"""The end of fault tests: every pod is bound once, no node is over-committed, and the scheduler is healthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark as far as a scheduler sees it: drivers with annotations, and somebody who creates executors once one runs."""
+"""Spark as a scheduler sees it: drivers with annotations, and a controller that creates executors of a driver."""
 
 from __future__ import annotations
 

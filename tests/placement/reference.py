@@ -1,4 +1,4 @@
-"""Placement, slow and obvious: one cluster at a time, nothing kept, no arrays. What the fast one is checked against."""
+"""A model of placement decisions: one cluster at a time, no caches, no arrays. Tests compare the product with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods: the incoming one, those already bound, and those that wait with a node promised to them."""
+"""Pods: the incoming pod, bound pods, and pending pods with a nominated node."""
 
 from __future__ import annotations
 

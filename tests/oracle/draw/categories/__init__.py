@@ -1,4 +1,4 @@
-"""The categories: each a function that fills a scenario with what one subject needs, and a little of all the rest."""
+"""The categories. Each is a function that fills a scenario with objects about one subject, and some of all others."""
 
 from __future__ import annotations
 
