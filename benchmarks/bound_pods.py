@@ -5,7 +5,7 @@ their own. Half of the owners (of both sorts) spread their pods over zones and l
 pods of the others have no constraints, so Kubernetes' default spreading counts what their Service selects.
 
     known owner    the owner was asked about before: a template that is scheduled over and over
-    new owner      each decision is about an owner that nobody asked about yet
+    new owner      each decision is about an owner that no decision was about before
 """
 
 from __future__ import annotations

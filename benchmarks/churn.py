@@ -2,7 +2,7 @@
 
 Runs in a process of its own (`python -m benchmarks.churn PODS`), because memory that other benchmarks gave back to the
 allocator would hide a leak. A few thousand pods are alive at a time, each with an image and so a shape of its own;
-every fourth is asked about by a label that only it has, every twentieth is decided, so that counters and kept answers
+every fourth is asked about by a label that only it has, every twentieth is decided, so that counters and cached answers
 come and go as well.
 """
 

@@ -1,6 +1,6 @@
 """`python -m benchmarks.embedded`: how many pods an embedded cluster takes, with a scheduler in it, and what it weighs.
 
-`stowplan up` is one process: API, controllers, pretend kubelets and Stowplan. Nodes and pods come over HTTP, and a pod
+`stowplan up` is one process: API, controllers, fake kubelets and Stowplan. Nodes and pods come over HTTP, and a pod
 counts when a watch over HTTP says that it is Running.
 """
 

@@ -29,7 +29,7 @@ from stowplan.objects.pods import Pod
 
 NAME, SIZES, PODS = "gangs", (3, 30, 1000), 120
 LARGE, AROUND, PRIORITY = 1000, 20_000, 1000
-ALIKE, TWO_SIZES = ("3",), ("3", "2500m")  # cores; a node has room for one of them, whoever leaves it
+ALIKE, TWO_SIZES = ("3",), ("3", "2500m")  # cores; a node has room for one of them
 
 
 def run(rounds: int) -> Iterator[Comparison]:
@@ -87,7 +87,7 @@ def _gangs(driver: EngineDriver, size: int, number: int) -> Callable[[], tuple[f
 def _attempts(
     workload: str, case: str, profile: Profile, cores: tuple[str, ...], around: int, rounds: int
 ) -> Comparison:  # fmt: skip
-    """A gang that misses one node, against one that does not; `around`: lesser pods that are bound on all nodes."""
+    """Compare a group that lacks one node with one that does not. `around`: pods of a lower priority on all nodes."""
     measurements = []
     for pool in (LARGE, LARGE - 1):
         driver = EngineDriver(profile, stepping._with_pool(pool))
@@ -109,7 +109,7 @@ def _attempt(driver: EngineDriver, cores: tuple[str, ...], *, fits: bool) -> Cal
         actions = driver.step()
         seconds = perf_counter() - start
         assert sum(isinstance(action, Bind) for action in actions) == (LARGE if fits else 0)
-        assert not any(isinstance(action, Evict) for action in actions), "nobody is to go in vain"
+        assert not any(isinstance(action, Evict) for action in actions), "no eviction in vain"
         driver.answer(actions, {pod.uid: pod for pod in pods})
         driver.remove(pods)
         return seconds, 1
@@ -127,7 +127,7 @@ def _members(name: str, cores: tuple[str, ...]) -> Iterator[Pod]:
 
 def _surround(driver: EngineDriver, number: int) -> None:
     names = driver.scheduler.state.table.names
-    for at, pod in enumerate(stepping._some(number, {"containers": [stepping._container()]}, prefix="lesser")):
+    for at, pod in enumerate(stepping._some(number, {"containers": [stepping._container()]}, prefix="low")):
         driver.submit(assumed(pod, names[at % stepping.NODES]))
 
 

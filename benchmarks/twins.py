@@ -51,7 +51,7 @@ PAIRS: dict[str, tuple[Callable[[], Plugin], str]] = {
 
 
 class LeanFit:
-    """The twin in the tests parses quantities anew for each node; this one reads numbers that are there already."""
+    """The twin in the tests parses quantities for each node; this one reads the parsed numbers."""
 
     def fits(self, pod: Pod, node: OneNode) -> bool:
         wanted = {"pods": 1, **pod.request}

@@ -24,7 +24,7 @@ from stowplan.kube.transport import Transport
 
 SERVER = (
     "--delete-collection-workers=16",  # between runs
-    "--event-ttl=24h",  # none may expire, which is work, while somebody else is measured
+    "--event-ttl=24h",  # none may expire during another measurement, which is work
 )
 EXIT_CODES = "Exit codes: 0 fine, 1 a run failed, an event is missing, or a bound is missed (--check)."
 

@@ -1,7 +1,7 @@
-"""When pods are bound, as a watch of ours is told: the same for everybody, from outside.
+"""When pods are bound, as a watch of the benchmark sees it: the same for every measured program.
 
-A watch costs the server a little, whoever is measured. Of what it brings only two names are decoded here. A server that
-is short of CPU ends watches it cannot feed in time; ours then goes on where it was, and says how often.
+A watch costs the server a little. Only two names of each event are decoded. A server that is short of CPU ends watches
+that it cannot feed in time; this one then continues where it was, and counts how often.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Binds:
         except UnreachableError as error:
             raise ClusterError(f"{self._state}, and then: {error}") from None
         finally:
-            self.open.set()  # nobody waits for what cannot be opened
+            self.open.set()  # do not wait for what cannot be opened
 
     async def _follow_once(self) -> None:
         async with self._client.watch(

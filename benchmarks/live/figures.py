@@ -16,7 +16,7 @@ BOTH = (STOWPLAN, KUBE_SCHEDULER)
 class Run(msgspec.Struct, frozen=True):
     """Times are since the process was started, CPU seconds until the last event was written.
 
-    `others_cores`: how many cores somebody else kept busy until the last bind. `watching`: the measuring itself.
+    `others_cores`: how many cores other programs kept busy until the last bind. `watching`: the measuring itself.
     """
 
     contender: str

@@ -23,8 +23,8 @@ class KubectlError(RuntimeError):
 class Cluster:
     """An API server at `server`, whose certificate `ca` vouches for and which knows the users of `tokens`.
 
-    `folder` is for files that may go with the cluster. `has_accounts` says that somebody gives each namespace its
-    `default` service account, `has_kubelets` that somebody sets nodes ready.
+    `folder` is for files that are deleted with the cluster. `has_accounts`: each namespace gets its `default` service
+    account. `has_kubelets`: nodes become ready.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Cluster:
         environment = os.environ | {
             "KUBECONFIG": str(kubeconfig or self.kubeconfig()),
             "KUBECACHEDIR": str(self.folder / "kubectl-cache"),
-            "KUBERC": "off",  # nobody's own preferences
+            "KUBERC": "off",  # no preferences of a user
         }
         command = [str(self._kubectl), *args]
         done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
@@ -84,7 +84,7 @@ class Cluster:
         try:
             yield name
         finally:
-            # In this order: nobody can create a pod in a namespace that is being deleted. Without the second step pods
+            # In this order: no pod can be created in a namespace that is being deleted. Without the second step pods
             # would stay for seconds, as work for the scheduler of the next test.
             api.must("DELETE", f"/api/v1/namespaces/{name}")
             api.must("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")

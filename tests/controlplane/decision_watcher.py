@@ -36,7 +36,7 @@ class Watcher:
         self._thread.join(30)
 
     def begin(self, staying: frozenset[str]) -> None:
-        """From now on nobody of these may be missing."""
+        """From now on none of these may be missing."""
         self.staying = staying
 
     def _work(self) -> None:

@@ -61,7 +61,7 @@ class Spark:
             while not self._over.wait(0.05):
                 for pod in pods(self._cluster, self._namespace):
                     self._look_at(pod)
-        except Exception as problem:  # whoever waits for executors is told at the end
+        except Exception as problem:  # reported at the end to the test that waits for executors
             self.problem = problem
 
     def _look_at(self, pod: dict[str, Any]) -> None:
