@@ -41,7 +41,7 @@ LISTS: dict[str, type[Object]] = {
 }
 
 
-def is_record(found: Any) -> bool:
+def is_record(found: object) -> bool:
     """True if this has the form of a record of a placement; its contents may still be invalid."""
     if not isinstance(found, dict) or {"id", "now", "objects", "placement"} - found.keys():
         return False
@@ -53,7 +53,7 @@ def is_record(found: Any) -> bool:
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
-    """Our complete answer, in the form of a record's `expect`."""
+    """Return our complete answer, in the form of a record's `expect`."""
     placement = kinds.convert(Placement, scenario["placement"])
     if placement.left_alone:
         return {"skipped": True}
@@ -81,7 +81,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
 
 
 def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> PlacementChoice:
-    """Our decision about the placement among these objects, compatible with Open Cluster Management."""
+    """Return our decision about the placement among these objects, compatible with Open Cluster Management."""
     unknown = objects.keys() - LISTS.keys()
     if unknown:
         raise StowplanError(f"the record has lists of unknown kinds: {', '.join(sorted(unknown))}")
@@ -95,7 +95,7 @@ def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> Plac
 
 
 def _add(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) -> tuple[str, ...]:
-    """Add an object to the fleet or its sets; the clusters that it already assigns to the placement."""
+    """Add an object to the fleet or its sets. Return the clusters that it assigns to the placement."""
     match found:
         case ManagedCluster():
             fleet.put(found)
@@ -143,7 +143,7 @@ def _delay(choice: PlacementChoice) -> float | int | None:
 
 
 def _numbered(placement: Placement, groups: list[ChosenGroup]) -> Iterator[tuple[ChosenGroup, list[str]]]:
-    """Each group with the names of its PlacementDecisions, numbered across groups."""
+    """Yield each group with the names of its PlacementDecisions, numbered across groups."""
     number = 0
     for group in groups:
         size = len(group.slices())
@@ -179,8 +179,8 @@ def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
 # -- comparing
 
 
-def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """All fields in which two answers differ. The wording of errors from libraries is not compared."""
+def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, object, object]]:
+    """Yield all fields in which two answers differ. The wording of errors from libraries is not compared."""
     if "error" in expected and "error" in found:
         return
     expected, found = dict(expected), dict(found)
@@ -209,7 +209,7 @@ def _align_status(expected: Answer, found: Answer) -> None:
         ]
 
 
-def _source(status: Answer) -> tuple[Any, Any]:
+def _source(status: Answer) -> tuple[str, str]:
     return status["code"], status["plugin"]
 
 

@@ -33,7 +33,7 @@ def explained(choice: PlacementChoice) -> Answer:
 
 
 def missing(choice: PlacementChoice) -> dict[str, int]:
-    """The points that each cluster lacks. With spread constraints points alone do not decide, so it is empty."""
+    """Return the points that each cluster lacks. With spread constraints points alone do not decide, so it is empty."""
     if choice.asked.placement.spec.spread_policy.spread_constraints and not choice.asked.ocm:
         return {}
     return dict(sorted(choice.missing().items(), key=lambda each: (each[1], each[0].encode())))
