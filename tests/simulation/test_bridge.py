@@ -90,7 +90,7 @@ def test_the_pods_of_a_deployment_are_scheduled_and_run() -> None:
     assert cluster.get("deployments.apps", "default/web")["status"]["availableReplicas"] == 4
     reasons = [event["reason"] for event in cluster.all("events")]
     assert reasons.count("Scheduled") == 4
-    assert all(result.fine for result in cluster.results.values())
+    assert all(result.succeeded for result in cluster.results.values())
     assert cluster.problems == []
 
 
@@ -120,7 +120,7 @@ def test_a_pod_of_higher_priority_preempts() -> None:
     assert cluster.placed() == {"urgent": "n"}
     (eviction,) = (action for action in cluster.actions if isinstance(action, Evict))
     assert eviction.pod.name == "low"
-    assert cluster.results[eviction.id].fine
+    assert cluster.results[eviction.id].succeeded
 
 
 def test_the_same_seed_gives_the_same_actions() -> None:
@@ -169,7 +169,7 @@ def test_the_placement_engine_uses_the_same_bridge() -> None:
     (decision,) = cluster.all(f"placementdecisions.{FLEET}")
     assert len(decision["status"]["decisions"]) == 2
     assert cluster.get(f"placements.{FLEET}", "default/p")["status"]["numberOfSelectedClusters"] == 2
-    assert all(result.fine for result in cluster.results.values())
+    assert all(result.succeeded for result in cluster.results.values())
 
 
 # -- changes

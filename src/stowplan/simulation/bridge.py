@@ -134,7 +134,7 @@ class Bridge:
         for request in requests:
             status, message = self._answer(request)
             result = Result(action.id, status, message)
-            if not result.fine:
+            if not result.succeeded:
                 break
         return result
 

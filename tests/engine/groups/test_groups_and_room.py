@@ -36,7 +36,8 @@ GROUP = "scheduling.x-k8s.io/pod-group"
 
 
 def nominated_pods(world: World) -> dict[str, set[str]]:
-    return {node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominated.items()}
+    by_node = world.scheduler.state.nominated_pods.by_node
+    return {node: {pod.name for pod in pods.values()} for node, pods in by_node.items()}
 
 
 # -- room that is kept

@@ -55,17 +55,16 @@ def is_record(found: object) -> bool:
 def answer(scenario: Mapping[str, Any]) -> Answer:
     """Return our complete answer, in the form of a record's `expect`."""
     placement = kinds.convert(Placement, scenario["placement"])
-    if placement.left_alone:
+    if placement.ignored:
         return {"skipped": True}
     choice = decide(placement, scenario["objects"], _timestamp(scenario["now"]))
     if choice.status.code == ERROR:
         return {"error": choice.status.message}
     groups, status = decision_groups.grouped(choice)
-    status = status if status.failed else choice.status
     named = list(_numbered(placement, groups))
     return {
         "eligibleSets": list(choice.sets),
-        "candidates": choice.asked.fleet.named(choice.candidates),
+        "candidates": choice.question.fleet.named(choice.candidates),
         "filtered": _filtered(choice),
         "prioritizers": _prioritizers(choice),
         "totals": choice.totals_by_name(),
@@ -119,7 +118,8 @@ def _timestamp(text: object) -> float:
 def _filtered(choice: PlacementChoice) -> dict[str, list[str]]:
     names = [stage.plugin.name for stage in choice.stages]
     return {
-        ",".join(names[: place + 1]): choice.asked.fleet.named(stage.rows) for place, stage in enumerate(choice.stages)
+        ",".join(names[: place + 1]): choice.question.fleet.named(stage.rows)
+        for place, stage in enumerate(choice.stages)
     }
 
 
@@ -129,8 +129,8 @@ def _prioritizers(choice: PlacementChoice) -> list[Answer]:
 
 
 def _scores(choice: PlacementChoice, each: Prioritized) -> Iterator[tuple[str, int]]:
-    there = each.scored.there
-    for place, name in enumerate(choice.asked.fleet.named(choice.rows)):
+    there = each.scored.present
+    for place, name in enumerate(choice.question.fleet.named(choice.rows)):
         if there is None or there[place]:
             yield name, int(each.scored.values[place])
 
@@ -138,7 +138,7 @@ def _scores(choice: PlacementChoice, each: Prioritized) -> Iterator[tuple[str, i
 def _delay(choice: PlacementChoice) -> float | int | None:
     if choice.requeue_at is None:
         return None
-    delay = choice.requeue_at - choice.asked.now
+    delay = choice.requeue_at - choice.question.now
     return int(delay) if delay == int(delay) else delay
 
 
