@@ -2,6 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Tests with a control plane wait about half of the time, so three workers keep two cores busy. Each worker has its own
+# control planes, about 1 GB. The tests of a file stay together and in order, so that tests with a control plane start
+# early. A worker that dies is a failure and is not replaced: xdist would wait for the new worker without end.
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
 .PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-embedded oracle controlplane clean help
 
@@ -31,10 +36,10 @@ imports: setup
 	$(BIN)/lint-imports
 
 test: check          ## the checks and tests that CI runs
-	$(BIN)/pytest -q -m 'not full'
+	$(PYTEST) -m 'not full'
 
 test-full: check     ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go)
-	STOWPLAN_HYPOTHESIS=full $(BIN)/pytest -q
+	STOWPLAN_HYPOTHESIS=full $(PYTEST)
 	$(BIN)/python -m tests.oracle
 
 format: setup        ## format the code with ruff

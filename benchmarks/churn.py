@@ -70,7 +70,7 @@ def churn(pods: int) -> dict[str, int]:
     end = resident()
     for pod in alive:
         state.remove_pod(pod.uid)
-    left = {"pods_left": len(state.pods), "label_sets_left": state.counting.label_sets}
+    left = {"pods_left": len(state.pods), "label_sets_left": state.match_counts.label_sets}
     return {"warm_up": warm_up, "warm": warm, "end": end, **left}
 
 

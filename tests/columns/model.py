@@ -71,7 +71,7 @@ class Model:
         for pod, name in self.placed.values():
             state.add_pod(pod, name)
         for pod, name in self.nominated.values():
-            state.nominate(pod, name)
+            state.nominated_pods.add(pod, name)
         for key, (name, amounts) in self.held.items():
             state.hold(key, name, amounts)
         return state

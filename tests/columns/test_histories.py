@@ -196,7 +196,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def columns_equal_rebuilt_columns(self) -> None:
-        questions = self.state.counting.questions
+        questions = self.state.match_counts.questions
         mine = contents(self.state, questions, self.keys, PROBE)
         assert list(differences(mine, contents(self.model.rebuilt(), questions, self.keys, PROBE))) == []
         assert mine["counts"] == {question: counted_by_hand(self.model, question) for question in questions}
@@ -217,11 +217,11 @@ class HistoriesWithLittleMemory(Histories):
 
     def __init__(self) -> None:
         super().__init__()
-        self.limits = match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS
-        match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = 3, 1
+        self.limits = match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS
+        match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = 3, 1
 
     def teardown(self) -> None:
-        match_counts.KEPT_COUNTERS, table.KEPT_LABEL_COLUMNS = self.limits
+        match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = self.limits
 
 
 TestHistories = Histories.TestCase

@@ -103,7 +103,7 @@ def test_sums_of_many_columns_are_not_kept_for_ever() -> None:
 
 def test_a_label_that_is_thrown_out_is_no_longer_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its column does not grow with the others."""
-    monkeypatch.setattr("stowplan.columns.nodes.table.KEPT_LABEL_COLUMNS", 1)
+    monkeypatch.setattr("stowplan.columns.nodes.table.MOST_LABEL_COLUMNS", 1)
     state = a_state(nodes=[a_node("n0", labels={"rack": "a"})])
     tally = Cluster(state).count(PodQuery(None, selectors.from_labels({"app": "web"})))
     Cluster(state).by_domain(tally, "rack")
@@ -121,12 +121,12 @@ def test_sorts_follow_each_change(changes: list[tuple[int, int]], asked_at: int)
     column.codes = np.arange(32, dtype=np.int64) % 4
     for at, (row, amount) in enumerate(changes):
         if at == asked_at:
-            tally.sorts(column, 4, 32)
+            tally.domain_counts(column, 4, 32)
         if at == asked_at + 9:
             column.codes = column.codes[::-1].copy()
             column.version += 1
         tally.add(row, max(amount, -tally.count(row)), 32)
-    sorts, counts = tally.sorts(column, 4, 32), tally.on(np.arange(32), 32)
-    assert (sorts.of // sorts.width).tolist() == column.codes.tolist()
-    assert (sorts.of % sorts.width).tolist() == counts.tolist()
-    assert sorts.rows.tolist() == np.bincount(sorts.of, minlength=4 * sorts.width).tolist()
+    sorts, counts = tally.domain_counts(column, 4, 32), tally.on(np.arange(32), 32)
+    assert (sorts.pair_of // sorts.width).tolist() == column.codes.tolist()
+    assert (sorts.pair_of % sorts.width).tolist() == counts.tolist()
+    assert sorts.rows.tolist() == np.bincount(sorts.pair_of, minlength=4 * sorts.width).tolist()

@@ -149,18 +149,18 @@ def test_plugins_can_look_up_deleted_pods() -> None:
     world.submit(a_pod("web"), a_pod("big", cpu=99))
     world.run()
     cluster = Cluster(world.scheduler.state)
-    nodes = {name: found.node_name for name in ("web", "big") if (found := cluster.known(f"uid-of-default-{name}"))}
+    nodes = {name: found.node_name for name in ("web", "big") if (found := cluster.known_pod(f"uid-of-default-{name}"))}
     assert nodes == {"web": "a", "big": ""}
     world.delete(world.pod("big"))
     world.submit(a_pod("web", node="a", phase="Succeeded"))
-    assert cluster.known("uid-of-default-big") is None and cluster.known("uid-of-default-web") is None
-    assert [cluster.left(f"uid-of-default-{name}") for name in ("web", "big", "other")] == ["a", "", None]
+    assert cluster.known_pod("uid-of-default-big") is None and cluster.known_pod("uid-of-default-web") is None
+    assert [cluster.last_node(f"uid-of-default-{name}") for name in ("web", "big", "other")] == ["a", "", None]
 
 
 def test_only_the_latest_deleted_pods_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stowplan.columns.state.REMEMBERED", 2)
+    monkeypatch.setattr("stowplan.columns.state.MOST_LAST_NODES", 2)
     world = World(nodes=["a"])
     for name in ("one", "two", "three"):
         world.submit(a_pod(name, node="a"))
         world.delete(world.pod(name))
-    assert list(world.scheduler.state.left) == ["uid-of-default-two", "uid-of-default-three"]
+    assert list(world.scheduler.state.last_nodes) == ["uid-of-default-two", "uid-of-default-three"]

@@ -187,7 +187,7 @@ def test_a_json_patch_may_test_what_it_is_based_on(world: World) -> None:
         return world.perform(Patch(kind="ReplicaSet", key="default/web", body=body))
 
     assert patch("7", "8").status == 409 and counted(world) == "0"
-    assert patch("0", "8").fine and counted(world) == "8"
+    assert patch("0", "8").succeeded and counted(world) == "8"
 
 
 def test_a_write_that_is_always_refused_backs_off(world: World, census: Census) -> None:

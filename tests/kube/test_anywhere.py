@@ -118,7 +118,7 @@ async def test_conditions_and_nominations(cluster: Cluster, namespace: str, node
     async with writing(cluster, namespace) as (writer, pods, _):
         key = f"{namespace}/p"
         first = SetCondition(pod=ref, status="False", reason="Unschedulable", message="0/1", nominated_node=node)
-        assert (await writer.perform(first)).fine
+        assert (await writer.perform(first)).succeeded
         status = pod_now(cluster, ref)["status"]
         (condition,) = [each for each in status["conditions"] if each["type"] == "PodScheduled"]
         assert (condition["reason"], condition["message"], condition["observedGeneration"]) == (
@@ -132,12 +132,12 @@ async def test_conditions_and_nominations(cluster: Cluster, namespace: str, node
         await until(lambda: pods.cache.objects[key].condition("PodScheduled") is not None)  # type: ignore[attr-defined]
         second = SetCondition(pod=ref, status="False", reason="Unschedulable", message="0/2", nominated_node="")
         writer._now = lambda: datetime(2001, 1, 1, tzinfo=UTC)
-        assert (await writer.perform(second)).fine
+        assert (await writer.perform(second)).succeeded
         status = pod_now(cluster, ref)["status"]
         (after,) = [each for each in status["conditions"] if each["type"] == "PodScheduled"]
         assert (after["message"], after["lastTransitionTime"]) == ("0/2", condition["lastTransitionTime"])
         assert "nominatedNodeName" not in status
-        assert (await writer.perform(Nominate(pod=ref, node_name="other"))).fine
+        assert (await writer.perform(Nominate(pod=ref, node_name="other"))).succeeded
         assert pod_now(cluster, ref)["status"]["nominatedNodeName"] == "other"
         stale = PodRef(namespace, "p", "00000000-0000-0000-0000-000000000000")
         refused = await writer.perform(Nominate(pod=stale, node_name="x"))
@@ -150,7 +150,7 @@ async def test_an_eviction_sets_a_condition_and_deletes(cluster: Cluster, namesp
     async with writing(cluster, namespace) as (writer, pods, _):
         assert (await writer.perform(Evict(pod=other, reason="r", message="m"))).status == 422
         evict = Evict(pod=ref, reason="PreemptionByScheduler", message="for a better one")
-        assert (await writer.perform(evict)).fine
+        assert (await writer.perform(evict)).succeeded
         await until(lambda: pods.cache.objects[f"{namespace}/p"].terminating)
         found = pod_now(cluster, ref)
         (condition,) = [each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget"]
@@ -164,17 +164,17 @@ async def test_a_patch_for_an_older_version_is_refused(cluster: Cluster, namespa
     labels = {"resourceVersion": found["resourceVersion"], "labels": {"a": "b"}}
     async with writing(cluster, namespace) as (writer, _, _):
         patch = Patch(kind="Node", key=node, body={"metadata": labels})
-        assert (await writer.perform(patch)).fine
+        assert (await writer.perform(patch)).succeeded
         assert (await writer.perform(patch)).status == 409
         status = Patch(kind="Node", key=node, body={"status": {"phase": "Running"}})
-        assert (await writer.perform(status)).fine
+        assert (await writer.perform(status)).succeeded
         assert cluster.api().must("GET", f"/api/v1/nodes/{node}")["status"]["phase"] == "Running"
 
 
 async def test_a_pod_is_read_again(cluster: Cluster, namespace: str) -> None:
     ref = make_pod(cluster, namespace, "p")
     async with writing(cluster, namespace) as (writer, _, sink):
-        assert (await writer.perform(Read(pod=ref))).fine
+        assert (await writer.perform(Read(pod=ref))).succeeded
         delete_pod(cluster, ref)
         assert (await writer.perform(Read(pod=ref))).status == 404
         assert sink.names == []

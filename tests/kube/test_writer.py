@@ -295,7 +295,7 @@ async def test_a_read_reports_the_state_of_the_pod(status: int, uid: str, learne
         result = await a_writer(client, notes).perform(Read(id=3, pod=REF))
         (change,) = notes.learned
         assert (type(change), change.object.uid, change.object.key) == (learned, "u1", "ns/p")
-        assert result.fine == (learned is Put)
+        assert result.succeeded == (learned is Put)
 
 
 async def test_a_read_that_is_refused_reports_nothing() -> None:
@@ -316,7 +316,7 @@ async def test_events_are_queued_and_questions_passed_on() -> None:
         notes = Notes()
         writer = a_writer(client, notes)
         event = Record(id=1, pod=REF, type="Normal", reason="R", action="A", note="n", reporting_controller="stowplan")
-        assert (await writer.perform(event)).fine
+        assert (await writer.perform(event)).succeeded
         assert notes.recorded == [event]
         bind = Ask(id=2, extender=0, verb="bind", pod=REF)
         assert await writer.perform(bind) == Result(2, 200, body=[])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.objects.meta import ObjectMeta
-from stowplan.objects.priority import prioritised
+from stowplan.objects.priority import with_priority
 from stowplan.objects.workloads import PriorityClass
 from stowplan.testing.builders import a_pod
 
@@ -35,5 +35,5 @@ CLASSES = {"high": HIGH, "usual": USUAL}
     ],
 )
 def test_priority(wishes: dict[str, Any], classes: dict[str, PriorityClass], expected: Any) -> None:
-    pod = prioritised(a_pod(**wishes), classes)
+    pod = with_priority(a_pod(**wishes), classes)
     assert (pod.priority, pod.spec.preemption_policy) == expected

@@ -1,4 +1,4 @@
-"""Names for the arrays that columns are made of, so that signatures say what an array holds."""
+"""Type names for the arrays of columns."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Codes: TypeAlias = npt.NDArray[np.int64]  # as wide as an index, so that gathering need not convert
+Codes: TypeAlias = npt.NDArray[np.int64]  # int64 as indexes, so that NumPy need not convert
 Rows: TypeAlias = npt.NDArray[np.int64]

@@ -1,14 +1,15 @@
-"""Objects taken for other than the API server last said they are, on behalf of pods on their way to a node.
+"""Objects that are assumed to differ from what the API server last said, on behalf of assumed pods.
 
-Whoever looks into the store sees the assumed version: a volume given to a claim is gone for the next pod. It ends
+The store shows the assumed version: a volume that is assumed to be bound to a claim is not free for the next pod. An
+assumption ends
 
-    when its last holder gives it back      the server's version is seen again
-    when the server sends another version   the write that was to make it true was based on the version before, so
-                                            either that write is in this version, or the server will refuse it
+    when its last holder releases it        the store shows the server's version again
+    when the server sends another version   the write that makes the assumption true was based on the version before:
+                                            either this version has the write, or the server will refuse it
     when the object is deleted
 
-All holders of an object assume the same of it. What a holder took is remembered until it gives it back or is settled,
-even where the server's version has it by now: so a plugin can ask whether all of it came true.
+A holder is the uid of a pod. All holders of an object assume the same of it. What a holder took is remembered until the
+holder releases it or finishes, also if the server's version has it by then: a plugin can ask if all of it came true.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ Ref: TypeAlias = tuple[str, str]  # kind and key of an object
 
 
 class AssumedObject(msgspec.Struct, frozen=True):
-    """What the server said, who assumes otherwise, and which of them sent a write that makes it true."""
+    """The server's version, the assumed one, its holders, and the holder that sent the write to make it true."""
 
-    real: Object
+    actual: Object
     assumed: Object
     holders: tuple[str, ...] = ()
     writer: str = ""
 
     @property
-    def stands(self) -> bool:
-        """Is somebody still interested, or a write by one that is settled on its way into our view?"""
+    def needed(self) -> bool:
+        """True if there is a holder, or the server's version does not have the write of a finished holder yet."""
         return bool(self.holders or self.writer)
 
     def without(self, holder: str) -> AssumedObject:
@@ -47,100 +48,100 @@ class AssumedObjects:
     def __init__(
         self, store: ObjectStore, put: Callable[[Object], None], journaled: Callable[[Callable[[], object]], None]
     ) -> None:
-        """`put` shows an object in the store, `journaled` notes how to undo what a what-if did."""
+        """`put` puts an object into the store, `journaled` records how to undo a change that a trial made."""
         self._store, self._put, self._journaled = store, put, journaled
         self._objects: dict[Ref, AssumedObject] = {}
         self._taken: dict[str, tuple[Object, ...]] = {}  # by holder
 
     # -- questions
 
-    def by(self, holder: str) -> tuple[Object, ...]:
-        """What this one took, as it assumes it to be."""
+    def taken_by(self, holder: str) -> tuple[Object, ...]:
+        """Return the objects that a holder took, as it assumes them to be."""
         return self._taken.get(holder, ())
 
-    def real(self, kind: type[AnyObject], key: str) -> AnyObject | None:
-        """An object as the server last said."""
+    def actual(self, kind: type[AnyObject], key: str) -> AnyObject | None:
+        """Return an object as the server last sent it."""
         held = self._objects.get((kind.__name__, key))
-        return self._store.get(kind, key) if held is None else cast("AnyObject", held.real)
+        return self._store.get(kind, key) if held is None else cast("AnyObject", held.actual)
 
-    def pending(self, found: Object) -> bool:
-        """Is something assumed of this object that the server does not say yet?"""
+    def unconfirmed(self, found: Object) -> bool:
+        """True if something is assumed of this object that the server's version does not have yet."""
         return ref(found) in self._objects
 
     def writer(self, found: Object) -> str:
-        """Who sent the write that makes an assumption true, until the server's version has it; empty for nobody."""
+        """Return the holder that sent the write for this object, until the server's version has it; "" for none."""
         held = self._objects.get(ref(found))
         return "" if held is None else held.writer
 
     def holders(self) -> set[str]:
         return set(self._taken).union(*(held.holders for held in self._objects.values()))
 
-    # -- taking and giving back
+    # -- changes by holders
 
     def take(self, holder: str, found: Object) -> None:
-        """Assume that an object is like this. What the server says already is only remembered."""
+        """Assume that an object is like this. If the server's version is the same, it is only remembered."""
         held = self._objects.get(ref(found))
         if held is not None and held.assumed != found:
-            raise ValueError(f"{type(found).__name__} {found.key} is assumed to be otherwise by {held.holders}")
-        self._remember(holder, (*self.by(holder), found))
+            raise ValueError(f"{type(found).__name__} {found.key} is assumed to be different by {held.holders}")
+        self._remember(holder, (*self.taken_by(holder), found))
         if held is not None:
             self._set(ref(found), msgspec.structs.replace(held, holders=(*held.holders, holder)))
             return
-        real = self._store.get(type(found), found.key)
-        if real is None:
+        actual = self._store.get(type(found), found.key)
+        if actual is None:
             raise LookupError(f"there is no {type(found).__name__} {found.key}")
-        if real != found:
-            self._set(ref(found), AssumedObject(real, found, (holder,)))
+        if actual != found:
+            self._set(ref(found), AssumedObject(actual, found, (holder,)))
             self._put(found)
 
-    def written(self, kind: str, key: str, holder: str) -> None:
-        """A holder sends the write that makes an object what it is assumed to be."""
+    def mark_written(self, kind: str, key: str, holder: str) -> None:
+        """A holder sends the write that makes the assumption about an object true."""
         held = self._objects.get((kind, key))
         if held is not None and holder in held.holders:
             self._set((kind, key), msgspec.structs.replace(held, writer=holder))
 
-    def give_back(self, holder: str) -> None:
-        """This holder assumes nothing any more."""
+    def release(self, holder: str) -> None:
+        """End all assumptions of a holder."""
         for found in self._forget(holder):
             held = self._objects.get(ref(found))
             if held is not None and held.writer == holder:
-                self._leave(ref(found), msgspec.structs.replace(held, writer=""), holder)
+                self._drop_holder(ref(found), msgspec.structs.replace(held, writer=""), holder)
             elif held is not None:
-                self._leave(ref(found), held, holder)
+                self._drop_holder(ref(found), held, holder)
 
-    def settle(self, holder: str) -> None:
-        """This holder has what it wanted: what it wrote is assumed until the server's version has it."""
+    def finish(self, holder: str) -> None:
+        """A holder is bound: what it wrote is assumed until the server's version has it."""
         for found in self._forget(holder):
             held = self._objects.get(ref(found))
             if held is not None:
-                self._leave(ref(found), held, holder)
+                self._drop_holder(ref(found), held, holder)
 
-    def _leave(self, at: Ref, held: AssumedObject, holder: str) -> None:
-        left = held.without(holder)
-        self._set(at, left if left.stands else None)
-        if not left.stands:
-            self._put(left.real)
+    def _drop_holder(self, at: Ref, held: AssumedObject, holder: str) -> None:
+        remaining = held.without(holder)
+        self._set(at, remaining if remaining.needed else None)
+        if not remaining.needed:
+            self._put(remaining.actual)
 
-    # -- what the server says
+    # -- changes by the server
 
-    def hear(self, found: Object) -> Object:
-        """The server sends an object: this is what is to be seen of it."""
+    def observed(self, found: Object) -> Object:
+        """The server sends an object: return the version that the store should show."""
         held = self._objects.get(ref(found)) if self._objects else None
         if held is None:
             return found
         version = found.metadata.resource_version
-        if version and version == held.real.metadata.resource_version:  # the same once more, after a new list
-            self._set(ref(found), msgspec.structs.replace(held, real=found))
+        if version and version == held.actual.metadata.resource_version:  # the same version again, after a new list
+            self._set(ref(found), msgspec.structs.replace(held, actual=found))
             return held.assumed
         self._set(ref(found), None)
         return found
 
-    def drop(self, found: Object) -> None:
-        """The object is gone."""
+    def deleted(self, found: Object) -> None:
+        """The server deletes an object."""
         if ref(found) in self._objects:
             self._set(ref(found), None)
 
-    # -- the books, undone exactly
+    # -- changes that a trial undoes exactly
 
     def _set(self, at: Ref, held: AssumedObject | None) -> None:
         before = self._objects.get(at)
@@ -151,13 +152,13 @@ class AssumedObjects:
         self._journaled(lambda: self._set(at, before))
 
     def _forget(self, holder: str) -> tuple[Object, ...]:
-        taken = self.by(holder)
+        taken = self.taken_by(holder)
         if taken:
             self._remember(holder, ())
         return taken
 
     def _remember(self, holder: str, taken: tuple[Object, ...]) -> None:
-        before = self.by(holder)
+        before = self.taken_by(holder)
         if taken:
             self._taken[holder] = taken
         else:

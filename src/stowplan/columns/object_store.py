@@ -1,4 +1,4 @@
-"""The other objects that plugins read (claims, services, budgets …), by kind and key."""
+"""Objects other than pods and nodes that plugins read (claims, services, budgets), by kind and key."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class ObjectStore:
         self._selectors: dict[str, selectors.Selector] = {}  # of budgets, by key
 
     def put(self, found: Object) -> Object | None:
-        """Keep an object; the answer is the one it replaces."""
+        """Add an object; return the one that it replaces."""
         self._count(type(found))
         kind = self._kinds.setdefault(type(found), {})
         before = kind.get(found.key)
-        self._unfile(before)
-        kind[found.key] = found  # in the place of the one before, if any: the order of objects may decide a tie
-        self._file(found)
+        self._unindex(before)
+        kind[found.key] = found  # keeps the position of the one before: the order of objects may decide a tie
+        self._index(found)
         return before
 
     def remove(self, found: Object) -> Object | None:
         self._count(type(found))
         before = self._kinds.get(type(found), {}).pop(found.key, None)
-        self._unfile(before)
+        self._unindex(before)
         return before
 
-    def _file(self, found: Object) -> None:
-        """Services and budgets are looked for by the labels they select."""
+    def _index(self, found: Object) -> None:
+        """Index services and budgets by the labels they select."""
         if isinstance(found, Service) and found.spec.selector:
             self._services.add(selectors.from_labels(found.spec.selector), found.key)
         elif isinstance(found, PodDisruptionBudget):
@@ -48,14 +48,14 @@ class ObjectStore:
                 self._selectors[found.key] = selector
                 self._budgets.add(selector, found.key)
 
-    def _unfile(self, before: Object | None) -> None:
+    def _unindex(self, before: Object | None) -> None:
         if isinstance(before, Service) and before.spec.selector:
             self._services.remove(selectors.from_labels(before.spec.selector), before.key)
         elif isinstance(before, PodDisruptionBudget) and before.key in self._selectors:
             self._budgets.remove(self._selectors.pop(before.key), before.key)
 
     def version_of(self, kind: type[Object]) -> int:
-        """Grows with every change of an object of this kind."""
+        """Return a number that grows with every change of an object of this kind."""
         return self._versions.get(kind, 0)
 
     def _count(self, kind: type[Object]) -> None:
@@ -66,11 +66,11 @@ class ObjectStore:
         return cast("AnyObject | None", self._kinds.get(kind, {}).get(key))
 
     def every(self, kind: type[AnyObject]) -> dict[str, AnyObject]:
-        """All objects of a kind by key, in the order they came; not to be changed."""
+        """Return all objects of a kind by key, in the order of their creation; must not be changed."""
         return cast("dict[str, AnyObject]", self._kinds.get(kind, {}))
 
     def services_of(self, pod: Pod) -> list[Service]:
-        """The services that select this pod."""
+        """Return the services that select this pod."""
         services = self.every(Service)
         if not services:
             return []
@@ -82,7 +82,7 @@ class ObjectStore:
         ]
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The disruption budgets that select this pod; one without conditions selects nothing."""
+        """Return the disruption budgets that select this pod. A budget without conditions selects nothing."""
         if not pod.labels:
             return []
         budgets = self.every(PodDisruptionBudget)

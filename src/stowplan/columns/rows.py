@@ -1,4 +1,4 @@
-"""Rows with stable numbers: each belongs to a name, and is reused once it is given back."""
+"""Rows with stable numbers. A row belongs to a name until it is freed, and is reused after that."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 class NamedRows(ABC):
     def __init__(self) -> None:
-        self.capacity = 16  # how long the columns are
-        self.size = 0  # rows below this number have been given out
+        self.capacity = 16  # the length of the columns
+        self.size = 0  # rows below this number have been in use
         self.row_of: dict[str, int] = {}
         self.names: list[str] = []
         self._free: list[int] = []
 
     def row(self, name: str) -> int:
-        """The row of a name, a new one if need be."""
+        """Return the row of a name; a new one if it has none."""
         row = self.row_of.get(name)
         if row is None:
-            row = self.row_of[name] = self._given(name)
+            row = self.row_of[name] = self._new(name)
         return row
 
-    def _given(self, name: str) -> int:
+    def _new(self, name: str) -> int:
         if self._free:
             row = self._free.pop()
             self.names[row] = name
@@ -41,18 +41,18 @@ class NamedRows(ABC):
         return len(self._free)
 
     def free(self, row: int) -> None:
-        """Give a row back; nothing may be on it any more."""
+        """Free a row; nothing may refer to it any more."""
         del self.row_of[self.names[row]]
         self.names[row] = ""
         self._free.append(row)
 
     @abstractmethod
     def _grow(self) -> None:
-        """Make every column as long as the capacity is now."""
+        """Extend every column to the new capacity."""
 
 
 def longer(column: Any, capacity: int, filling: Any = 0) -> Any:
-    """The column with room for this many rows."""
+    """Return the column extended to this many rows."""
     grown = np.full(capacity, filling, column.dtype)
     grown[: len(column)] = column
     return grown

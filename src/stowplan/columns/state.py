@@ -1,19 +1,20 @@
-"""The state of the cluster: the one model of bound, assumed and reserved pods, kept up to date change by change.
+"""The state of the cluster: nodes, pods on nodes (bound or assumed), held room and other objects, kept up to date.
 
-    apply(change)           what the API says: nodes, pods and other objects come, change and go
-    add_pod, remove_pod     a pod is (assumed to be) on a node, or not
-    hold, release           room on a node is reserved under a name
+    apply(change)           a change that the API server reports
+    add_pod, remove_pod     a pod is, or is assumed to be, on a node; or not any more
+    hold, release           room on a node is held under a name
     hold_as, held_rooms     room held for pods that do not exist yet, as objects of a plugin's kind say (`held/`)
-    assumed                 objects taken for other than the API says, on behalf of pods (`assumed.py`)
-    trial()                 all of these as a what-if, undone exactly (`trial.py`)
+    nominated_pods          pods that are nominated to a node
+    assumed                 objects that are assumed to differ from what the API server last said, on behalf of pods
+    trial()                 any of these as a what-if, undone exactly (`trial.py`)
 
-Every change costs what it changes. Finished pods take no room; pods without a node count only if nominated to one.
+Every change costs what it changes. Finished pods take no room. A pod without a node counts only if it is nominated.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from stowplan.columns.assumed_objects import AssumedObjects
@@ -23,8 +24,9 @@ from stowplan.columns.nodes.answer_cache import AnswerCache
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.object_store import ObjectStore
 from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled
+from stowplan.columns.pods.nominated_pods import NominatedPods
 from stowplan.columns.pods.pending import PendingPods
-from stowplan.columns.pods.selector_index import SelectorIndex
+from stowplan.columns.pods.uses import Uses
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
 from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
@@ -32,16 +34,15 @@ from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape
+from stowplan.objects.shape import Shape
 from stowplan.objects.workloads import Namespace
 
-CARRIED = (REQUIRED_ANTI, REQUIRED, PREFERRED)
-RECENT_QUERIES = 1024
-REMEMBERED = 10_000  # pods that are gone
-NOTHING = nullcontext()
+MOST_QUERIES = 1024  # that are kept for terms with a namespace selector
+MOST_LAST_NODES = 10_000
+NO_CONTEXT = nullcontext()
 
 
-class Placed:
+class PlacedPod:
     """A pod on a node, and where it is counted."""
 
     __slots__ = ("labels", "pod", "row", "shape")
@@ -54,27 +55,24 @@ class ClusterState:
     def __init__(self) -> None:
         self.table = NodeTable()
         self.store = ObjectStore()
-        self.counting = MatchCounts()
-        self.kept = AnswerCache()
-        self.waiting = PendingPods()
-        self.pods: dict[str, Placed] = {}
-        self.known: Mapping[str, Pod] = {}  # all pods by uid, as the API has them; kept by whoever follows it
-        self.served: Container[str] = ()  # the schedulerNames of pods that are ours to place; kept by whoever does
-        self.left: OrderedDict[str, str] = OrderedDict()  # where the last pods that went had been, by uid
-        self.priorities: Counter[int] = Counter()  # how many pods on nodes have each priority
-        self.pods_on: list[dict[str, Placed]] = []
-        self.uses: dict[Hashable, Tally] = {}
-        self.terms: SelectorIndex[Hashable] = SelectorIndex()
-        self.nominated: dict[str, dict[str, Pod]] = {}
-        self.held: dict[str, tuple[str, dict[str, int]]] = {}
-        self._nominations: dict[str, str] = {}
-        self.firm: dict[str, None] = {}  # uids of those whose promise is
-        self._queries: dict[AffinityTerm, PodQuery] = {}  # terms that pick namespaces by label, as of `_queries_at`
+        self.match_counts = MatchCounts()
+        self.answer_cache = AnswerCache()
+        self.pending_pods = PendingPods()
+        self.pods: dict[str, PlacedPod] = {}  # pods on nodes, by uid
+        self.pods_on: list[dict[str, PlacedPod]] = []  # the same by row
+        self.known_pods: Mapping[str, Pod] = {}  # all pods of the API server, by uid; the scheduler sets and updates it
+        self.scheduler_names: Container[str] = ()  # whose pods we place; the scheduler sets it
+        self.last_nodes: OrderedDict[str, str] = OrderedDict()  # of the pods that ended or were deleted last, by uid
+        self.priorities: Counter[int] = Counter()  # the number of pods on nodes, by priority
+        self.held: dict[str, tuple[str, dict[str, int]]] = {}  # node and amounts, by name
+        self.held_rooms: dict[type[Object], HeldRoom] = {}  # by the kind of object that holds room
+        self.now = 0.0  # the caller's clock, when it last reported a change
+        self._queries: dict[AffinityTerm, PodQuery] = {}  # of terms with a namespace selector, as of `_queries_at`
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
+        self.uses = Uses(self.table, self._journaled)
+        self.nominated_pods = NominatedPods(self._journaled)
         self.assumed = AssumedObjects(self.store, self.put, self._journaled)
-        self.held_rooms: dict[type[Object], HeldRoom] = {}  # by the kind of object that holds room
-        self.now = 0.0  # the caller's clock, when it last told us anything
 
     # -- changes
 
@@ -84,30 +82,26 @@ class ClusterState:
             case Pod():
                 self._apply_pod(found, gone=isinstance(change, Gone))
             case Node():
-                self._apply_node(found, gone=isinstance(change, Gone))
+                self._put_node(found.name, found if isinstance(change, Put) else None)
             case _ if isinstance(change, Put):
-                self.put(self.assumed.hear(found))
+                self.put(self.assumed.observed(found))
             case _:
-                self.assumed.drop(found)
+                self.assumed.deleted(found)
                 self.discard(found)
 
     def _apply_pod(self, pod: Pod, gone: bool) -> None:
-        self.waiting.heard(pod, gone)
+        self.pending_pods.update(pod, gone)
         if pod.uid in self.pods:
             self.remove_pod(pod.uid)
-        self.drop_nomination(pod.uid)
+        self.nominated_pods.drop(pod.uid)
         if gone or pod.finished:
-            self.left[pod.uid] = pod.node_name
-            if len(self.left) > REMEMBERED:
-                self.left.popitem(last=False)
-            return
-        if pod.node_name:
+            self.last_nodes[pod.uid] = pod.node_name
+            if len(self.last_nodes) > MOST_LAST_NODES:
+                self.last_nodes.popitem(last=False)
+        elif pod.node_name:
             self.add_pod(pod, pod.node_name)
         elif pod.nominated_node:
-            self.nominate(pod, pod.nominated_node)
-
-    def _apply_node(self, node: Node, gone: bool) -> None:
-        self._put_node(node.name, None if gone else node)
+            self.nominated_pods.add(pod, pod.nominated_node)
 
     def _put_node(self, name: str, node: Node | None) -> None:
         row = self._row(name)
@@ -119,15 +113,14 @@ class ClusterState:
     # -- pods on nodes
 
     def add_pod(self, pod: Pod, node_name: str, *, as_extension: bool = False) -> None:
-        """The pod is on this node, and on no other. `as_extension`: counted as kube's PreFilter extensions count."""
+        """Put the pod on this node and on no other. `as_extension`: count as kube's PreFilter extensions do."""
         if pod.uid in self.pods:
             self.remove_pod(pod.uid, as_extension=as_extension)
-        self.drop_nomination(pod.uid)
-        row = self._row(node_name)
-        shape = pod.shape
+        self.nominated_pods.drop(pod.uid)
+        row, shape = self._row(node_name), pod.shape
         self._place(pod, row, shape, as_extension)
         self._journaled(lambda: self._displace(pod.uid, as_extension))
-        self._hold_ports(shape, row, +1, as_extension)
+        self.uses.add_ports(shape, row, +1, as_set=as_extension)
         for room in self.held_rooms.values():
             room.pod_added(pod, node_name)
 
@@ -136,17 +129,17 @@ class ClusterState:
         pod, shape, name = placed.pod, placed.shape, self.table.names[placed.row]
         for room in self.held_rooms.values():
             room.pod_removed(uid)
-        self._hold_ports(shape, placed.row, -1, as_extension)
+        self.uses.add_ports(shape, placed.row, -1, as_set=as_extension)
         self._displace(uid, as_extension)
         self._journaled(lambda: self._place(pod, self._row(name), shape, as_extension))
 
     def _place(self, pod: Pod, row: int, shape: Shape, as_extension: bool) -> None:
         self.priorities[pod.priority] += 1
-        labels = self.counting.add(pod, row, self.table.capacity, as_extension)
-        self.pods[pod.uid] = self.pods_on[row][pod.uid] = Placed(pod, row, shape, labels)
+        labels = self.match_counts.add(pod, row, self.table.capacity, as_extension)
+        self.pods[pod.uid] = self.pods_on[row][pod.uid] = PlacedPod(pod, row, shape, labels)
         self.table.take(row, shape.taken, shape.presumed, +1)
         for use in shape.uses:
-            self._use(use, row, +1)
+            self.uses.add(use, row, +1)
 
     def _displace(self, uid: str, as_extension: bool) -> None:
         placed = self.pods.pop(uid)
@@ -155,28 +148,11 @@ class ClusterState:
         if not self.priorities[placed.pod.priority]:
             del self.priorities[placed.pod.priority]
         del self.pods_on[row][uid]
-        self.counting.remove(placed.pod, placed.labels, self.table.capacity, as_extension)
+        self.match_counts.remove(placed.pod, placed.labels, self.table.capacity, as_extension)
         self.table.take(row, shape.taken, shape.presumed, -1)
         for use in shape.uses:
-            self._use(use, row, -1)
+            self.uses.add(use, row, -1)
         self._free_if_unused(row)
-
-    def _hold_ports(self, shape: Shape, row: int, sign: int, as_set: bool) -> None:
-        """Take or give back a pod's host ports.
-
-        kube-scheduler keeps a node's ports as a set: where two pods have come to hold the same port, its dry runs find
-        the port free as soon as one of them is taken away. Dry runs (`as_set`) do the same here.
-        """
-        for use, under_any in shape.port_uses:
-            held = self.uses[use].count(row) if as_set and use in self.uses else 0
-            change = sign if not as_set else int(not held) if sign > 0 else -held
-            if change:
-                self._use_port(use, under_any, row, change)
-
-    def _use_port(self, use: Hashable, under_any: Hashable, row: int, change: int) -> None:
-        self._use(use, row, change)
-        self._use(under_any, row, change)
-        self._journaled(lambda: self._use_port(use, under_any, row, -change))
 
     def _row(self, name: str) -> int:
         row = self.table.row(name)
@@ -185,29 +161,17 @@ class ClusterState:
         return row
 
     def _free_if_unused(self, row: int) -> None:
-        if not self.table.live[row] and not self.pods_on[row] and not self._holds(row):
+        if not self.table.live[row] and not self.pods_on[row] and not self._has_holds(row):
             self.table.free(row)
 
-    def _holds(self, row: int) -> bool:
+    def _has_holds(self, row: int) -> bool:
         name = self.table.names[row]
         return any(node == name for node, _ in self.held.values())
 
-    def _use(self, use: Hashable, row: int, amount: int) -> None:
-        tally = self.uses.get(use)
-        if tally is None:
-            tally = self.uses[use] = Tally()
-            if use[0] in CARRIED:  # type: ignore[index]
-                self.terms.add(carried_term(use).selector, use)
-        tally.add(row, amount, self.table.capacity)
-        if amount < 0 and tally.empty:
-            del self.uses[use]
-            if use[0] in CARRIED:  # type: ignore[index]
-                self.terms.remove(carried_term(use).selector, use)
-
-    # -- reservations
+    # -- held room
 
     def hold(self, name: str, node_name: str, amounts: Mapping[str, int]) -> None:
-        """Reserve room on a node under a name of its own; a name holds one reservation."""
+        """Hold room on a node under a name. It replaces what was held under the same name."""
         if name in self.held:
             self.release(name)
         row = self._row(node_name)
@@ -222,9 +186,9 @@ class ClusterState:
         self._journaled(lambda: self.hold(name, node_name, amounts))
         self._free_if_unused(row)
 
-    def aside(self, names: Iterable[str]) -> AbstractContextManager[object]:
-        """Meanwhile what is held under these names counts as free; afterwards all is as it was."""
-        return self._released(names) if names else NOTHING
+    def released(self, names: Iterable[str]) -> AbstractContextManager[object]:
+        """Return a context in which the room held under these names is free; it is held again afterwards."""
+        return self._released(names) if names else NO_CONTEXT
 
     @contextmanager
     def _released(self, names: Iterable[str]) -> Iterator[None]:
@@ -262,42 +226,10 @@ class ClusterState:
         """True if there is an object that may hold room."""
         return any(self.store.every(kind) for kind in self.held_rooms)
 
-    # -- nominated pods
-
-    def nominate(self, pod: Pod, node_name: str, *, firm: bool = False) -> None:
-        """The pod has been promised room on this node: pods of equal or lower priority must leave it there; if it is
-        `firm`, also more important ones that may evict nobody.
-        """
-        self.drop_nomination(pod.uid)
-        self.nominated.setdefault(node_name, {})[pod.uid] = pod
-        self._nominations[pod.uid] = node_name
-        if firm:
-            self.firm[pod.uid] = None
-        self._journaled(lambda: self.drop_nomination(pod.uid))
-
-    def nomination(self, uid: str) -> str:
-        """The node that the pod has been promised, or nothing."""
-        return self._nominations.get(uid, "")
-
-    @property
-    def promises(self) -> int:
-        return len(self._nominations)
-
-    def drop_nomination(self, uid: str) -> None:
-        node_name = self._nominations.pop(uid, None)
-        if node_name is None:
-            return
-        pods, firm = self.nominated[node_name], uid in self.firm
-        pod = pods.pop(uid)
-        self.firm.pop(uid, None)
-        if not pods:
-            del self.nominated[node_name]
-        self._journaled(lambda: self.nominate(pod, node_name, firm=firm))
-
     # -- other objects
 
     def put(self, found: Object) -> None:
-        """An object is now like this; in a what-if: is assumed to be."""
+        """Add or replace an object; in a trial, assume that it is like this."""
         before = self.store.put(found)
         self._journaled(lambda: self.discard(found) if before is None else self.put(before))
         room = self.held_rooms.get(type(found))
@@ -312,15 +244,17 @@ class ClusterState:
         if room is not None:
             room.drop(found.key)
 
+    # -- questions
+
     def query(self, term: AffinityTerm) -> PodQuery:
-        """The question that an incoming pod's affinity term asks about the pods that are there."""
+        """Return the query of an incoming pod's affinity term: which pods on nodes match it?"""
         if term.namespace_selector is None:
             return term.query({})
         if self._queries_at != self.store.version_of(Namespace):
             self._queries, self._queries_at = {}, self.store.version_of(Namespace)
         query = self._queries.get(term)
         if query is None:
-            if len(self._queries) >= RECENT_QUERIES:
+            if len(self._queries) >= MOST_QUERIES:
                 self._queries.clear()
             query = self._queries[term] = term.query(self.namespace_labels())
         return query
@@ -328,25 +262,20 @@ class ClusterState:
     def namespace_labels(self) -> dict[str, Mapping[str, str]]:
         return {name: namespace.labels for name, namespace in self.store.every(Namespace).items()}
 
-    # -- questions
-
     def count(self, *queries: PodQuery, settled: Settled = False) -> Tally:
-        """Pods that match all of these, per row. What is asked once is kept in step until nobody asks any more."""
-        counter, is_new = self.counting.ask(queries, settled, self.table.capacity)
+        """Return how many pods match all of these queries, per row. The count is kept up to date from then on."""
+        counter, is_new = self.match_counts.ask(queries, settled, self.table.capacity)
         if is_new:
-            # Asked first inside a what-if: it has seen the what-if only, so it goes with it.
-            self._journaled(lambda: self.counting.drop(counter))
+            # A counter made in a trial has seen the pods of the trial, so it ends with the trial.
+            self._journaled(lambda: self.match_counts.drop(counter))
         return counter.tally
 
-    def carried(self, kind: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
-        """Affinity terms of one kind that pods on nodes carry and this pod matches; how many carry each, per row."""
-        if not self.terms:
+    def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
+        """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""
+        if not self.uses.has_terms:
             return
         namespace = self.store.get(Namespace, pod.namespace)
-        labels: Mapping[str, str] = namespace.labels if namespace is not None else {}
-        for use in self.terms.candidates(pod.labels):
-            if use[0] == kind and carried_term(use).matches(pod.namespace, labels, pod.labels):  # type: ignore[index]
-                yield use[1], self.uses[use]  # type: ignore[index]
+        yield from self.uses.terms_matching(sort, pod, {} if namespace is None else namespace.labels)
 
     # -- what if
 
@@ -356,9 +285,3 @@ class ClusterState:
     def _journaled(self, undo: Callable[[], object]) -> None:
         if self._journal is not None:
             self._journal.append(undo)
-
-
-def carried_term(use: Hashable) -> AffinityTerm:
-    """The term in the key of a carried term's tally."""
-    carried: AffinityTerm | WeightedTerm = use[1]  # type: ignore[index]
-    return carried.term if isinstance(carried, WeightedTerm) else carried

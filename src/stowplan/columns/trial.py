@@ -1,4 +1,4 @@
-"""What if: a journal with savepoints over the one state, undone exactly.
+"""A trial: changes of the state as a what-if, undone exactly.
 
     with state.trial() as trial:
         trial.add_pod(pod, "node-7")
@@ -8,8 +8,8 @@
         trial.undo_to(mark)
         trial.keep()            # otherwise all of it is undone at the end
 
-Each operation notes how to undo it; nothing is copied. (What comes back may stand in another order among its equals.)
-Trials nest: an inner one that is kept is part of the outer.
+A journal records how to undo each operation; nothing is copied. (The order of dictionaries may differ afterwards.)
+Trials nest: an inner trial that is kept becomes a part of the outer one.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Trial:
             self._outer.extend(self._journal)
 
     def keep(self) -> None:
-        """What was tried is to stay."""
+        """Keep the changes."""
         self._kept = True
 
     def savepoint(self) -> int:
         return len(self._journal)
 
     def undo_to(self, savepoint: int) -> None:
-        """Undo everything since the savepoint, last first."""
-        self._state._journal = None  # undoing is not itself to be undone
+        """Undo all changes since the savepoint, the last one first."""
+        self._state._journal = None  # undoing must not be recorded
         try:
             while len(self._journal) > savepoint:
                 self._journal.pop()()
@@ -69,15 +69,15 @@ class Trial:
         self._state.remove_pod(uid, as_extension=as_extension)
 
     def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
-        """Many rows at once: what is taken of resources changes by so much each; the pods themselves stay.
+        """Change the requested amounts of many rows at once, without their pods.
 
-        Made for dry runs of filters that look at resources only, and always undone, so that row versions stay too.
+        This is for dry runs of filters that look at resources only. It is always undone, so row versions stay the same.
         """
         self._state.table.shift(rows, amounts, sign)
         self._journal.append(lambda: self._state.table.shift(rows, amounts, -sign))
 
     def assume(self, found: Object) -> None:
-        """Take a volume, a claim or any other object for granted as it is here."""
+        """Assume that a volume, a claim or any other object is like this."""
         self._state.put(found)
 
     def hold(self, name: str, node_name: str, amounts: Mapping[str, int]) -> None:
@@ -90,7 +90,7 @@ class Trial:
         self._state.discard(found)
 
     def drop_nomination(self, uid: str) -> None:
-        self._state.drop_nomination(uid)
+        self._state.nominated_pods.drop(uid)
 
     def nominate(self, pod: Pod, node_name: str) -> None:
-        self._state.nominate(pod, node_name)
+        self._state.nominated_pods.add(pod, node_name)

@@ -1,7 +1,7 @@
-"""Repeated values as small numbers: taint sets, label values, feature sets.
+"""Codes for values that repeat: taint sets, label values, feature sets.
 
-A value keeps its code while somebody holds it, and the code is given to another value afterwards; so a vocabulary is as
-large as what is in use, not as what was ever seen. Code 0 is set aside for one value that is always there: "nothing".
+A value has its code while it is held; afterwards the code is reused. So a vocabulary is as large as the number of
+values in use, not of all values ever seen. Code 0 belongs to one value that is always there: "nothing".
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ class Vocabulary(Generic[Value]):
     def __init__(self, nothing: Value) -> None:
         self.values: list[Value | None] = [nothing]
         self.codes: dict[Value, int] = {nothing: 0}
-        self.version = 0  # grows whenever a code changes its meaning
+        self.version = 0  # grows when a code gets another meaning
         self._holders = [1]
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """One more than the largest code ever in use at once: the length of a table indexed by code."""
+        """Return the length of a table indexed by code."""
         return len(self.values)
 
     def hold(self, value: Value) -> int:
+        """Return the code of a value; each call needs a `release`."""
         code = self.codes.get(value)
         if code is None:
             code = self._new(value)

@@ -29,17 +29,17 @@ class Nominations:
         they could evict the group's other members.
         """
         found = self._groups.of(pod.uid)
-        self._state.nominate(pod, node_name, firm=found is not None and found.partially_bound)
+        self._state.nominated_pods.add(pod, node_name, firm=found is not None and found.partially_bound)
 
     def replace(self, pod: Pod, node_name: str) -> None:
         """Nominate another node; "" for none."""
-        self._state.drop_nomination(pod.uid)
+        self._state.nominated_pods.drop(pod.uid)
         if node_name:
             self.nominate(pod, node_name)
 
     def pending_pod_changed(self, old: Pod | None, pod: Pod) -> None:
         """Follow the status of a pod without a node. A nomination that is not written yet stands until then."""
-        current = self._state.nomination(pod.uid)
+        current = self._state.nominated_pods.node_of(pod.uid)
         if not pod.nominated_node and not current:
             return
         before = "" if old is None else old.nominated_node

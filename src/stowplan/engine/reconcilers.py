@@ -115,7 +115,7 @@ class Reconcilers:
     def _answered(self, reconciler: PluginReconciler, result: Result, now: float) -> None:
         """A plugin whose writes are refused again and again is asked less often: it may lack the right to write."""
         reconciler.awaited.discard(result.id)
-        if result.fine or result.status == 404:
+        if result.succeeded or result.status == 404:
             reconciler.refusals = 0
         else:
             reconciler.refusals += 1

@@ -67,7 +67,7 @@ from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.priority import prioritised
+from stowplan.objects.priority import with_priority
 from stowplan.objects.workloads import PriorityClass
 
 ANSWER_WITHIN = 30.0  # seconds until an action counts as lost
@@ -128,7 +128,7 @@ class Scheduler:
         self._monitor = GroupMonitor(self.state, self.queue, self.groups, retry, outbox, report)
         self._reconcilers = Reconcilers(self.profiles, self.state, outbox, report)
         self._explainer = Explainer(self.state, self.queue, self.groups)
-        self.state.known, self.state.served = self.pods, self.profiles
+        self.state.known_pods, self.state.scheduler_names = self.pods, self.profiles
         self.assumed_pods, self.decisions = self.binding.assumed_pods, self.attempts.decisions
 
     # -- what comes in
@@ -262,14 +262,14 @@ class Scheduler:
         if assumed_pod is not None:
             self.binding.pod_changed(assumed_pod, pod, out, now)
         if out or pod.node_name:
-            self.state.drop_nomination(pod.uid)
+            self.state.nominated_pods.drop(pod.uid)
             if pod.uid in self.queue.unit_of:
                 self.queue.remove_pod(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))
         else:
-            self.state.waiting.heard(pod, False)
+            self.state.pending_pods.update(pod, False)
             if pod.uid not in self.assumed_pods:
-                if pod.nominated_node or self.state.promises:
+                if pod.nominated_node or self.state.nominated_pods:
                     self._nominations.pending_pod_changed(old, pod)
                 self.queue.add_pod(pod, now)
         if old is not None or (pod.node_name and not out):  # a new pod without a node is no event for others
@@ -291,7 +291,7 @@ class Scheduler:
         """Where no admission plugin did it: the priority of the pod's class."""
         if pod.spec.priority is not None:
             return pod
-        return prioritised(pod, self.state.store.every(PriorityClass))
+        return with_priority(pod, self.state.store.every(PriorityClass))
 
     # -- other objects
 
@@ -306,6 +306,6 @@ class Scheduler:
 
     def _last_version(self, found: Object) -> Object | None:
         if not isinstance(found, Node):
-            return self.state.assumed.real(type(found), found.key)
+            return self.state.assumed.actual(type(found), found.key)
         row = self.state.table.row_of.get(found.name)
         return None if row is None else self.state.table.nodes[row]

@@ -86,12 +86,12 @@ def schedule_one(
 
     names, more = state.offers(pod)
     if more:
-        with state.aside(names):
+        with state.released(names):
             decision = decide(make_room=False)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
         names, _ = state.offers(pod, None)
-    with state.aside(names):
+    with state.released(names):
         return decide(make_room=make_room)
 
 
@@ -188,7 +188,7 @@ class Evaluation:
         """Look at the pod's nominated node alone. If that node is feasible, no other node is looked at."""
         if self.search is None:
             return False
-        name = self.pod.nominated_node or self.state.nomination(self.pod.uid)
+        name = self.pod.nominated_node or self.state.nominated_pods.node_of(self.pod.uid)
         at = self.nodes.position(name) if name else None
         if at is None or self.filters.on_rows(self.nodes.rows[at : at + 1]) != [None]:
             return False

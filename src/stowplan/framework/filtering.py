@@ -49,8 +49,8 @@ class NodeFilters:
         """Every node's verdict. The leading filters that judge by row come from the cache."""
         cached_filters = self._by_row()
         answers = self._refreshed(cached_filters)
-        verdict_of = nodes.copied(answers.columns[VERDICT])
-        codes: VerdictCodes = answers.book.copy()
+        verdict_of = nodes.copy_of(answers.columns[VERDICT])
+        codes: VerdictCodes = answers.verdict_codes.copy()
         others = self._filters[len(cached_filters) :]
         if others:
             left = (verdict_of == FEASIBLE).nonzero()[0]
@@ -82,8 +82,8 @@ class NodeFilters:
         Nominated pods of equal or higher priority count.
         """
         preempts = self._pod.spec.preemption_policy != "Never" or self._pod.priority > HIGHEST_USER_PRIORITY
-        firm = () if preempts else self._state.firm
-        for name, pods in list(self._state.nominated.items()):
+        firm = () if preempts else self._state.nominated_pods.firm
+        for name, pods in list(self._state.nominated_pods.by_node.items()):
             rivals = (other for other in pods.values() if other.priority >= self._pod.priority or other.uid in firm)
             others = [other for other in rivals if other.uid != self._pod.uid and other.uid not in self._state.pods]
             at = nodes.position(name) if others else None
@@ -129,16 +129,16 @@ class NodeFilters:
 
     def _refreshed(self, filters: Filters) -> CachedAnswers:
         """The cached verdicts of these filters, and scores of plugins that score by row, with all rows up to date."""
-        table, cache = self._state.table, self._state.kept
+        table, cache = self._state.table, self._state.answer_cache
         key = (self._profile, self._pod.shape.key, tuple(enabled.name for enabled in filters))
         found = cache.get(key)
-        too_long = found is not None and len(found.book.verdicts) > MOST_VERDICTS
+        too_long = found is not None and len(found.verdict_codes.verdicts) > MOST_VERDICTS
         answers = CachedAnswers(VerdictCodes()) if found is None or too_long else found
         stale, capacity = answers.stale(table, table.capacity), table.capacity
         if len(stale):
             whole = len(stale) == table.live_count
             nodes = Cluster(self._state, self._notes).nodes if whole else self.view(stale)
-            answers.put(VERDICT, stale, self._run(nodes, filters, answers.book), capacity)
+            answers.put(VERDICT, stale, self._run(nodes, filters, answers.verdict_codes), capacity)
             for enabled in self._profile.scorers:
                 if getattr(enabled.plugin, "scores_by_row", False):
                     score = call_score(enabled, self._pod, nodes)

@@ -229,7 +229,7 @@ def picture(state: ClusterState) -> dict[str, Any]:
     return {
         **{name: column.tobytes() for name, column in columns.items()},
         "pods": [{uid: each.pod for uid, each in pods.items()} for pods in state.pods_on],
-        "uses": {use: tally.items() for use, tally in state.uses.items()},
+        "uses": {use: tally.items() for use, tally in state.uses.tallies.items()},
         "objects": state.store.version,
         "the clock of changes": table.clock,
     }

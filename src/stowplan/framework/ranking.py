@@ -60,7 +60,7 @@ def _score_of(
     column = None if cached is None else cached.columns.get(enabled.name)
     if column is None or not len(nodes):
         return call_score(enabled, pod, nodes)
-    return nodes.copied(column)  # type: ignore[no-any-return]
+    return nodes.copy_of(column)  # type: ignore[no-any-return]
 
 
 def _add_weighted(totals: Ints, scores: Ints | Bytes | int, weight: int) -> None:

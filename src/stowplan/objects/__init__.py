@@ -1,4 +1,4 @@
-"""Kubernetes objects as typed values: decoded straight from API JSON, keeping only what decisions read.
+"""Kubernetes objects as typed values: decoded straight from API JSON, with only those fields that decisions read.
 
-Floor 0 of the house. msgspec only: no NumPy, no I/O.
+The lowest layer: it needs msgspec only, no NumPy and no I/O.
 """

@@ -1,7 +1,7 @@
-"""What the engine wants done in the world; the caller does it, and says how it went (`changes.Result`).
+"""Actions: requests of the engine that the caller carries out. The caller reports each outcome as a `changes.Result`.
 
-Each action has an id, which its result carries, and a deadline: one that is not answered by then counts as lost, and
-the object is read again. Plugins make actions without either; the engine gives them.
+Each action has an id, which its result carries, and a deadline. An action without a result by then counts as lost, and
+the object is read again. Plugins make actions without id and deadline; the engine adds them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 
 class PodRef(msgspec.Struct, frozen=True):
-    """This very pod, and no later one of the same name."""
+    """One pod, by uid: not a later pod of the same name."""
 
     namespace: str
     name: str
@@ -20,14 +20,14 @@ class PodRef(msgspec.Struct, frozen=True):
 
 
 class ObjectRef(PodRef, frozen=True):
-    """This very object of another kind, for events that are not about pods."""
+    """One object of another kind, for events that are not about pods."""
 
     kind: str = ""
     api_version: str = ""
 
 
 class AnyAction(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="does"):
-    """What all of them have."""
+    """The fields of all actions."""
 
     id: int = 0
     deadline: float | None = None
@@ -49,7 +49,7 @@ class Evict(AnyAction, frozen=True):
 
 
 class SetCondition(AnyAction, frozen=True):
-    """The pod's PodScheduled condition; with it, where given, its nominated node ("" clears it)."""
+    """Set the pod's PodScheduled condition and, if given, its nominated node ("" clears it)."""
 
     pod: PodRef
     status: str
@@ -59,14 +59,14 @@ class SetCondition(AnyAction, frozen=True):
 
 
 class Nominate(AnyAction, frozen=True):
-    """The pod's nominated node; "" clears it."""
+    """Set the pod's nominated node; "" clears it."""
 
     pod: PodRef
     node_name: str
 
 
 class Record(AnyAction, frozen=True):
-    """An event about a pod (or, by an ObjectRef, about another object), in the words of events.k8s.io."""
+    """Write an event about a pod, or by an ObjectRef about another object, in the terms of events.k8s.io."""
 
     pod: PodRef
     type: str
@@ -78,11 +78,11 @@ class Record(AnyAction, frozen=True):
 
 
 class Patch(AnyAction, frozen=True):
-    """A patch of an object that a plugin writes to: a merge patch, or (a list of operations) a JSON patch.
+    """Patch an object for a plugin: a merge patch, or (a list of operations) a JSON patch.
 
-    One of the status alone goes to the status. A merge patch that has metadata.resourceVersion, and a JSON patch that
-    begins with a test, are refused if the object is no longer as the plugin saw it. Conditions in a status need no
-    lastTransitionTime: where it is missing it is the time of writing.
+    A patch of the status alone goes to the status subresource. The server refuses a merge patch with
+    metadata.resourceVersion, and a JSON patch that begins with a test, if the object has changed since. The writer sets
+    lastTransitionTime of conditions that have none.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class Patch(AnyAction, frozen=True):
 
 
 class Create(AnyAction, frozen=True):
-    """A new object that a plugin wants, whole; 409 if there is one of its name already."""
+    """Create an object for a plugin; the result is 409 if the name exists."""
 
     kind: str
     key: str
@@ -99,7 +99,7 @@ class Create(AnyAction, frozen=True):
 
 
 class Delete(AnyAction, frozen=True):
-    """An object that a plugin looks after is to go: this very one, and only if nobody changed it since."""
+    """Delete an object for a plugin, if its uid and resourceVersion are still the same."""
 
     kind: str
     key: str
@@ -108,27 +108,27 @@ class Delete(AnyAction, frozen=True):
 
 
 class Read(AnyAction, frozen=True):
-    """Read the pod again: what became of it is not known. It comes as a Put besides the result, unless that is 404."""
+    """Read a pod whose state is not known. The caller also reports the pod as a Put, unless the result is 404."""
 
     pod: PodRef
 
 
 class Victims(msgspec.Struct, frozen=True):
-    """Pods that would have to go from a node, and how many of them a disruption budget protects."""
+    """The victims on a node, and how many of them a disruption budget protects."""
 
     pods: tuple[PodRef, ...]
     violations: int = 0
 
 
 class Ask(AnyAction, frozen=True):
-    """Ask an HTTP extender; its answer is the result's `body`."""
+    """Call an HTTP extender; its reply is the result's `body`."""
 
-    extender: int  # its place in the configuration
+    extender: int  # its index in the configuration
     verb: str  # "filter", "prioritize", "preempt" or "bind"
     pod: PodRef
-    nodes: tuple[str, ...] = ()  # to be filtered or scored; to be bound to, if one
+    nodes: tuple[str, ...] = ()  # to filter or to score; for "bind" the one node
     victims: dict[str, Victims] = {}  # per node, for "preempt"
-    labels: dict[str, dict[str, str]] = {}  # that pods are shown with, whatever they have themselves, by uid
+    labels: dict[str, dict[str, str]] = {}  # that replace the pods' own labels, by uid
 
 
 Write: TypeAlias = Patch | Create | Delete

@@ -1,7 +1,7 @@
-"""Terms of pod affinity in compiled form: which pods, and the topology key that says how near.
+"""Terms of pod affinity in compiled form: which pods, and which topology key.
 
-`PodQuery` is the question "pods of these namespaces with these labels"; it is hashable, so equal questions are counted
-once. A term that picks namespaces by their labels becomes a query only when the namespaces are known (`Term.query`).
+`PodQuery` stands for "pods of these namespaces with these labels". It is hashable, so equal queries are counted once. A
+term with a namespace selector needs the labels of the namespaces to become a query (`AffinityTerm.query`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from stowplan.objects.selectors import Selector, compile_selector, matches
 
 
 class PodQuery(msgspec.Struct, frozen=True):
-    """Pods whose labels match, in any of the namespaces; `namespaces` None stands for every namespace.
+    """Pods whose labels match, in one of these namespaces; None for all namespaces.
 
-    `daemons`: whether those count that DaemonSets own.
+    `daemons`: if pods of DaemonSets count.
     """
 
     namespaces: frozenset[str] | None
@@ -39,10 +39,10 @@ class AffinityTerm(msgspec.Struct, frozen=True):
         return near and matches(self.selector, labels)
 
     def query(self, namespaces: Mapping[str, Mapping[str, str]]) -> PodQuery:
-        """The question this term asks about existing pods, given every namespace's labels.
+        """Return the query for existing pods, given the labels of all namespaces.
 
-        kube-scheduler resolves the namespace selector into names and then still applies it, to no labels at all; so a
-        selector that an unlabelled namespace meets (`{}`, `!team`) reaches every namespace. We do the same.
+        kube-scheduler resolves the namespace selector into names and then also applies it to an empty set of labels.
+        So a selector that matches a namespace without labels (`{}`, `!team`) matches every namespace. So does this.
         """
         if self.namespace_selector is None:
             return PodQuery(self.namespaces, self.selector)

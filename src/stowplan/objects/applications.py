@@ -1,12 +1,12 @@
-"""Which application, which part of it and which group a pod belongs to, whichever way its labels spell that.
+"""The application, role and group of a pod, from any of the label families that are in use.
 
     application   spark-app-id, scheduling.kubenexus.io/app-id; else spark-app-selector, which Spark sets itself
     role          spark-role, scheduling.kubenexus.io/role: driver or executor
     group         pod-group.scheduling.kubenexus.io/name with /min-available, the same of pod-group.scheduling.sigs.
                   k8s.io, or the name of a PodGroup: the label scheduling.x-k8s.io/pod-group, or in the pod's own spec
 
-A group's name and its minimum may come from two families of labels. Spellings that contradict each other are a problem
-that the pod is told; nothing is guessed then. The pod itself is never changed.
+A group's name and its minimum may come from two families of labels. Labels that contradict each other are a problem,
+which the pod's condition reports. The pod itself is not changed.
 """
 
 from __future__ import annotations
@@ -29,27 +29,31 @@ ROLES = ("spark-role", "scheduling.kubenexus.io/role")
 _LABELS = frozenset((*APPLICATIONS, SPARKS_OWN, *ROLES, *NAMES, *MINIMA, POD_GROUP))
 DRIVER, EXECUTOR = "driver", "executor"
 NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
-BY_LABELS, BY_SIGS, BY_KUBERNETES = "labels", "scheduling.x-k8s.io", "scheduling.k8s.io"  # who says how many are needed
+BY_LABELS, BY_SIGS, BY_KUBERNETES = (
+    "labels",
+    "scheduling.x-k8s.io",
+    "scheduling.k8s.io",
+)  # what defines a group
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What a pod's labels say of it. `said_by` is empty for pods in no group; `minimum` is given by labels alone."""
+    """What a pod's labels say. `source` is what defines the group, "" without a group; only labels give `minimum`."""
 
     application: str = ""
     role: str = ""
     group: str = ""
-    said_by: str = ""
+    source: str = ""
     minimum: int = 0
     problem: str = ""
 
 
-NOBODY = Identity()
+NO_IDENTITY = Identity()
 
 
 def identity(pod: Pod) -> Identity:
     """Return what a pod's labels say of it."""
     if _LABELS.isdisjoint(pod.metadata.labels) and pod.spec.scheduling_group is None:
-        return NOBODY  # most pods
+        return NO_IDENTITY  # most pods
     return _identity(pod)
 
 
@@ -61,11 +65,11 @@ def _identity(pod: Pod) -> Identity:
     application = _agreed(labels, APPLICATIONS, problems) or labels.get(SPARKS_OWN, "")
     role = _agreed(labels, ROLES, problems)
     if role and role not in (DRIVER, EXECUTOR):
-        role = ""  # other programs use these labels, too
-    group, said_by, minimum = _group(labels, own, problems)
+        role = ""  # other software uses these labels, too
+    group, source, minimum = _group(labels, own, problems)
     if not (application or role or group or problems):
-        return NOBODY
-    return Identity(application, role, group, said_by, minimum, "; ".join(problems))
+        return NO_IDENTITY
+    return Identity(application, role, group, source, minimum, "; ".join(problems))
 
 
 def is_driver(pod: Pod) -> bool:
@@ -85,7 +89,7 @@ def _group(labels: Mapping[str, str], own: str, problems: list[str]) -> tuple[st
     if not by_labels or not wanted:
         return "", "", 0
     minimum = _number(wanted, problems)
-    return (by_labels, BY_LABELS, minimum) if minimum != 1 else ("", "", 0)  # one pod alone needs nobody to wait for
+    return (by_labels, BY_LABELS, minimum) if minimum != 1 else ("", "", 0)  # a group of one pod is no group
 
 
 def _number(text: str, problems: list[str]) -> int:
@@ -99,7 +103,7 @@ def _number(text: str, problems: list[str]) -> int:
 
 
 def _agreed(labels: Mapping[str, str], keys: Sequence[str], problems: list[str]) -> str:
-    """The value of whichever of these labels a pod has."""
+    """Return the value of the first of these labels that the pod has; different values are a problem."""
     values = {labels[key]: key for key in reversed(keys) if labels.get(key)}
     if len(values) > 1:
         problems.append(f"labels {' and '.join(sorted(values.values()))} contradict each other")

@@ -1,4 +1,4 @@
-"""What comes in: an object is there (new, or other than before) or gone; an action was carried out or not."""
+"""The input of the engine: changes of objects, and results of actions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from stowplan.objects.meta import Object
 
 
 class Put(msgspec.Struct, frozen=True):
-    """An object was added, or is now like this."""
+    """An object was added or changed."""
 
     object: Object
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """An object was deleted; this is the last that was seen of it."""
+    """An object was deleted; this is its last known version."""
 
     object: Object
 
 
 class Result(msgspec.Struct, frozen=True):
-    """How an action went: an HTTP status (0: no answer at all), what the server said, what an extender answered."""
+    """The outcome of an action: an HTTP status (0: no response), the server's message, an extender's reply."""
 
     id: int
     status: int = 200
@@ -30,7 +30,7 @@ class Result(msgspec.Struct, frozen=True):
     body: Any = None
 
     @property
-    def fine(self) -> bool:
+    def succeeded(self) -> bool:
         return 200 <= self.status < 300
 
 

@@ -1,7 +1,7 @@
-"""Open Cluster Management's view of a fleet: clusters, sets of them, who may use a set, and scores from elsewhere.
+"""The objects of Open Cluster Management: clusters, cluster sets, their bindings to namespaces, and scores.
 
-A cluster's namespace is the namespace of its name; that is where its scores are. A set has the clusters that carry its
-label, or those that a selector matches. A set is for those namespaces only that have a binding to it.
+The scores of a cluster are in the namespace that has the cluster's name. A cluster set has the clusters with its label,
+or those that a selector matches. A namespace can use a cluster set only if it has a binding to the set.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ClusterTaint(ApiValue, frozen=True):
 
     @property
     def added(self) -> float:
-        """Seconds since the epoch; a taint that does not say when it was added has been there for ever."""
+        """Seconds since the epoch; minus infinity for a taint without a time."""
         return float("-inf") if self.time_added is None else self.time_added.timestamp()
 
 
@@ -46,7 +46,7 @@ class ManagedClusterSpec(ApiValue, frozen=True):
 
 
 class ClusterCondition(meta.Condition, frozen=True, omit_defaults=True):
-    """What it does not say is not written."""
+    """A condition whose JSON leaves out fields that have their default."""
 
 
 class ClusterClaim(ApiValue, frozen=True):
@@ -81,7 +81,7 @@ class ManagedCluster(Object, frozen=True, dict=True):
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The object as expressions see it: as Go writes it out, with the nulls and empty parts that Go writes."""
+        """The object as CEL expressions see it: as Go encodes it, with Go's nulls and empty values."""
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self, enc_hook=str))
         metadata = found.setdefault("metadata", {})
         _stamp(metadata, self.metadata, ("creationTimestamp", "deletionTimestamp"))
@@ -96,8 +96,8 @@ class ManagedCluster(Object, frozen=True, dict=True):
                 status[amounts] = {name: quantity.canonical(text) for name, text in status[amounts].items()}
         return found
 
-    def alike(self, other: ManagedCluster) -> bool:
-        """Whether nothing that anybody could go by tells the two apart: a mere renewal of the object."""
+    def same_content(self, other: ManagedCluster) -> bool:
+        """True if both differ in their resourceVersion and generation only."""
         mine, others = self.metadata, other.metadata
         same = msgspec.structs.replace(mine, resource_version=others.resource_version, generation=others.generation)
         return same == others and self.spec == other.spec and self.status == other.status
@@ -139,7 +139,7 @@ class ManagedClusterSet(Object, frozen=True, dict=True):
 
     @cached_property
     def problem(self) -> str:
-        """Why it has no clusters that anybody could name; "" if it can be used."""
+        """Why the selector of the set is invalid; "" if it is valid."""
         asked = self.spec.cluster_selector
         if asked.selector_type == "LabelSelector":
             return "" if asked.label_selector is None else selectors.problem(asked.label_selector)
@@ -149,7 +149,7 @@ class ManagedClusterSet(Object, frozen=True, dict=True):
 
     @cached_property
     def members(self) -> Selector | None:
-        """Which clusters are in it; None: none."""
+        """The selector of the clusters in the set; None for an empty set."""
         if self.problem:
             return None
         if self.spec.cluster_selector.selector_type == "LabelSelector":
@@ -165,7 +165,7 @@ class ManagedClusterSetBinding(Object, frozen=True):
     spec: ManagedClusterSetBindingSpec = ManagedClusterSetBindingSpec()
 
 
-# -- scores from elsewhere
+# -- scores
 
 
 class ScoreItem(ApiValue, frozen=True):
@@ -184,7 +184,7 @@ class AddOnPlacementScore(Object, frozen=True, dict=True):
 
     @cached_property
     def values(self) -> dict[str, int]:
-        """By name. Of two scores of one name, which no API server lets through, the last one counts."""
+        """The scores by name. Of two scores with the same name the last one counts."""
         return {each.name: each.value for each in self.status.scores}
 
     @property
@@ -193,6 +193,6 @@ class AddOnPlacementScore(Object, frozen=True, dict=True):
 
     @property
     def valid_until(self) -> float:
-        """The last second of its validity, since the epoch; infinity where it does not end."""
+        """The end of the validity in seconds since the epoch; infinity if it does not end."""
         until = self.status.valid_until
         return float("inf") if until is None else until.timestamp()

@@ -1,8 +1,8 @@
-"""Volumes of the old in-tree kinds, as the CSI drivers that took them over know them.
+"""CSI migration: in-tree volumes, as the CSI drivers that replace the in-tree plugins know them.
 
-Kubernetes moved its built-in disks to CSI drivers but still reads the old objects. A scheduler needs three facts: which
-driver has taken a disk over, under which handle (to count attached volumes), and where the driver's nodes say they can
-reach it (to check a volume's node affinity on nodes that have moved).
+Kubernetes migrated its in-tree disks to CSI drivers but still reads the old objects. A scheduler needs three facts: the
+driver, the volume handle (to count attached volumes), and the volume's topology in the driver's terms (to check the
+node affinity of a volume on migrated nodes).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _EBS_VOLUME = re.compile(r"vol-[^/]*")
 
 
 class InTree(msgspec.Struct, frozen=True):
-    """A built-in kind of disk: the field that holds it, its old name, and the driver that took it over.
+    """An in-tree volume plugin: the field of its volumes, its name, and the CSI driver that replaces it.
 
-    `moved` is whether a scheduler of today takes it for moved at all; `zone_key` is the driver's own word for a zone,
-    empty where it leaves a volume's topology as it is.
+    `migrated`: if kube-scheduler treats the plugin as migrated. `zone_key` is the driver's topology key for zones; ""
+    if the driver does not change a volume's topology.
     """
 
     field: str
     name: str
     driver: str
     zone_key: str = ""
-    moved: bool = True
+    migrated: bool = True
 
 
 GCE = InTree("gce_persistent_disk", "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone")
@@ -45,22 +45,22 @@ EBS = InTree("aws_elastic_block_store", "kubernetes.io/aws-ebs", "ebs.csi.aws.co
 CINDER = InTree("cinder", "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone")
 AZURE_DISK = InTree("azure_disk", "kubernetes.io/azure-disk", "disk.csi.azure.com")
 PORTWORX = InTree("portworx_volume", "kubernetes.io/portworx-volume", "pxd.portworx.com")
-AZURE_FILE = InTree("azure_file", "kubernetes.io/azure-file", "file.csi.azure.com", moved=False)
-VSPHERE = InTree("vsphere_volume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", moved=False)
+AZURE_FILE = InTree("azure_file", "kubernetes.io/azure-file", "file.csi.azure.com", migrated=False)
+VSPHERE = InTree("vsphere_volume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", migrated=False)
 
 IN_TREE = {kind.name: kind for kind in (GCE, EBS, CINDER, AZURE_DISK, PORTWORX, AZURE_FILE, VSPHERE)}
 
 
 def kind_of(source: Volume | VolumeSpec) -> InTree | None:
-    """The built-in kind of an inline or persistent volume, if it is of one."""
+    """Return the in-tree plugin of an inline or persistent volume; None if it has none."""
     return next((kind for kind in IN_TREE.values() if getattr(source, kind.field) is not None), None)
 
 
 # -- handles
 
 
-def moved_source(kind: InTree, source: Volume | VolumeSpec, labels: Mapping[str, str]) -> CSISource | str:
-    """Driver and handle of a disk of this kind; a text says why it has none. `labels` are the persistent volume's."""
+def migrated_source(kind: InTree, source: Volume | VolumeSpec, labels: Mapping[str, str]) -> CSISource | str:
+    """Return driver and handle of a volume, or a text why it has none. `labels` are those of the PersistentVolume."""
     disk = getattr(source, kind.field)
     if kind is GCE:
         return _gce(disk.pd_name, labels)
@@ -91,7 +91,7 @@ def _gce(disk: str, labels: Mapping[str, str]) -> CSISource | str:
 
 
 def _ebs(volume_id: str) -> CSISource | str:
-    """Old identifiers may be URLs, aws://zone/vol-1; only their last part is the volume's."""
+    """An id may be a URL, aws://zone/vol-1; its last part is the id of the EBS volume."""
     if volume_id.startswith("aws://"):
         path = unquote(urlsplit(volume_id).path).strip("/")
         if not _EBS_VOLUME.fullmatch(path):
@@ -100,11 +100,11 @@ def _ebs(volume_id: str) -> CSISource | str:
     return CSISource(EBS.driver, volume_id)
 
 
-# -- where a volume can be reached
+# -- topology
 
 
-def moved_affinity(kind: InTree, volume: PersistentVolume) -> NodeSelector | None:
-    """A volume's node affinity in the driver's words: zones under its own key, regions without the beta label."""
+def migrated_affinity(kind: InTree, volume: PersistentVolume) -> NodeSelector | None:
+    """Return a volume's node affinity in the driver's terms: with its zone key, and without the beta region label."""
     affinity = volume.spec.node_affinity
     required = None if affinity is None else affinity.required
     if not kind.zone_key:
@@ -120,7 +120,7 @@ def moved_affinity(kind: InTree, volume: PersistentVolume) -> NodeSelector | Non
 
 
 def _topology_labels(required: NodeSelector | None, labels: Mapping[str, str]) -> tuple[str, str]:
-    """The zone and region labels that a volume uses; its affinity goes before its labels, and new ones before beta."""
+    """Return the zone and region labels that a volume uses: first of its affinity, then of its labels; then beta."""
     asked = {expression.key for term in _terms(required) for expression in term.match_expressions}
     for keys in (asked, labels.keys()):
         if ZONE in keys:
@@ -151,7 +151,7 @@ def _renamed(required: NodeSelector | None, old: str, new: str) -> NodeSelector:
 
 
 def _with_zones(required: NodeSelector | None, key: str, zones: Iterable[str]) -> NodeSelector | None:
-    """The same terms, each in these zones only; without terms, just these zones."""
+    """Return the terms with these zones added to each; without terms, one term with these zones."""
     named = tuple(sorted({zone.strip() for zone in zones} - {""}))
     if not named:
         return required

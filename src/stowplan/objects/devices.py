@@ -1,10 +1,10 @@
-"""Device classes: only enough to tell that an extended resource is handed out through claims."""
+"""Device classes: which extended resources are allocated through resource claims."""
 
 from __future__ import annotations
 
 from stowplan.objects.meta import ApiValue, Object
 
-IMPLICIT = "deviceclass.resource.kubernetes.io/"  # with a class's name: the extended resource it always stands for
+IMPLICIT = "deviceclass.resource.kubernetes.io/"  # and a class's name: its implicit extended resource
 
 
 class DeviceClassSpec(ApiValue, frozen=True):

@@ -1,4 +1,4 @@
-"""Which of several pods matters most, and which evictions their disruption budgets would not allow."""
+"""The order of victims, and evictions that would violate disruption budgets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ NOT_STARTED = datetime.max.replace(tzinfo=UTC)  # a pod without a start time cou
 
 
 class Budgets:
-    """Which evictions disruption budgets would not allow; `budgets_of` gives the budgets that select a pod."""
+    """Finds evictions that would violate a disruption budget; `budgets_of` returns the budgets that select a pod."""
 
     def __init__(self, budgets_of: Callable[[Pod], list[PodDisruptionBudget]]) -> None:
         self._budgets_of = budgets_of
 
     def split(self, items: Sequence[Item], pod_of: Callable[[Item], Pod]) -> tuple[list[Item], list[Item]]:
-        """Pods (the most important first) whose eviction would violate a budget, and the others."""
+        """Return the pods whose eviction would violate a budget, and the others. The most important pods come first."""
         left: dict[str, int] = {}
         violating: list[Item] = []
         others: list[Item] = []
@@ -36,7 +36,7 @@ class Budgets:
 
 
 def importance(pod: Pod) -> tuple[int, datetime]:
-    """Sorts the most important pod first: higher priority, then the one that started earlier."""
+    """Return a sort key, the most important pod first: higher priority, then the earlier start time."""
     return -pod.priority, started(pod)
 
 

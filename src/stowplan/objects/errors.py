@@ -1,8 +1,8 @@
-"""Errors of our own, one small tree.
+"""The exceptions of Stowplan.
 
     StowplanError
     ├── ConfigError     a configuration, manifest or plugin that cannot be used; the text names file, path and remedy
-    └── PluginError     a plugin broke its contract during a decision; the text names the plugin
+    └── PluginError     a plugin raised, or returned a wrong answer; the text names the plugin
 
 Verdicts about pods are values (`framework.verdict`), never exceptions.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 
 class StowplanError(Exception):
-    """Whatever Stowplan itself raises; its text is fit to be shown to a user as it is."""
+    """The base of all exceptions. Their texts can be shown to a user."""
 
 
 class ConfigError(StowplanError):
-    """Input that cannot be used: where (file and path inside it), what was found, what would be right."""
+    """Input that cannot be used: the file and the path in it, what was found, and a remedy."""
 
     def __init__(self, problem: str, *, path: str = "", file: str = "", remedy: str = "") -> None:
         self.problem, self.path, self.file, self.remedy = problem, path, file, remedy
@@ -24,12 +24,12 @@ class ConfigError(StowplanError):
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
     def located(self, file: str) -> ConfigError:
-        """The same error, naming the file it was found in."""
+        """Return the same error with the name of the file."""
         return ConfigError(self.problem, path=self.path, file=self.file or file, remedy=self.remedy)
 
 
 class PluginError(StowplanError):
-    """A plugin raised, or answered with a wrong shape, type or range."""
+    """A plugin raised, or its answer has a wrong shape, type or range."""
 
     def __init__(self, plugin: str, point: str, problem: str) -> None:
         self.plugin, self.point, self.problem = plugin, point, problem

@@ -1,7 +1,7 @@
-"""Every kind we know, and how its objects are decoded.
+"""All kinds of objects, and how they are decoded.
 
-JSON from an API server goes straight into the typed object. What does not fit at once is tried a second time without
-its nulls, which Kubernetes reads as absent fields; only then it is an error, naming the path inside the object.
+JSON of an API server is decoded directly into the typed object. If that fails, it is decoded again without its nulls,
+which Kubernetes reads as absent fields. If that fails too, the error names the path in the object.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ _decoders = {kind: msgspec.json.Decoder(kind, dec_hook=_custom) for kind in KIND
 
 
 def name_of(document: Mapping[str, Any]) -> str:
-    """What we call the kind of a document."""
+    """Return our name for the kind of a document."""
     kind, group = str(document.get("kind", "")), str(document.get("apiVersion", "")).partition("/")[0]
     return NAMESAKES.get((kind, group), kind)
 
 
 def decode(kind: type[AnyObject], data: bytes | str) -> AnyObject:
-    """An object from API JSON."""
+    """Decode an object from API JSON."""
     try:
         return _decoders[kind].decode(data)  # type: ignore[return-value]
     except msgspec.ValidationError:
@@ -92,7 +92,7 @@ def decode(kind: type[AnyObject], data: bytes | str) -> AnyObject:
 
 
 def convert(kind: type[AnyObject], data: Mapping[str, Any]) -> AnyObject:
-    """An object from plain Python values, as YAML gives them."""
+    """Decode an object from plain Python values, for example from YAML."""
     try:
         return msgspec.convert(without_nulls(data), kind, dec_hook=_custom, strict=False)
     except msgspec.ValidationError as error:

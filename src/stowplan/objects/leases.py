@@ -1,4 +1,4 @@
-"""A Lease: who holds something, and when that was last said."""
+"""Leases: who holds a lock, and when it was renewed."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class Lease(Object, frozen=True):
 
     @property
     def renewed(self) -> float:
-        """Seconds since the epoch; long ago, if it never was."""
+        """Seconds since the epoch; minus infinity if it was never renewed."""
         return float("-inf") if self.spec.renew_time is None else self.spec.renew_time.timestamp()

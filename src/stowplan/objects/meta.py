@@ -1,4 +1,4 @@
-"""What every object carries: its names, labels and owners. Attribute names are the API's, in snake case."""
+"""Metadata, and the base classes of API objects and their parts. Fields have the names of the API, in snake case."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ObjectMeta(ApiValue, frozen=True):
 
 
 class Condition(CompleteApiValue, frozen=True):
-    """A condition in the status of an object; pods have another sort."""
+    """A condition in the status of an object; pods have `PodCondition`."""
 
     type: str = ""
     status: str = ""
@@ -48,7 +48,7 @@ class Condition(CompleteApiValue, frozen=True):
 
 
 class Object(ApiValue, frozen=True):
-    """An object of any kind: the fields that all kinds share, read without the `metadata.` in between."""
+    """An object of any kind, with shortcuts for the fields of its metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -74,7 +74,7 @@ class Object(ApiValue, frozen=True):
 
     @property
     def key(self) -> str:
-        """namespace/name, or the bare name of what has no namespace."""
+        """namespace/name, or the name of an object without a namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
@@ -82,5 +82,5 @@ class Object(ApiValue, frozen=True):
         return self.metadata.deletion_timestamp is not None
 
     def controller(self) -> OwnerReference | None:
-        """The owner that manages this object, if one does."""
+        """Return the owner that is the controller of this object."""
         return next((owner for owner in self.metadata.owner_references if owner.controller), None)

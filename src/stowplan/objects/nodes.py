@@ -1,4 +1,4 @@
-"""Nodes: what they offer, how they are labelled and tainted, which images they hold."""
+"""Nodes: allocatable resources, labels, taints, images."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Placement, which asks for clusters of a fleet, and PlacementDecision, which holds up to a hundred of those chosen.
+"""Placement, which selects clusters, and PlacementDecision, which has up to a hundred of the selected clusters.
 
-What a user wrote is kept as it stands, in any of the spellings that are around: today's `builtIn` with type BuiltIn,
-the first `buildIn` with type BuildIn, and the bare `name` of before there were coordinates.
+A prioritizer can be written in three ways: `builtIn` with type BuiltIn (today), `buildIn` with type BuildIn (the first
+API version), and `name` (before there were coordinates). The objects keep what the user wrote.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ClaimSelector(ApiValue, frozen=True):
 
     @property
     def as_labels(self) -> LabelSelector:
-        """Claims are matched as if they were labels."""
+        """The selector as one for labels: claims are matched like labels."""
         return LabelSelector(match_expressions=self.match_expressions)
 
 
@@ -70,7 +70,7 @@ class PrioritizerConfig(ApiValue, frozen=True):
 
     @property
     def coordinate(self) -> ScoreCoordinate | None:
-        """What it comes to, in today's spelling; None if it names nothing."""
+        """The coordinate in today's form; None if there is no name."""
         given = self.score_coordinate
         if given is None:
             return ScoreCoordinate(BUILT_IN, self.name) if self.name else None
@@ -157,8 +157,8 @@ class Placement(Object, frozen=True, dict=True):
     status: PlacementStatus = PlacementStatus()
 
     @property
-    def left_alone(self) -> bool:
-        """Another scheduler's, or on its way out."""
+    def ignored(self) -> bool:
+        """True if another scheduler decides the placement, or it is terminating."""
         return self.terminating or self.annotations.get(DISABLED) == "true"
 
     @property
@@ -167,7 +167,7 @@ class Placement(Object, frozen=True, dict=True):
 
     @cached_property
     def score_pause(self) -> float:
-        """Seconds between writing scores anew."""
+        """The least number of seconds between two updates of the scores."""
         found = _RATE.fullmatch(self.spec.score_rate_limit)
         return 60.0 if found is None else int(found[1]) * {"h": 3600.0, "m": 60.0, "s": 1.0}[found[2]]
 
@@ -190,7 +190,7 @@ class PlacementDecision(Object, frozen=True):
 
     @property
     def placement(self) -> str:
-        """The key of the placement it says it is of; "" if it does not say."""
+        """The key of its placement by the label; "" without the label."""
         name = self.labels.get(PLACEMENT_LABEL, "")
         return f"{self.namespace}/{name}" if name else ""
 

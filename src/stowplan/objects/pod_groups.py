@@ -1,5 +1,6 @@
-"""Objects that say how many pods of a group must run together: the PodGroup of Kubernetes itself, and the one that the
-scheduler plugins of the Kubernetes project (scheduling.x-k8s.io) brought before. Both are called PodGroup there.
+"""PodGroups: how many pods of a group must run together.
+
+There are two kinds of this name: that of Kubernetes, and the older one of the scheduler-plugins (scheduling.x-k8s.io).
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ class PodGroupStatus(CompleteApiValue, frozen=True):
 
 
 class PodGroup(Object, frozen=True):
-    """Kubernetes' own. Its `basic` policy asks for nothing."""
+    """The PodGroup of Kubernetes. Its `basic` policy has no minimum."""
 
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
 
     @property
     def gang(self) -> bool:
-        """Does it ask for anything?"""
+        """True if the group has a minimum."""
         return self.spec.scheduling_policy.gang is not None
 
     @property
@@ -59,7 +60,7 @@ class SigsPodGroupStatus(CompleteApiValue, frozen=True):
 
 
 class SigsPodGroup(Object, frozen=True):
-    """That of scheduling.x-k8s.io/v1alpha1."""
+    """The PodGroup of scheduling.x-k8s.io/v1alpha1."""
 
     spec: SigsPodGroupSpec = SigsPodGroupSpec()
     status: SigsPodGroupStatus = SigsPodGroupStatus()

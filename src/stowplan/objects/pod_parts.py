@@ -42,7 +42,7 @@ class Container(ApiValue, frozen=True):
 
     @property
     def sidecar(self) -> bool:
-        """Among init containers, one that keeps running."""
+        """True for an init container that keeps running."""
         return self.restart_policy == "Always"
 
 
@@ -134,7 +134,7 @@ class ImageVolume(ApiValue, frozen=True):
 
 
 class InlineVolume(ApiValue, frozen=True):
-    """An inline volume of a kind of which only the presence, or the driver, matters."""
+    """An inline volume of a kind of which only the presence or the driver is read."""
 
     driver: str = ""
     volume_path: str = ""
@@ -155,7 +155,7 @@ class EphemeralVolume(ApiValue, frozen=True):
 
 
 class Volume(ApiValue, frozen=True):
-    """A volume; its name is kept only where it names a claim (`ephemeral`)."""
+    """A volume. Its name is read only if a claim is named after it (`ephemeral`)."""
 
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None

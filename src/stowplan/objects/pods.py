@@ -30,7 +30,7 @@ class Pod(Object, frozen=True, dict=True):
 
     @property
     def request(self) -> dict[str, int]:
-        """What the pod needs of a node: thousandths of a core for cpu, whole units for the rest."""
+        """The pod's requests: thousandths of a core for cpu, whole units for other resources."""
         return self.shape.request
 
     @property
@@ -39,7 +39,7 @@ class Pod(Object, frozen=True, dict=True):
 
     @property
     def node_name(self) -> str:
-        """The node the pod is bound to, or asks for by name."""
+        """The node that the pod is bound to."""
         return self.spec.node_name
 
     @property
@@ -60,12 +60,12 @@ class Pod(Object, frozen=True, dict=True):
 
     @property
     def pending(self) -> bool:
-        """Does it still need a node?"""
+        """True if the pod needs a node."""
         return not self.node_name and not self.finished
 
     @property
     def of_daemon_set(self) -> bool:
-        """Does a DaemonSet own it? Then it is where it is because of its node."""
+        """True if a DaemonSet owns the pod."""
         owners = self.metadata.owner_references
         return bool(owners) and any(owner.kind == "DaemonSet" for owner in owners)
 

@@ -1,6 +1,6 @@
-"""Priority classes: what a pod's class says about its priority, where no API server has filled that in.
+"""Priority classes: the priority of a pod that has none.
 
-An API server's admission does this for every pod; objects from files, a simulation or a test come without.
+The admission of an API server sets the priority of every pod. Pods from files, simulations and tests may have none.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from stowplan.objects.workloads import PriorityClass
 SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def prioritised(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
-    """The pod with the priority of its class, or of the class for pods that name none; itself if there is neither."""
+def with_priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
+    """Return the pod with the priority of its class or of the default class; the same pod if there is neither."""
     found = _class_of(pod, classes)
     if found is None:
         return pod

@@ -1,7 +1,7 @@
 """Exact arithmetic on Kubernetes quantities ("500m", "1.5Gi", "1e3").
 
-A quantity is kept as the text it came in. `value` and `milli` turn it into a whole number of units or thousandths,
-rounding up as Go does, and remember the answer: a cluster has millions of quantities but few different texts.
+A quantity is the text of the API. `value` and `milli` return whole units or thousandths, rounded up as in Go. Results
+are cached: a cluster has millions of quantities but few different texts.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MILLI_NANOS = 10**6
 
 
 class Quantity(str):
-    """The text of a quantity that is known to be well formed."""
+    """The text of a valid quantity."""
 
     __slots__ = ()
 
 
 @lru_cache(maxsize=65536)
 def quantity(text: str | int | float) -> Quantity:
-    """Check `text` and mark it as a quantity; bare numbers, as YAML gives them, are taken too."""
+    """Return `text` as a quantity; ValueError if it is none. Numbers, as in YAML, are accepted."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")
     nanos(str(text))
@@ -35,7 +35,7 @@ def quantity(text: str | int | float) -> Quantity:
 
 @lru_cache(maxsize=65536)
 def nanos(text: str) -> int:
-    """The exact number, in nano-units: Go keeps nothing finer, and rounds what is finer up to one."""
+    """Return the number in nano-units, the finest unit in Go; smaller fractions are rounded up."""
     form = _FORM.fullmatch(text)
     if form is None:
         raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")
@@ -53,38 +53,38 @@ def _scale(suffix: str) -> Fraction:
     if suffix in _DECIMAL:
         return Fraction(10) ** _DECIMAL[suffix]
     exponent = int(suffix[1:])
-    return Fraction(10) ** max(-100, min(exponent, 100))  # beyond that nothing changes but the digits to carry
+    return Fraction(10) ** max(-100, min(exponent, 100))  # larger exponents would only cost time
 
 
 def value(text: str) -> int:
-    """Whole units, rounded up: value("1.5Gi") == 1610612736."""
+    """Return whole units, rounded up: value("1.5Gi") == 1610612736."""
     return whole(nanos(text), "")
 
 
 def milli(text: str) -> int:
-    """Thousandths, rounded up: milli("0.5") == 500."""
+    """Return thousandths, rounded up: milli("0.5") == 500."""
     return whole(nanos(text), "cpu")
 
 
 def whole(amount: int, resource: str) -> int:
-    """Nano-units in the unit that decisions use, rounded up: thousandths for cpu, whole units for the rest."""
+    """Convert nano-units to the unit of decisions, rounded up: thousandths for cpu, whole units for the rest."""
     unit = _MILLI_NANOS if resource == "cpu" else NANO
     away_from_zero = -(-abs(amount) // unit)
     if away_from_zero > _LARGEST:
-        # What Go makes of what does not fit into 64 bits: nothing; but the cap of binary quantities wraps around.
+        # As in Go: what does not fit into 64 bits becomes 0, but the largest binary quantity wraps around.
         away_from_zero = -1000 if abs(amount) == _LARGEST * NANO else 0
     return away_from_zero if amount >= 0 else -away_from_zero
 
 
 @lru_cache(maxsize=65536)
 def of(resource: str, text: str) -> int:
-    """A resource's amount as decisions use it: of("cpu", "2") == 2000, of("memory", "1Ki") == 1024."""
+    """Return a resource's amount in the unit of decisions: of("cpu", "2") == 2000, of("memory", "1Ki") == 1024."""
     return whole(nanos(text), resource)
 
 
 @lru_cache(maxsize=65536)
 def approximate(text: str) -> float:
-    """A double, as Go's Quantity gives it: the digits times a power of ten, each of them rounded before."""
+    """Return a float as Go's AsApproximateFloat64: the digits times a power of ten, each rounded before."""
     form = _FORM.fullmatch(text)
     if form is None:
         raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")
@@ -96,7 +96,7 @@ def approximate(text: str) -> float:
 
 
 def _short(before: str, after: str, suffix: str) -> tuple[int, int] | None:
-    """The digits as one number and its power of ten, where Go gets by with 64 bits; None where it does not."""
+    """Return the digits as one number and a power of ten, if Go can use 64 bits for it; otherwise None."""
     if suffix in _BINARY:
         power = _BINARY[suffix].bit_length() - 1
         fits = not after and 15 - len(before) - int(power * 3 / 10) - 1 >= 0
@@ -108,7 +108,7 @@ def _short(before: str, after: str, suffix: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=65536)
 def canonical(text: str) -> str:
-    """As Go writes it out: no fraction, and the largest suffix that leaves none."""
+    """Return the text as Go writes it: without a fraction, with the largest suffix that allows it."""
     form = _FORM.fullmatch(text)
     if form is None:
         raise ValueError(f"expected a quantity such as 500m or 1Gi, found {text!r}")

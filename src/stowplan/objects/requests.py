@@ -1,8 +1,8 @@
-"""What a pod asks of a node: containers, sidecars, init containers, pod-level resources, overhead, resizes in flight.
+"""The resource requests of a pod: containers, sidecars, init containers, pod-level resources, overhead, resizes.
 
     running   the sum over containers and sidecars
     starting  the most that any init container needs, with the sidecars started before it
-    request   the larger of the two; then what the pod itself asks for replaces it; then overhead is added
+    request   the larger of the two; pod-level requests replace it; then overhead is added
 
 Sums are exact, in nano-units; rounding happens once, at the end.
 """
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 Amounts = dict[str, int]
 
-# What a container without a request counts for where nodes are compared (never where fit is decided).
+# What a container without a request counts for in scores (but not in filters).
 PRESUMED: Mapping[str, int] = {"cpu": NANO // 10, "memory": 200 * 1024 * 1024 * NANO}
 
 
 def incoming(pod: Pod) -> Amounts:
-    """What a pod not yet on a node needs there, in the units of the columns."""
+    """Return the requests of a pod without a node, in the units of the columns."""
     return rounded(total(pod))
 
 
 def running(pod: Pod) -> Amounts:
-    """What a pod on a node takes there, resizes in flight included."""
+    """Return the requests of a pod on a node, including resizes in progress."""
     return rounded(total(pod, with_status=True))
 
 
 def running_presumed(pod: Pod) -> tuple[int, int]:
-    """cpu and memory of a pod on a node, missing requests presumed."""
+    """Return cpu and memory of a pod on a node, with defaults for missing requests."""
     presumed = PRESUMED
     if pod_level(pod):
         asked = total(pod, with_status=True)
@@ -46,16 +46,16 @@ def running_presumed(pod: Pod) -> tuple[int, int]:
 
 
 def scored(pod: Pod) -> Amounts:
-    """What NodeResourcesFit's score takes an incoming pod for: missing requests presumed, every resource counted.
+    """Return the requests for NodeResourcesFit's score: with defaults for missing requests, and with every resource.
 
-    That pod-level resources are overlooked is a quirk of kube-scheduler since 1.33.
+    Pod-level resources are ignored, as in kube-scheduler since 1.33.
     """
     sums = total(pod, with_pod_level=False, presumed=PRESUMED)
     return {name: whole(amount, name) for name, amount in sums.items()}
 
 
 def balanced(pod: Pod) -> Amounts:
-    """What NodeResourcesBalancedAllocation takes an incoming pod for; here a resize in flight counts too."""
+    """Return the requests for NodeResourcesBalancedAllocation, including resizes in progress."""
     return {name: whole(amount, name) for name, amount in total(pod, with_status=True).items()}
 
 
@@ -64,12 +64,12 @@ def rounded(amounts: Mapping[str, int]) -> Amounts:
 
 
 def is_counted(resource: str) -> bool:
-    """Is this a resource that nodes keep account of?"""
+    """True for resources that nodes account for."""
     return resource in ("cpu", "memory", "ephemeral-storage") or is_scalar(resource)
 
 
 def is_scalar(resource: str) -> bool:
-    """Extended resources, huge pages, attachable volumes and kubernetes.io's own."""
+    """True for extended resources, huge pages, attachable volumes and resources of kubernetes.io."""
     if resource.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in resource:
         return True
     return is_extended(resource)
@@ -82,7 +82,7 @@ def is_extended(resource: str) -> bool:
 
 
 def pod_level(pod: Pod) -> bool:
-    """Does the pod as a whole ask for something?"""
+    """True if the pod has pod-level requests."""
     return any(_is_pod_level(name) for name in pod.spec.resources.requests)
 
 
@@ -93,7 +93,7 @@ def _is_pod_level(resource: str) -> bool:
 def total(
     pod: Pod, *, with_status: bool = False, with_pod_level: bool = True, presumed: Mapping[str, int] | None = None
 ) -> Amounts:
-    """The pod's request per resource, in nano-units."""
+    """Return the pod's request per resource, in nano-units."""
     sums = _containers(pod, with_status, presumed or {})
     if with_pod_level and pod_level(pod):
         sums.update(_of_pod_itself(pod, with_status))
@@ -153,14 +153,14 @@ def _resize_infeasible(pod: Pod) -> bool:
 
 
 def _plus(sums: Amounts, more: Mapping[str, int]) -> Amounts:
-    """Add in place; the result is `sums` itself."""
+    """Add to `sums` and return it."""
     for name, amount in more.items():
         sums[name] = sums.get(name, 0) + amount
     return sums
 
 
 def _most(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
-    """The larger of both, resource by resource."""
+    """Return the larger amount of each resource."""
     most = dict(left)
     for name, amount in right.items():
         most[name] = max(amount, most.get(name, amount))

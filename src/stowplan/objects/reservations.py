@@ -1,10 +1,10 @@
-"""ResourceReservation: room on named nodes that is kept for the pods of an application, a group, or whoever names it.
+"""ResourceReservation: room on nodes that is held for the pods of an application or a group.
 
-A pod's reservation is the one of its namespace that its annotation `scheduling.kubenexus.io/reservation` names, or
-else the one called like its application, or like its group (`applications.identity`). One that is owned by a pod, a
-Spark driver say, is in force while that pod has a node; one that a user wrote always is.
+A pod's reservation has the name in the pod's annotation `scheduling.kubenexus.io/reservation`, or else the name of its
+application or of its group (`applications.identity`), in the pod's namespace. A reservation that a pod owns, for
+example a Spark driver, is in force while that pod has a node. A reservation of a user is always in force.
 
-What a user wrote is kept as it stands; `slots` is what it comes to, `problems` what is wrong with the rest.
+`slots` has the valid entries of the spec, `problems` what is wrong with the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LABELS = frozenset((*APPLICATIONS, *ROLES, *NAMES, POD_GROUP))
 
 
 class Reserved(ApiValue, frozen=True):
-    """Room on a node. The flat fields are the seed's spelling; `resources` wins where both name a resource."""
+    """Room on a node. The flat fields are an older form; `resources` takes precedence over them."""
 
     node: str = ""
     resources: dict[str, str | int | float] = {}
@@ -41,21 +41,21 @@ class Reserved(ApiValue, frozen=True):
     gpu: str | int | float | None = None
 
     @property
-    def written(self) -> dict[str, str]:
+    def quantities(self) -> dict[str, str]:
         flat = {"cpu": self.cpu, "memory": self.memory, GPU: self.gpu}
         given = {name: amount for name, amount in flat.items() if amount is not None} | self.resources
         return {name: str(amount) for name, amount in given.items()}
 
 
 class ResourceReservationSpec(ApiValue, frozen=True):
-    """`ttlSeconds`: one that nobody owns goes when no pod has used it for so long; 0: never."""
+    """`ttlSeconds`: a reservation without an owner is deleted if no pod uses it for so long; 0: never."""
 
     reservations: dict[str, Reserved] = {}
     ttl_seconds: int = 0
 
 
 class ResourceReservationStatus(ApiValue, frozen=True):
-    """`pods`: who has which place. `reserved` and `taken` are numbers of places."""
+    """`pods`: the pod's name by slot. `reserved` and `taken` are numbers of slots."""
 
     pods: dict[str, str] = {}
     reserved: int = 0
@@ -64,7 +64,7 @@ class ResourceReservationStatus(ApiValue, frozen=True):
 
 
 class ReservedSlot(msgspec.Struct, frozen=True):
-    """A place on a node: what it takes, in the units of the columns, the room for one pod included."""
+    """A slot on a node. The amounts are in the units of the columns and include the one pod."""
 
     node: str
     amounts: dict[str, int]
@@ -76,12 +76,12 @@ class ResourceReservation(Object, frozen=True, dict=True):
 
     @property
     def owner(self) -> str:
-        """The uid of the pod that all of it depends on; empty if it depends on none."""
+        """The uid of the pod that owns the reservation; "" for none."""
         return next((each.uid for each in self.metadata.owner_references if each.kind == "Pod"), "")
 
     @cached_property
     def slots(self) -> dict[str, ReservedSlot]:
-        """The places that can be held, by name."""
+        """The valid slots by name."""
         found = ((name, _slot(each)) for name, each in sorted(self.spec.reservations.items(), key=_order))
         return {name: slot for name, slot in found if isinstance(slot, ReservedSlot)}
 
@@ -112,7 +112,7 @@ def _reservation_of(pod: Pod) -> str:
 
 
 def object_name(name: str) -> str:
-    """A name that objects may have: what is not allowed there is replaced, and a checksum keeps names apart."""
+    """Return a valid object name: invalid characters are replaced, and a checksum makes it unique."""
     if PROPER.fullmatch(name) and len(name) <= LONGEST:
         return name
     proper = re.sub("[^a-z0-9]+", "-", name.lower())[: LONGEST - 9].strip("-")
@@ -120,28 +120,28 @@ def object_name(name: str) -> str:
 
 
 def amounts(resources: dict[str, str]) -> dict[str, int]:
-    """What these take of a node, a pod that has them included. ValueError for what is no quantity."""
+    """Return the amounts of a pod with these requests, including the one pod. ValueError for an invalid quantity."""
     taken = {name: quantity.of(name, text) for name, text in resources.items() if requests.is_counted(name)}
     return {"pods": 1, **taken}
 
 
-def stand_in(reservation: Object, name: str, reserved: Reserved) -> Pod:
-    """A place as the pod that it is held for would be: on its node, with its requests, and otherwise nobody."""
-    asked = {resource: quantity.Quantity(text) for resource, text in reserved.written.items()}
+def slot_as_pod(reservation: Object, name: str, reserved: Reserved) -> Pod:
+    """Return a pod that stands for a slot: with its node and requests, without a uid and labels."""
+    asked = {resource: quantity.Quantity(text) for resource, text in reserved.quantities.items()}
     container = Container(resources=ResourceRequirements(requests=asked))
     metadata = msgspec.structs.replace(reservation.metadata, name=name, uid="", labels={}, annotations={})
     return Pod(metadata=metadata, spec=PodSpec(node_name=reserved.node, containers=(container,)))
 
 
 def vacated(old: ResourceReservation | None, new: ResourceReservation | None) -> Iterator[Pod]:
-    """The places that a change of a reservation gives up; of those that are alike, on one node, one."""
+    """Yield the slots that a change of a reservation releases, as pods; of equal slots on one node only one."""
     kept = {} if new is None else new.spec.reservations
     before = {} if old is None else {name: old.spec.reservations[name] for name in old.slots}
     given_up = {name: reserved for name, reserved in before.items() if kept.get(name) != reserved}
-    alike = {(reserved.node, *sorted(reserved.written.items())): name for name, reserved in given_up.items()}
+    alike = {(reserved.node, *sorted(reserved.quantities.items())): name for name, reserved in given_up.items()}
     for name in alike.values():
         assert old is not None
-        yield stand_in(old, name, given_up[name])
+        yield slot_as_pod(old, name, given_up[name])
 
 
 def _order(item: tuple[str, Reserved]) -> tuple[str, int, str]:
@@ -151,14 +151,14 @@ def _order(item: tuple[str, Reserved]) -> tuple[str, int, str]:
 
 
 def _slot(reserved: Reserved) -> ReservedSlot | str:
-    """What is reserved, or what is wrong with it."""
+    """Return the slot, or what is wrong with it."""
     if not reserved.node:
         return ".node is empty: it must name a node"
-    for resource, text in reserved.written.items():
+    for resource, text in reserved.quantities.items():
         try:
             negative = quantity.nanos(text) < 0
         except ValueError as error:
             return f".resources.{resource}: {error}"
         if negative:
             return f".resources.{resource} is {text}: it must not be less than nothing"
-    return ReservedSlot(reserved.node, amounts(reserved.written))
+    return ReservedSlot(reserved.node, amounts(reserved.quantities))

@@ -1,7 +1,7 @@
-"""Label selectors and node-selector terms: the API's forms, and the compiled ones that match.
+"""Label selectors and node-selector terms: the types of the API, and compiled ones that match labels.
 
-A compiled `Selector` is a tuple of `Requirement`s in a canonical order, so equal questions are equal keys.
-`None` stands for a selector that matches nothing, the empty tuple for one that matches everything.
+A compiled `Selector` is a tuple of `LabelRequirement`s in a canonical order, so that equal selectors are equal keys.
+None is a selector that matches nothing, the empty tuple one that matches everything.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LabelRequirement(msgspec.Struct, frozen=True, order=True):
                 return found is not None and self.compares(found)
 
     def compares(self, found: str) -> bool:
-        """Gt and Lt read both sides as 64-bit integers; a label that is not one never matches."""
+        """Compare by Gt or Lt: both sides are 64-bit integers; other labels do not match."""
         number, bound = integer(found), integer(self.values[0])
         if number is None or bound is None:
             return False
@@ -75,7 +75,7 @@ _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-
 
 
 def integer(text: str) -> int | None:
-    """What Go's ParseInt(text, 10, 64) accepts."""
+    """Return an integer if Go's ParseInt(text, 10, 64) accepts the text; otherwise None."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -87,17 +87,17 @@ def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
 
 
 def canonical(requirements: Iterable[LabelRequirement]) -> Selector:
-    """The same conditions in one order, each once."""
+    """Return the conditions in a fixed order, without duplicates."""
     return tuple(sorted(set(requirements)))
 
 
 def from_labels(labels: Mapping[str, str]) -> Selector:
-    """Every label equal, as a Service or a nodeSelector asks."""
+    """Return a selector for equal labels, as in a Service or a nodeSelector."""
     return canonical(LabelRequirement(key, "In", (value,)) for key, value in labels.items())
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector | None:
-    """An absent selector matches nothing, an empty one everything; one that cannot be parsed matches nothing."""
+    """Compile a selector. An absent or invalid one matches nothing, an empty one everything."""
     if selector is None:
         return None
     parsed = [compile_requirement(expression) for expression in selector.match_expressions]
@@ -108,7 +108,7 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
 
 
 def compile_requirement(expression: LabelSelectorRequirement) -> LabelRequirement | None:
-    """None where the API machinery would refuse the requirement."""
+    """Compile a requirement; None if it is invalid."""
     operator, values = expression.operator, expression.values
     if operator in ("In", "NotIn"):
         fine = bool(values)
@@ -122,7 +122,7 @@ def compile_requirement(expression: LabelSelectorRequirement) -> LabelRequiremen
 
 
 def problem(selector: LabelSelector) -> str:
-    """Why the API machinery would refuse the selector; "" if it would not."""
+    """Return why a selector is invalid; "" if it is valid."""
     given = [LabelSelectorRequirement(key, "In", (value,)) for key, value in selector.match_labels.items()]
     for each in (*given, *selector.match_expressions):
         if each.operator not in ("In", "NotIn", *_WITHOUT_VALUES):
@@ -140,7 +140,7 @@ def is_label_key(key: str) -> bool:
 
 
 class NodeTerm(msgspec.Struct, frozen=True):
-    """A node-selector term that parsed: labels AND the node's name, either part possibly empty."""
+    """A compiled node-selector term: conditions on labels and on the node's name; all must be met."""
 
     labels: Selector
     named: tuple[LabelRequirement, ...]
@@ -151,12 +151,12 @@ class NodeTerm(msgspec.Struct, frozen=True):
 
 
 def field_matches(field: LabelRequirement, fields: Mapping[str, str]) -> bool:
-    """Field selectors read a missing field as the empty string."""
+    """True if a condition on a field is met. A missing field is the empty string."""
     return (fields.get(field.key, "") == field.values[0]) == (field.operator == "In")
 
 
 def compile_term(term: NodeSelectorTerm) -> NodeTerm | None:
-    """None for a term that matches no node: an empty one, or one that cannot be parsed."""
+    """Compile a term; None for a term that matches no node: an empty or an invalid one."""
     if not term.match_expressions and not term.match_fields:
         return None
     labels = [compile_requirement(expression) for expression in term.match_expressions]
@@ -173,6 +173,6 @@ def compile_field(expression: LabelSelectorRequirement) -> LabelRequirement | No
 
 
 def compile_node_selector(selector: NodeSelector) -> tuple[NodeTerm, ...]:
-    """The terms that can match a node; they are alternatives."""
+    """Return the terms that can match a node; one of them must match."""
     terms = (compile_term(term) for term in selector.node_selector_terms)
     return tuple(term for term in terms if term is not None)

@@ -1,7 +1,7 @@
-"""The shape of a pod: all that its template says to a scheduler, worked out once and shared by pods that are alike.
+"""The shape of a pod: everything in its template that decisions read, computed once for all pods of the template.
 
-A shape is found by `signature`, the bytes of every field that bears on a decision. Each of its facts is worked out when
-first asked for. What differs between pods of one template (name, uid, labels, node, start time) is not part of it.
+Shapes are found by `signature`, the bytes of all these fields. Each value of a shape is computed when it is first
+needed. What differs between the pods of one template (name, uid, labels, node, start time) is not part of the shape.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -23,11 +23,13 @@ from stowplan.objects.taints import Toleration
 if TYPE_CHECKING:
     from stowplan.objects.pods import Pod
 
+Use: TypeAlias = tuple[Hashable, ...]  # what a pod uses of its node: the sort of use, then what is used
+
 ANY_ADDRESS = "0.0.0.0"
 REQUIRED_ANTI = "required-anti-affinity"
 REQUIRED = "required-affinity"
 PREFERRED = "preferred-affinity"
-ATTACHABLE = ("attachable",)  # the use that counts volumes which may take up one of a node's attachments
+ATTACHABLE = ("attachable",)  # the use of volumes that may count against a node's limit of attached volumes
 
 _ATTACHABLE_FIELDS = (
     "persistent_volume_claim", "ephemeral", "gce_persistent_disk", "aws_elastic_block_store", "azure_disk", "cinder",
@@ -40,12 +42,12 @@ _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def signature(pod: Pod) -> bytes:
-    """Equal for two pods exactly if a scheduler cannot tell their templates apart."""
+    """Return bytes that are equal for two pods if no decision can distinguish their templates."""
     spec, status = pod.spec, pod.status
     resize = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
     facts = (
         pod.namespace, spec.containers, spec.init_containers, spec.resources, spec.overhead, spec.node_selector,
-        spec.affinity, spec.tolerations, spec.topology_spread_constraints, [v for v in spec.volumes if is_kept(v)],
+        spec.affinity, spec.tolerations, spec.topology_spread_constraints, [v for v in spec.volumes if is_read(v)],
         spec.resource_claims, spec.scheduling_group, spec.host_network, spec.host_users, status.container_statuses,
         status.init_container_statuses, status.resources, status.allocated_resources, resize,
         pod.name if any(v.ephemeral for v in spec.volumes) else "",
@@ -53,8 +55,8 @@ def signature(pod: Pod) -> bytes:
     return _encoder.encode(facts)
 
 
-def is_kept(volume: Volume) -> bool:
-    """Does any plugin read this volume? Tokens, config maps and scratch space differ in name only."""
+def is_read(volume: Volume) -> bool:
+    """True if plugins read this volume. Tokens, config maps and scratch space differ in name only."""
     return volume != Volume(name=volume.name)
 
 
@@ -71,11 +73,11 @@ def shape_of(pod: Pod) -> Shape:
 class Shape:
     def __init__(self, pod: Pod, key: bytes = b"") -> None:
         self.key = key
-        self.pod = pod  # any one of the pods of this shape
+        self.pod = pod  # one of the pods of this shape
 
     @cached_property
     def request(self) -> dict[str, int]:
-        """What the pod needs, as NodeResourcesFit asks for it."""
+        """The pod's requests for NodeResourcesFit."""
         return requests.incoming(self.pod)
 
     @cached_property
@@ -88,12 +90,12 @@ class Shape:
 
     @cached_property
     def taken(self) -> tuple[tuple[str, int], ...]:
-        """What the pod takes of its node once it is there, the room for one pod included."""
+        """The amounts that the pod takes on its node, including one of `pods`."""
         return (("pods", 1), *requests.running(self.pod).items())
 
     @cached_property
     def presumed(self) -> tuple[int, int]:
-        """cpu and memory taken, with something presumed where nothing was requested."""
+        """cpu and memory that the pod takes, with defaults for missing requests."""
         return requests.running_presumed(self.pod)
 
     @cached_property
@@ -107,7 +109,7 @@ class Shape:
 
     @cached_property
     def node_terms(self) -> tuple[NodeTerm, ...] | None:
-        """Required node affinity; None where there is none, the empty tuple where no node can meet it."""
+        """Required node affinity; None if there is none, the empty tuple if no node can meet it."""
         required = self.pod.spec.affinity.node_affinity.required
         return None if required is None else compile_node_selector(required)
 
@@ -155,22 +157,22 @@ class Shape:
 
     @cached_property
     def volumes(self) -> tuple[Volume, ...]:
-        return tuple(volume for volume in self.pod.spec.volumes if is_kept(volume))
+        return tuple(volume for volume in self.pod.spec.volumes if is_read(volume))
 
     @cached_property
-    def uses(self) -> tuple[Hashable, ...]:
-        """What of its node, but for ports, this pod holds and others may ask about: keys of the columns' tallies."""
+    def uses(self) -> tuple[Use, ...]:
+        """What the pod uses of its node, except ports: the keys of `columns/pods/uses.py`."""
         return tuple(self._uses())
 
     @cached_property
-    def port_uses(self) -> tuple[tuple[Hashable, Hashable], ...]:
-        """The same for host ports: the key of each under its address, and that under any address."""
+    def port_uses(self) -> tuple[tuple[Use, Use], ...]:
+        """The same for host ports: the key with the address, and the key for any address."""
         return tuple(
             (("port", protocol, port, address), ("port", protocol, port, "*"))
             for address, protocol, port in dict.fromkeys(self.host_ports)
         )
 
-    def _uses(self) -> Iterator[Hashable]:
+    def _uses(self) -> Iterator[Use]:
         for volume in self.volumes:
             if volume.persistent_volume_claim is not None:
                 yield ("claim", claim_of(self.pod, volume))
@@ -188,19 +190,19 @@ _recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
 
 
 def claim_of(pod: Pod, volume: Volume) -> str:
-    """namespace/name of the claim behind a volume; generic ephemeral volumes have one named after pod and volume."""
+    """Return namespace/name of a volume's claim. Ephemeral volumes have one named after pod and volume."""
     if volume.persistent_volume_claim is not None:
         return f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
     return f"{pod.namespace}/{pod.name}-{volume.name}" if volume.ephemeral is not None else ""
 
 
 def is_attachable(volume: Volume) -> bool:
-    """May the volume be one that a CSI driver attaches? Each claim may, and disks that a driver has taken over."""
+    """True if a CSI driver may attach the volume: claims, and in-tree disks that are migrated."""
     return any(getattr(volume, field) is not None for field in _ATTACHABLE_FIELDS)
 
 
 def disks(volume: Volume) -> Iterator[tuple[str, ...]]:
-    """Keys of the disks that an inline volume attaches, each ending in whether it is written to."""
+    """Yield the keys of the disks that an inline volume attaches; each ends with the mode."""
     if (disk := volume.gce_persistent_disk) is not None:
         yield ("gce", disk.pd_name, _mode(disk.read_only))
     if (disk := volume.aws_elastic_block_store) is not None:

@@ -1,11 +1,11 @@
-"""What a Spark driver says of its executors before there are any: annotations, in Palantir's spelling or KubeNexus'.
+"""The executors that a Spark driver announces in its annotations, in the spelling of Palantir or of KubeNexus.
 
     spark-executor-cpu, -mem, -nvidia.com/gpu, -count           kubenexus.io/executor-cpu, -memory, -gpu, -count
     spark-dynamic-allocation-enabled                            kubenexus.io/dynamic-allocation-enabled
     spark-dynamic-allocation-min-executor-count, -max-…         kubenexus.io/min-executors, max-executors
 
-Where both are given the first counts. The driver's own needs are those of its containers; `spark-driver-*` is read by
-nobody here. A driver without any of these is a pod like any other.
+If both are given, the first one counts. The driver's own requests are those of its containers; `spark-driver-*` is
+ignored. A driver without these annotations is an ordinary pod.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 class Executors(msgspec.Struct, frozen=True):
-    """What each executor needs, how many a driver cannot do without, and how many it may have. Or what is wrong."""
+    """The requests of each executor, and the minimum and maximum number of executors; or the problem."""
 
     resources: dict[str, str] = {}
     least: int = 0
@@ -47,7 +47,7 @@ class Executors(msgspec.Struct, frozen=True):
 
 
 def executors(pod: Pod) -> Executors | None:
-    """What a driver says of its executors; None for other pods, and for drivers that say nothing."""
+    """Return the executors that a driver announces; None for other pods, and for drivers that announce none."""
     if not pod.metadata.annotations or not is_driver(pod):
         return None
     return _executors(pod)
@@ -59,7 +59,7 @@ def _executors(pod: Pod) -> Executors | None:
 
 
 def hint_for_driver(pod: Pod) -> str:
-    """What would help a driver that says nothing of its executors, and so waits for pods that only it creates."""
+    """Return a hint for a driver that announces no executors, and so waits for pods that only itself creates."""
     if not is_driver(pod) or executors(pod) is not None:
         return ""
     needed = f"{CPU[0]}, {MEMORY[0]} and {COUNT[0]}"
@@ -67,7 +67,7 @@ def hint_for_driver(pod: Pod) -> str:
 
 
 class _ProblemError(Exception):
-    """What is wrong with an annotation."""
+    """A problem with an annotation."""
 
 
 def _read(annotations: Mapping[str, str]) -> Executors:

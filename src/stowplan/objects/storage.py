@@ -1,4 +1,4 @@
-"""Claims, volumes, classes and CSI: what the volume plugins read."""
+"""Claims, volumes, storage classes and CSI objects: the fields that volume plugins read."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class PersistentVolumeClaim(Object, frozen=True):
 
     @property
     def storage_class(self) -> str:
-        """The class's name; the old annotation goes before the field."""
+        """The name of the storage class; the old annotation takes precedence over the field."""
         return self.annotations.get("volume.beta.kubernetes.io/storage-class", self.spec.storage_class_name or "")
 
     @property
     def bound(self) -> bool:
-        """Is the claim fully bound: does it name its volume, and has the volume controller said that it is done?"""
+        """True if the claim is fully bound: it names its volume, and the volume controller has finished."""
         return bool(self.spec.volume_name) and BIND_COMPLETED in self.annotations
 
     def not_made_for(self, pod: Pod) -> str:
-        """Why this claim is not the one of an ephemeral volume of the pod; empty if it is."""
+        """Return why this claim does not belong to an ephemeral volume of the pod; "" if it does."""
         owner = self.controller()
         if owner is not None and owner.uid == pod.uid and self.namespace == pod.namespace:
             return ""
@@ -104,16 +104,16 @@ class PersistentVolume(Object, frozen=True):
 
     @property
     def node_terms(self) -> tuple[NodeTerm, ...] | None:
-        """Nodes that can reach the volume; None for all."""
+        """The nodes that can access the volume; None for all nodes."""
         return node_terms(None if self.spec.node_affinity is None else self.spec.node_affinity.required)
 
 
 @lru_cache(maxsize=65536)
 def node_terms(required: NodeSelector | None) -> tuple[NodeTerm, ...] | None:
-    """A volume's node affinity, compiled; None for none.
+    """Compile a volume's node affinity; None for none.
 
-    kube-scheduler matches it against a node of which it shows the labels only: conditions on fields must parse, but are
-    met by every node.
+    kube-scheduler matches the affinity against the labels of a node only: conditions on fields must be valid, but every
+    node meets them.
     """
     if required is None:
         return None
@@ -136,7 +136,7 @@ class StorageClass(Object, frozen=True):
 
     @property
     def waits(self) -> bool:
-        """Is a claim of this class bound only once a pod needs it?"""
+        """True if a claim of this class is bound only when a pod needs it."""
         return self.volume_binding_mode == "WaitForFirstConsumer"
 
 
@@ -174,7 +174,7 @@ class CSIStorageCapacity(Object, frozen=True):
 
     @property
     def limit(self) -> Quantity | None:
-        """The size of the largest volume that can be made; None if unknown, which is as good as none."""
+        """The size of the largest volume that can be provisioned; None if unknown."""
         return self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
 
 
@@ -194,5 +194,5 @@ class VolumeAttachment(Object, frozen=True):
 
 
 def not_found(resource: str, name: str) -> str:
-    """What an API lister says of an object that is not there."""
+    """Return the message of an API lister for a missing object."""
     return f'{resource} "{name}" not found'

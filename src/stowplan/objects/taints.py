@@ -1,4 +1,4 @@
-"""Taints and tolerations, and when one tolerates the other."""
+"""Taints and tolerations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Toleration(CompleteApiValue, frozen=True):
                 return self.value == taint.value
             case "Exists":
                 return True
-            case _:  # Gt and Lt are behind a feature gate that is off
+            case _:  # Gt and Lt have a feature gate, which is off
                 return False
 
 
@@ -43,5 +43,5 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def kept_out(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> bool:
-    """Is there a NoSchedule or NoExecute taint that nothing tolerates?"""
+    """True if there is a NoSchedule or NoExecute taint without a toleration."""
     return any(taint.effect in KEEPS_OUT and not tolerated(taint, tolerations) for taint in taints)

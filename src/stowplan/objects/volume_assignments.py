@@ -1,7 +1,7 @@
-"""A volume promised to a claim, a claim promised to a node: what they will look like, and the patches that say so.
+"""Volumes that are bound to a claim, and claims with a selected node: the future objects and the patches for them.
 
-The volume controller does the rest: it binds a claim to the volume that names it, and has a volume made where the claim
-says it is needed. Patches carry the version they are based on, so that of two schedulers only one gets through.
+The volume controller does the rest: it binds a claim to the volume that refers to it, and a provisioner makes a volume
+for the selected node. Patches have the resourceVersion they are based on, so that of two schedulers only one succeeds.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from stowplan.objects.storage import SELECTED_NODE, ObjectReference, PersistentV
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 
 
-def given(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """The volume, meant for this claim and no other. It says so if it was not its owner who meant it for the claim."""
+def bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """Return the volume with a reference to this claim; with an annotation, unless a user wrote the reference."""
     named = volume.spec.claim_ref
-    mark = {} if named is not None and names(named, claim) else {BOUND_BY_CONTROLLER: "yes"}
+    mark = {} if named is not None and refers_to(named, claim) else {BOUND_BY_CONTROLLER: "yes"}
     spec = msgspec.structs.replace(volume.spec, claim_ref=ObjectReference(claim.namespace, claim.name, claim.uid))
     metadata = msgspec.structs.replace(volume.metadata, annotations={**mark, **volume.annotations})
     return msgspec.structs.replace(volume, metadata=metadata, spec=spec)
 
 
-def names(named: ObjectReference, claim: PersistentVolumeClaim) -> bool:
-    """Is it this claim? Without a uid, any claim of that name is meant."""
+def refers_to(named: ObjectReference, claim: PersistentVolumeClaim) -> bool:
+    """True if a reference is to this claim. A reference without a uid is to any claim of the name."""
     return (named.namespace, named.name) == (claim.namespace, claim.name) and named.uid in ("", claim.uid)
 
 
-def sent(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
-    """The claim, its volume to be made where this node can reach it."""
+def with_selected_node(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
+    """Return the claim with the node for which its volume must be provisioned."""
     annotations = {**claim.annotations, SELECTED_NODE: node_name}
     metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
     return msgspec.structs.replace(claim, metadata=metadata)
 
 
-def volume_patch(given: PersistentVolume, claim: PersistentVolumeClaim) -> Patch:
-    """Write down that the volume is given to the claim."""
-    meant = {
+def volume_patch(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Patch:
+    """Return the patch that writes the volume's reference to the claim."""
+    reference = {
         "kind": "PersistentVolumeClaim",
         "apiVersion": "v1",
         "namespace": claim.namespace,
@@ -48,18 +48,18 @@ def volume_patch(given: PersistentVolume, claim: PersistentVolumeClaim) -> Patch
         "uid": claim.uid,
         "resourceVersion": claim.metadata.resource_version,
     }
-    annotations = {key: value for key, value in given.annotations.items() if key == BOUND_BY_CONTROLLER}
+    annotations = {key: value for key, value in volume.annotations.items() if key == BOUND_BY_CONTROLLER}
     return Patch(
         kind="PersistentVolume",
-        key=given.key,
-        body={"metadata": _based_on(given, annotations), "spec": {"claimRef": meant}},
+        key=volume.key,
+        body={"metadata": _based_on(volume, annotations), "spec": {"claimRef": reference}},
     )
 
 
-def claim_patch(sent: PersistentVolumeClaim) -> Patch:
-    """Write down to which node the claim is sent."""
-    annotations = {SELECTED_NODE: sent.annotations[SELECTED_NODE]}
-    return Patch(kind="PersistentVolumeClaim", key=sent.key, body={"metadata": _based_on(sent, annotations)})
+def claim_patch(claim: PersistentVolumeClaim) -> Patch:
+    """Return the patch that writes the claim's selected node."""
+    annotations = {SELECTED_NODE: claim.annotations[SELECTED_NODE]}
+    return Patch(kind="PersistentVolumeClaim", key=claim.key, body={"metadata": _based_on(claim, annotations)})
 
 
 def _based_on(found: Object, annotations: dict[str, str]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Which existing volumes a claim could be bound to, whatever the node.
+"""The existing volumes that a claim can be bound to, on any node.
 
-A volume that names the claim is meant for it, and no other will do. Failing that, the smallest volume is taken that is
-free, large enough and alike in class, mode and access. Volumes of a class are kept on a `Shelf`, those that are alike
-side by side and by size, so that finding them costs no look at each.
+If a volume refers to the claim, only this volume is a candidate. Otherwise the smallest volume is taken that is free,
+large enough and has the same class, mode and access modes. `VolumesOfClass` sorts the volumes of a class by these and
+by size, so that a search does not look at each volume.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _by_size = attrgetter("size")
 
 
 class ReachableNodes(msgspec.Struct, frozen=True):
-    """Where something can be reached: node-selector terms, None for everywhere.
+    """The nodes that can access a volume: node-selector terms; None for all nodes.
 
-    By far the most ask for one value of one label (a zone, a host); `key` and `value` have it then.
+    Most terms require one value of one label, such as a zone or a host; then `key` and `value` are set.
     """
 
     terms: tuple[NodeTerm, ...] | None
@@ -41,7 +41,7 @@ def target(terms: tuple[NodeTerm, ...] | None) -> ReachableNodes:
 
 
 class VolumeEntry(msgspec.Struct, frozen=True, eq=False):
-    """A volume on a shelf: its size, and its traits (mode, attributes class, access modes), which must suit a claim."""
+    """A volume with its size and its traits (mode, attributes class, access modes), which must match a claim."""
 
     volume: PersistentVolume
     size: int
@@ -78,7 +78,7 @@ class VolumesOfClass:
             self._in_order = False
 
     def reserved(self, claim: PersistentVolumeClaim) -> list[VolumeEntry]:
-        """Volumes that name this claim and would do. Without a uid, they name any claim of that name."""
+        """Return suitable volumes that refer to this claim. A reference without a uid is to any claim of the name."""
         return [
             found
             for found in self._reserved.get((claim.namespace, claim.name), ())
@@ -89,7 +89,7 @@ class VolumesOfClass:
         ]
 
     def free(self, claim: PersistentVolumeClaim) -> list[VolumeEntry]:
-        """Volumes that nobody has and that would do, the smallest first."""
+        """Return suitable free volumes, the smallest first."""
         self._sort()
         wanted, modes, size = _kind(claim.spec), set(claim.spec.access_modes), requested(claim)
         fitting = [
@@ -111,5 +111,5 @@ class VolumesOfClass:
 
 
 def requested(claim: PersistentVolumeClaim) -> int:
-    """How much storage the claim asks for, in nano-bytes: sizes are compared exactly."""
+    """Return the claim's storage request in nano-bytes: sizes are compared exactly."""
     return quantity.nanos(claim.spec.resources.requests.get("storage", "0"))

@@ -1,7 +1,7 @@
-"""Policies that users write as objects of their own: Kosmos' WorkloadPolicy, so many pods in each domain of a label.
+"""Kosmos' WorkloadPolicy: how many pods each domain of a topology key should have.
 
-What a user wrote is kept as it stands, in any of the spellings that are around. `policy.rule` is what it comes to, with
-all that is wrong with it: a policy that cannot be used is still an object, and its pods are told why.
+The object keeps what the user wrote, in any of the forms that are in use. `policy.rule` is its meaning, or its
+problems: an invalid policy is still an object, and the conditions of its pods report the problems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METHODS = {"": "Balance", "balance": "Balance", "fill": "Fill"}
 
 
 class Allocation(CompleteApiValue, frozen=True):
-    """A domain, by the value of the topology key, and how many pods it should have."""
+    """A domain, by the value of the topology key, and its desired number of pods."""
 
     name: str = ""
     replicas: int = 0
@@ -47,9 +47,7 @@ class DomainStatus(CompleteApiValue, frozen=True):
 
 
 class WorkloadPolicyStatus(CompleteApiValue, frozen=True):
-    """`current` are the policy's pods in listed domains, `elsewhere` the others that have a node, `pending` those that
-    have none.
-    """
+    """Numbers of pods: `current` in listed domains, `elsewhere` on other nodes, `pending` without a node."""
 
     observed_generation: int = 0
     desired: int = 0
@@ -61,7 +59,7 @@ class WorkloadPolicyStatus(CompleteApiValue, frozen=True):
 
 
 class AllocationRule(msgspec.Struct, frozen=True):
-    """What a policy comes to. With `problems` the rest means nothing; `remarks` are no reason not to use it."""
+    """The meaning of a policy. With `problems` it cannot be used; with `remarks` it can."""
 
     topology_key: str
     selector: Selector | None
@@ -83,7 +81,7 @@ class AllocationRule(msgspec.Struct, frozen=True):
 
     @property
     def confines(self) -> bool:
-        """Are nodes outside of the listed domains refused?"""
+        """True if nodes outside of the listed domains are rejected."""
         return self.required or self.strict_topology
 
 
@@ -108,7 +106,7 @@ class WorkloadPolicy(Object, frozen=True, dict=True):
 
     @cached_property
     def selected(self) -> PodQuery:
-        """The pods that count."""
+        """The pods of the policy."""
         return PodQuery(frozenset((self.namespace,)), self.rule.selector, daemons=False)
 
 

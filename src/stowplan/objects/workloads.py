@@ -1,4 +1,4 @@
-"""Namespaces, the owners of pods, and the budgets and priorities that bear on them."""
+"""Namespaces, services, workloads, disruption budgets and priority classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SelectorSpec(ApiValue, frozen=True):
 
 class ReplicasSpec(ApiValue, frozen=True):
     selector: LabelSelector | None = None
-    replicas: int | None = None  # 1, where nobody says
+    replicas: int | None = None  # None is 1
 
 
 class ReplicaSet(Object, frozen=True):

@@ -136,7 +136,7 @@ class Availability:
         name = self._sent.pop(result.id)
         if name is not None:
             self._writing.discard(name)
-            self._deadlines.set_earlier(name, now + (CHECK_AFTER if result.fine else RETRY_AFTER))
+            self._deadlines.set_earlier(name, now + (CHECK_AFTER if result.succeeded else RETRY_AFTER))
 
 
 def _wanted_taint(cluster: ManagedCluster, *, expired: bool) -> str:

@@ -95,10 +95,7 @@ class PlacementWrites:
         self._failures: dict[str, int] = {}  # in a row
 
     def start(self, placement: Placement, phases: list[Phase], now: float) -> list[Action]:
-        """Return the writes of the first phase; none if nothing is to be written."""
-        phases = [phase for phase in phases if phase.writes]
-        if not phases:
-            return []
+        """Return the writes of the first phase. There is at least one phase, and each has at least one write."""
         plan = self._plans[placement.key] = WritesInProgress(placement, phases)
         return self._send_next(plan, now)
 
@@ -112,7 +109,7 @@ class PlacementWrites:
             return None
         plan = self._plans[key]
         write = plan.awaited.pop(result.id)
-        if not result.fine and not (isinstance(write.action, Delete) and result.status == 404):
+        if not result.succeeded and not (isinstance(write.action, Delete) and result.status == 404):
             return self._fail(key, plan, write, result, now)
         if plan.awaited:
             return WriteProgress(key)

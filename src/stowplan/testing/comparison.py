@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from stowplan.columns.pods.match_counts import Settled
-from stowplan.columns.state import CARRIED, ClusterState
+from stowplan.columns.pods.uses import TERMS
+from stowplan.columns.state import ClusterState
 from stowplan.columns.tally import Tally
 from stowplan.framework.verdict import Decision
 from stowplan.objects.affinity import PodQuery
@@ -48,17 +49,19 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
         "counts": {
             (queries, settled): counted(state.count(*queries, settled=settled)) for queries, settled in questions
         },
-        "label sets": state.counting.label_sets,
-        "stray counters": state.counting.stray_counters,
-        "uses": {use: counted(tally) for use, tally in state.uses.items()},
-        "carried": {kind: {term: counted(tally) for term, tally in state.carried(kind, probe)} for kind in CARRIED},
+        "label sets": state.match_counts.label_sets,
+        "stray counters": state.match_counts.stray_counters,
+        "uses": {use: counted(tally) for use, tally in state.uses.tallies.items()},
+        "carried": {
+            kind: {term: counted(tally) for term, tally in state.terms_matching(kind, probe)} for kind in TERMS
+        },
         "pods": {
             name: {uid: placed.pod for uid, placed in state.pods_on[row].items()}
             for row, name in names.items()
             if state.pods_on[row]
         },
         "pods by uid": {uid: (placed.pod, names[placed.row]) for uid, placed in state.pods.items()},
-        "nominated": {name: dict(pods) for name, pods in state.nominated.items()},
+        "nominated": {name: dict(pods) for name, pods in state.nominated_pods.by_node.items()},
         "held": dict(state.held),
         "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
         "services": sorted(service.key for service in state.store.services_of(probe)),

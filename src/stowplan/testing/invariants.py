@@ -75,7 +75,7 @@ def check_columns(world: World) -> None:
         if reservation.owner in world.scheduler.assumed_pods:  # the API server does not have it yet
             rebuilt.put(reservation)
     carry_moves(state, rebuilt)
-    questions, keys = state.counting.questions, ("zone",)
+    questions, keys = state.match_counts.questions, ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):
         differing.pop("nominated", None)  # may be made before the API server has it, and dropped before it has that
@@ -94,8 +94,8 @@ def check_assumed_objects(world: World) -> None:
         assert set(state.store.every(kind)) == set(there)
         for key, each in there.items():
             seen = state.store.get(kind, key)
-            assert state.assumed.real(kind, key) == each
-            assert seen is not None and (state.assumed.pending(each) or seen == each), f"{key} differs"
+            assert state.assumed.actual(kind, key) == each
+            assert seen is not None and (state.assumed.unconfirmed(each) or seen == each), f"{key} differs"
     waits = world.scheduler.binding.waits
     assert waits.to_ask.keys() <= waits.waiting.keys()
     for uid in waits.waiting:
@@ -110,7 +110,7 @@ def check_nothing_left_behind(world: World) -> None:
     queued = {uid for unit in scheduler.queue.units.values() for uid in unit.pods}
     assert set(scheduler.pods) <= existing
     assert set(scheduler.queue.unit_of) == queued
-    assert {uid for pods in scheduler.state.nominated.values() for uid in pods} <= existing
+    assert {uid for pods in scheduler.state.nominated_pods.by_node.values() for uid in pods} <= existing
     in_flight = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
     rounds = scheduler.attempts.rounds
     assert in_flight <= set(rounds.asking) or rounds.answered, "in flight, and not being attempted"

@@ -166,7 +166,7 @@ class World:
         """Perform an action that was left unanswered, and return the answer, which the scheduler does not get."""
         if isinstance(action, Ask):
             answer = self.extender(action)
-            if action.verb != "bind" or not answer.fine:
+            if action.verb != "bind" or not answer.succeeded:
                 return answer
         return self._server.perform(action, self.now)
 
@@ -257,7 +257,7 @@ class World:
             self.actions.append(action)
             answer = self.answers(action)
             if answer is not None:
-                self._inbox.append(self.perform(action) if answer.fine else answer)
+                self._inbox.append(self.perform(action) if answer.succeeded else answer)
 
     def _changed(self, change: Put | Gone) -> None:
         self.on_change(change)

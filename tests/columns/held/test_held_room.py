@@ -167,7 +167,7 @@ def test_aside_while_a_pod_of_its_own_is_decided() -> None:
     before = dict(state.held)
     names, more = state.offers(a_pod(labels={LABEL: "app"}))
     assert not more
-    with state.aside(names):
+    with state.released(names):
         assert held(state) == {}
     assert state.held == before
     for other in (a_pod(), a_pod(labels={LABEL: "other"})):

@@ -61,7 +61,7 @@ def test_pods_of_another_shape_have_answers_of_their_own(asked: Any) -> None:
     watcher, profile, state = asked
     schedule_one(a_pod(cpu=1), state, profile)
     schedule_one(a_pod(cpu=2), state, profile)
-    assert len(watcher.filtered) == 2 and len(state.kept) == 2
+    assert len(watcher.filtered) == 2 and len(state.answer_cache) == 2
 
 
 def test_a_row_that_changed_hands_is_asked_about_again(asked: Any) -> None:
@@ -96,7 +96,7 @@ def answers(size: int) -> CachedAnswers:
 
 
 def test_the_answers_that_were_not_used_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_cache, "KEPT_BYTES", 3 * (80 + answer_cache.PER_ENTRY))
+    monkeypatch.setattr(answer_cache, "MOST_BYTES", 3 * (80 + answer_cache.PER_ENTRY))
     store = AnswerCache()
     for key in "abc":
         store.keep(key, answers(10))
@@ -106,7 +106,7 @@ def test_the_answers_that_were_not_used_lately_go_first(monkeypatch: pytest.Monk
 
 
 def test_answers_that_grew_with_the_table_still_keep_within_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_cache, "KEPT_BYTES", 10_000)
+    monkeypatch.setattr(answer_cache, "MOST_BYTES", 10_000)
     profile, state = a_profile_of(Watcher()), a_state(nodes=["a"])
     for cpu in range(1, 20):
         schedule_one(a_pod(cpu=cpu), state, profile)
@@ -114,4 +114,4 @@ def test_answers_that_grew_with_the_table_still_keep_within_their_memory(monkeyp
         state.apply(Put(a_node(f"n{number}")))
     for cpu in range(1, 20):
         schedule_one(a_pod(cpu=cpu), state, profile)
-    assert sum(each.nbytes for each in state.kept._answers.values()) <= 10_000
+    assert sum(each.nbytes for each in state.answer_cache._answers.values()) <= 10_000

@@ -66,12 +66,12 @@ QUESTIONS: dict[str, tuple[Callable[[Nodes], Any], list[Any]]] = {
     "name equals": (lambda nodes: nodes.name == "c", [False, False, True, False]),
     "name differs": (lambda nodes: nodes.name != "c", [True, True, False, True]),
     "count": (lambda nodes: nodes.count(X), [0, 0, 1, 0]),
-    "port": (lambda nodes: nodes.of(used(nodes, ("port", "TCP", 80, "*"))), [0, 0, 1, 0]),
+    "port": (lambda nodes: nodes.counts_of(used(nodes, ("port", "TCP", 80, "*"))), [0, 0, 1, 0]),
     "image": (lambda nodes: nodes.image("web:latest"), [300, 0, 300, 0]),
     "no such image": (lambda nodes: nodes.image("db:latest"), [0, 0, 0, 0]),
     "one by one": (lambda nodes: [node.free("cpu") for node in nodes], [1000, 2000, 2000, 4000]),
     "positions": (lambda nodes: [nodes.position(nodes.names[at]) == at for at in range(len(nodes))], [True] * 4),
-    "many positions": (lambda nodes: list(map(eq, nodes.places(nodes.names).values(), count())), [True] * 4),
+    "many positions": (lambda nodes: list(map(eq, nodes.positions(nodes.names).values(), count())), [True] * 4),
 }  # fmt: skip
 
 
@@ -85,9 +85,9 @@ def test_a_view_answers_for_its_rows(nodes: Nodes, question: str) -> None:
 
 @pytest.mark.parametrize("nodes", views(nodes=NODES, pods=PODS))
 def test_positions_of_nodes_that_are_not_there(nodes: Nodes) -> None:
-    assert nodes.places(["x", "gone", nodes.names[1], ""]) == {nodes.names[1]: 1}
+    assert nodes.positions(["x", "gone", nodes.names[1], ""]) == {nodes.names[1]: 1}
     nobody = nodes.where(np.zeros(len(nodes), np.bool_))
-    assert nobody.places(["a", "d"]) == {} == nodes.places([])
+    assert nobody.positions(["a", "d"]) == {} == nodes.positions([])
 
 
 def test_a_view_is_the_same_until_its_nodes_are_others() -> None:
@@ -184,11 +184,11 @@ def test_a_domain_counts_all_its_nodes_whatever_the_view() -> None:
 def test_carried_terms_are_those_that_the_pod_matches() -> None:
     carrier = a_pod("carrier", node="a", affinity={"podAntiAffinity": {REQUIRED: [NEAR_X]}})
     cluster = a_cluster(nodes=NODES, pods=[carrier], others=[a_namespace()])
-    found = list(cluster.carried(REQUIRED_ANTI, a_pod(labels={"app": "x"})))
+    found = list(cluster.terms_matching(REQUIRED_ANTI, a_pod(labels={"app": "x"})))
     keys = [term.topology_key for term, _ in found if isinstance(term, AffinityTerm)]
     assert (keys, [cluster.node_names_of(tally) for _, tally in found]) == (["zone"], [["a"]])
-    assert list(cluster.carried(REQUIRED_ANTI, a_pod(labels={"app": "y"}))) == []
-    assert list(cluster.carried(REQUIRED_ANTI, a_pod(labels={"app": "x"}, namespace="other"))) == []
+    assert list(cluster.terms_matching(REQUIRED_ANTI, a_pod(labels={"app": "y"}))) == []
+    assert list(cluster.terms_matching(REQUIRED_ANTI, a_pod(labels={"app": "x"}, namespace="other"))) == []
 
 
 def test_objects_and_pods_can_be_looked_up() -> None:
@@ -240,7 +240,7 @@ def test_how_a_label_is_spread(key: str, everywhere: bool, distinct: bool, varie
     nodes = a_cluster(nodes=[a_node(node.name, labels={**node.labels, "os": "linux"}) for node in NODES]).nodes
     for view in (nodes, nodes.where(np.array([1, 3]))):
         label = view.label(key)
-        assert (label.everywhere, label.distinct, label.variety) == (everywhere, distinct, variety)
+        assert (label.everywhere, label.distinct, label.value_count) == (everywhere, distinct, variety)
 
 
 def test_fewer_nodes_by_a_mask_or_by_their_places() -> None:
@@ -249,5 +249,5 @@ def test_fewer_nodes_by_a_mask_or_by_their_places() -> None:
 
 
 def test_promises_are_counted() -> None:
-    assert a_cluster(nodes=NODES).promises == 0
-    assert a_cluster(nodes=NODES, pods=[a_pod("p", nominated="a"), a_pod("q", nominated="a")]).promises == 2
+    assert a_cluster(nodes=NODES).nomination_count == 0
+    assert a_cluster(nodes=NODES, pods=[a_pod("p", nominated="a"), a_pod("q", nominated="a")]).nomination_count == 2

@@ -99,19 +99,20 @@ def test_pods_that_came_and_went_leave_nothing_behind() -> None:
     pods = [a_pod(f"p{n}", node="a", labels={"app": "x", "unique": str(n)}) for n in range(50)]
     for pod in pods:
         state.apply(Put(pod))
-    assert (state.counting.label_sets, counts(state, here(*X))) == (50, {"a": 50})
+    assert (state.match_counts.label_sets, counts(state, here(*X))) == (50, {"a": 50})
     for pod in pods:
         state.apply(Gone(pod))
-    assert (state.counting.label_sets, state.counting._shelves, state.pods, state.uses) == (0, {}, {}, {})
+    assert (state.match_counts.label_sets, state.match_counts._by_label) == (0, {})
+    assert not state.pods and not state.uses.tallies
     assert counts(state, here(*X)) == {}
 
 
 def test_questions_that_nobody_asked_lately_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match_counts, "KEPT_COUNTERS", 2)
+    monkeypatch.setattr(match_counts, "MOST_COUNTERS", 2)
     state = a_state(nodes=["a"], pods=[a_pod("p", node="a", labels={"app": "x"})])
     for value in "xyxz":
         counts(state, here(*from_labels({"app": value})))
-    kept = [queries[0].selector for queries, _ in state.counting._counters]
+    kept = [queries[0].selector for queries, _ in state.match_counts._counters]
     assert kept == [from_labels({"app": "x"}), from_labels({"app": "z"})]
     assert counts(state, here(*from_labels({"app": "y"}))) == {}
     assert counts(state, here(*X)) == {"a": 1}
@@ -123,12 +124,12 @@ def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
     with state.trial() as trial:
         trial.remove_pod(leaving.uid, as_extension=True)
         assert counts(state, here(*X), settled=True) == {}
-    assert len(state.counting) == 0
+    assert len(state.match_counts) == 0
     assert counts(state, here(*X), settled=True) == {}
 
 
 def test_the_same_when_another_question_is_dropped_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match_counts, "KEPT_COUNTERS", 1)
+    monkeypatch.setattr(match_counts, "MOST_COUNTERS", 1)
     leaving = a_pod("p", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"])
     counts(state, here(*from_labels({"app": "other"})))
@@ -170,7 +171,7 @@ def test_selectors_are_found_by_what_they_need(selector: Selector | None, labels
     index.add(selector, "item")
     assert list(index.candidates(labels)) == ["item"] * found
     index.remove(selector, "item")
-    assert list(index.candidates(labels)) == [] and not index._shelves
+    assert list(index.candidates(labels)) == [] and not index._items
 
 
 def test_always_settled_is_so_in_what_ifs_too() -> None:

@@ -31,7 +31,7 @@ X = PodQuery(frozenset({"default"}), from_labels({"app": "x"}))
 )
 def test_who_waits(pod: dict[str, Any], number: int) -> None:
     waiting = PendingPods()
-    waiting.heard(a_pod(**{"labels": {"app": "x"}, **pod}), False)
+    waiting.update(a_pod(**{"labels": {"app": "x"}, **pod}), False)
     assert waiting.count(X) == number
 
 
@@ -48,7 +48,7 @@ PODS = st.builds(
 def test_it_is_kept_in_step(story: list[tuple[tuple[Pod, bool], bool]]) -> None:
     waiting, known = PendingPods(), dict[str, Pod]()
     for (pod, gone), asks in story:
-        waiting.heard(pod, gone)
+        waiting.update(pod, gone)
         known.pop(pod.uid, None)
         if not gone and not pod.node_name:
             known[pod.uid] = pod

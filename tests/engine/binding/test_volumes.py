@@ -433,7 +433,7 @@ def test_a_version_that_comes_before_the_answer_is_not_mistaken_for_a_failure() 
     world.deliver_result(Result(patch.id))
     world.run()
     assert step(world) is BindStep.PRE_BINDING, "answered, but not heard of yet"
-    assert world.scheduler.state.assumed.pending(claim(world))
+    assert world.scheduler.state.assumed.unconfirmed(claim(world))
     change(world, "PersistentVolumeClaim", "default/data", body(patch))
     provision(world, "data", "a")
     world.run()

@@ -36,7 +36,9 @@ GROUP = "scheduling.x-k8s.io/pod-group"
 
 
 def promised(world: World) -> dict[str, set[str]]:
-    return {node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominated.items()}
+    return {
+        node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominated_pods.by_node.items()
+    }
 
 
 # -- room that is kept

@@ -24,7 +24,7 @@ from tests.engine.small_plugins import profiles
 def nominated(world: World, name: str) -> str:
     """Return the pod's nominated node; the scheduler's state must agree."""
     said = world.pod(name).nominated_node
-    assert world.scheduler.state.nomination(uid(name)) == said
+    assert world.scheduler.state.nominated_pods.node_of(uid(name)) == said
     return said
 
 

@@ -1,8 +1,8 @@
-"""Answers kept per row, refreshed only for the rows that changed since.
+"""A cache of plugins' answers per row. Only the rows that changed since are asked about again.
 
-Where a policy's answer for a node depends on that row and on the pod's shape alone, pods of one template get it from
-here: a decision after one binding asks again about one row, not about all. Row versions say which rows are stale.
-The least recently used answers go when they take more than `KEPT_BYTES`.
+If a plugin's answer for a node depends on the row and on the pod's shape alone, the next pod of the same template gets
+it from here: a decision after one binding asks about one row, not about all. Row versions tell which rows are stale.
+The least recently used answers are dropped when the cache is larger than `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import numpy as np
 from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.table import NodeTable
 
-KEPT_BYTES = 64 * 1024 * 1024
-PER_ENTRY = 16 * 1024  # what an entry takes besides its columns, generously; so a few thousand are kept at the most
-VERDICT = ""  # the column of verdicts; the others are named after the plugins whose scores they hold
+MOST_BYTES = 64 * 1024 * 1024
+PER_ENTRY = 16 * 1024  # an upper bound of an entry's size without its columns; it limits the number of entries
+VERDICT = ""  # the name of the column of verdicts; columns of scores have the name of the plugin
 
 
 class CachedAnswers:
-    """Some columns of answers, and the time (the table's clock) at which they were right for every row."""
+    """Some columns of answers, and the time (the table's clock) at which they were correct for every row."""
 
-    __slots__ = ("book", "clock", "columns")
+    __slots__ = ("clock", "columns", "verdict_codes")
 
-    def __init__(self, book: Any) -> None:
-        self.book = book  # what the codes in a column stand for; the asker's own
+    def __init__(self, verdict_codes: Any) -> None:
+        self.verdict_codes = verdict_codes  # the meaning of the codes in the column of verdicts
         self.columns: dict[str, Any] = {}
         self.clock = -1
 
     def stale(self, table: NodeTable, capacity: int) -> Rows:
-        """The live rows that changed since, or all of them if there is not an answer for each row."""
+        """Return the live rows that changed since; all live rows if some have no answer yet."""
         if self.clock < 0 or any(len(column) < capacity for column in self.columns.values()):
             return table.live_rows()
         changed: Rows = (table.version[: table.size] > self.clock).nonzero()[0]
@@ -65,12 +65,12 @@ class AnswerCache:
         return answers
 
     def keep(self, key: Hashable, answers: CachedAnswers) -> None:
-        """Keep answers, new ones or such as have been refreshed and may have grown."""
+        """Add answers, or update the size of answers that were refreshed."""
         size = PER_ENTRY + answers.nbytes
         self._answers[key] = answers
         self._bytes += size - self._sizes.get(key, 0)
         self._sizes[key] = size
-        while self._bytes > KEPT_BYTES and len(self._answers) > 1:
+        while self._bytes > MOST_BYTES and len(self._answers) > 1:
             oldest, _ = self._answers.popitem(last=False)
             self._bytes -= self._sizes.pop(oldest)
 

@@ -1,4 +1,4 @@
-"""What a view's columns can be asked: names, resources, labels, and whatever many nodes share. All read-only."""
+"""The columns of a view: names, resources, labels, and values that many nodes share. All are read-only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 class NameColumn:
-    """Node names, compared without looking at each."""
+    """Node names; a comparison does not look at each name."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
@@ -38,7 +38,7 @@ class NameColumn:
 
 
 class Resources:
-    """A column per resource: `nodes.allocatable["cpu"]`. What nobody offers or takes is a column of zeros."""
+    """A column per resource: `nodes.allocatable["cpu"]`. An unknown resource is a column of zeros."""
 
     def __init__(self, nodes: Nodes, columns: Mapping[str, Ints]) -> None:
         self._nodes, self._columns = nodes, columns
@@ -54,7 +54,7 @@ class Resources:
 
 
 class Free:
-    """What each node has left: allocatable minus requested."""
+    """The free amounts of each node: allocatable minus requested."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
@@ -64,32 +64,32 @@ class Free:
 
 
 class Interned(Generic[Value]):
-    """A column of values that many nodes share: ask about each distinct value once."""
+    """A column of values that many nodes share. Each distinct value is looked at once."""
 
     def __init__(self, nodes: Nodes, codes: Codes, vocabulary: Vocabulary[Value]) -> None:
         self._nodes, self._codes, self._vocabulary = nodes, codes, vocabulary
 
     def all_empty(self) -> bool:
-        """Does no node in the cluster have any value at all?"""
+        """True if no node of the cluster has a value."""
         return len(self._vocabulary.codes) == 1
 
-    def where(self, asked: Callable[[Value], bool]) -> Bools:
-        """Nodes whose value answers yes."""
-        return self._answers(asked, np.bool_)  # type: ignore[no-any-return]
+    def where(self, function: Callable[[Value], bool]) -> Bools:
+        """True for nodes whose value meets a condition."""
+        return self._answers(function, np.bool_)  # type: ignore[no-any-return]
 
-    def number(self, asked: Callable[[Value], int]) -> Ints:
-        """A number for each node, from its value."""
-        return self._answers(asked, np.int64)  # type: ignore[no-any-return]
+    def number(self, function: Callable[[Value], int]) -> Ints:
+        """Return a number for each node, computed from its value."""
+        return self._answers(function, np.int64)  # type: ignore[no-any-return]
 
-    def _answers(self, asked: Callable[[Value], Any], kind: type) -> Any:
+    def _answers(self, function: Callable[[Value], Any], kind: type) -> Any:
         table: Any = np.zeros(len(self._vocabulary), kind)
         for value, code in self._vocabulary.codes.items():
-            table[code] = asked(value)
+            table[code] = function(value)
         return table[self._nodes.pick(self._codes)]
 
 
 class Labels:
-    """The values of one label: `nodes.label("zone") == "a"`. A node without the label equals nothing."""
+    """The values of one label: `nodes.label("zone") == "a"`. A node without the label is not equal to any value."""
 
     def __init__(self, nodes: Nodes, key: str, column: LabelColumn) -> None:
         self.key = key
@@ -97,7 +97,7 @@ class Labels:
 
     @property
     def codes(self) -> Codes:
-        """A number per node: equal for equal values, 0 where the label is missing."""
+        """A number per node: equal for equal values, 0 for nodes without the label."""
         return self._nodes.pick(self._column.codes)  # type: ignore[no-any-return]
 
     @property
@@ -109,7 +109,7 @@ class Labels:
 
     @property
     def size(self) -> int:
-        """More than any code."""
+        """A number that is larger than any code."""
         return len(self._column.values)
 
     @property
@@ -118,31 +118,31 @@ class Labels:
 
     @property
     def anywhere(self) -> bool:
-        """Does any node of the cluster have the label, in this view or not?"""
+        """True if any node of the cluster has the label, in this view or not."""
         return self._column.labelled > 0
 
     @property
     def everywhere(self) -> bool:
-        """Does every node of the cluster have it?"""
+        """True if every node of the cluster has the label."""
         return self._column.labelled == len(self._nodes.cluster.nodes)
 
     @property
     def distinct(self) -> bool:
-        """Do no two nodes of the cluster have the same value?"""
+        """True if no two nodes of the cluster have the same value."""
         return self._column.distinct
 
     @property
-    def variety(self) -> int:
-        """How many values it has in the cluster."""
+    def value_count(self) -> int:
+        """The number of distinct values in the cluster."""
         return len(self._column.values.codes) - 1
 
     @property
     def values(self) -> list[str | None]:
-        """Each node's value, None where the label is missing."""
+        """Each node's value, None for nodes without the label."""
         return [self._column.values.values[code] for code in self.codes.tolist()]
 
     def code(self, value: str) -> int | None:
-        """The number that stands for a value in `codes`; None if no node has it."""
+        """Return the number of a value in `codes`; None if no node has the value."""
         return self._column.values.codes.get(value)
 
     def __eq__(self, value: object) -> Bools:  # type: ignore[override]
@@ -155,11 +155,11 @@ class Labels:
     __hash__ = None  # type: ignore[assignment]
 
     def meets(self, requirement: LabelRequirement) -> Bools:
-        """Nodes whose value meets a condition on this label."""
+        """True for nodes whose value meets a condition on this label."""
         return self._meeting(requirement)[self.codes]
 
     def _meeting(self, requirement: LabelRequirement) -> Bools:
-        """For each code, whether its value meets the condition."""
+        """Return for each code if its value meets the condition."""
         known = self._column.values.codes
         match requirement.operator:
             case "In" | "NotIn":

@@ -1,4 +1,4 @@
-"""One node by itself, for policies written node by node and for explanations."""
+"""One node of a view, for policies that are written for one node at a time, and for explanations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stowplan.objects.taints import Taint
 
 
 class OneNode:
-    """What a per-node policy is handed: `node.labels`, `node.free("cpu")`, `node.pods`."""
+    """A node for a per-node policy: `node.labels`, `node.free("cpu")`, `node.pods`."""
 
     def __init__(self, state: ClusterState, row: int) -> None:
         self._state, self._row = state, row

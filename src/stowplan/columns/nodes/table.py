@@ -1,10 +1,10 @@
 """Nodes as rows with stable numbers.
 
-A row belongs to a node's name from the first node or pod that mentions it until both are gone; then it is reused. Pods
-may name a node that is not there (yet, or any more): its row is kept but not *live*, and no view shows it.
+A row belongs to a node's name while there is a node or a pod with this name; then it is reused. A pod may name a node
+that does not exist: the row of such a node is not *live*, and no view shows it.
 
-Resources are int64 columns, one per resource ever offered or taken. Taints and declared features are interned per row.
-Label columns are made when a key is first asked for, and kept in step from then on.
+Resources are int64 columns, one per resource that a node offers or a pod takes. Taints and declared features are
+interned. A label column is made for the first question about a key, and kept up to date from then on.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.taints import Taint
 
 ABSENT = 0  # the code of a label that a node does not have
-KEPT_LABEL_COLUMNS = 256
+MOST_LABEL_COLUMNS = 256
 _NO_NODE = Node()
 
 
 class LabelColumn:
-    """One label key: the code of each row's value, `ABSENT` where the label is not there."""
+    """One label key: the code of each row's value, `ABSENT` for rows without the label."""
 
     __slots__ = ("codes", "labelled", "values", "version")
 
@@ -39,7 +39,7 @@ class LabelColumn:
 
     @property
     def distinct(self) -> bool:
-        """Does every node have a value of its own, as with hostnames?"""
+        """True if no two nodes have the same value, as with hostnames."""
         return self.labelled == len(self.values.codes) - 1
 
     def put(self, row: int, value: str | None) -> None:
@@ -52,7 +52,7 @@ class LabelColumn:
 
 
 class Image:
-    """An image on nodes: its size, as the first node that had it reported it, and the rows that have it."""
+    """An image on nodes: its size, as the first node reported it, and the rows that have it."""
 
     __slots__ = ("rows", "size")
 
@@ -62,13 +62,14 @@ class Image:
 
 
 class LiveNames:
-    """The names of the live rows as they are now, looked up when asked for; and written down before they change."""
+    """The names of the rows that are live now. They are looked up when needed, and copied before they change."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table, self._rows = table, table.live_rows()
         self._names: list[str] | None = None
 
-    def settle(self) -> None:
+    def copy(self) -> None:
+        """Copy the names, if that was not done before."""
         if self._names is None:
             names = self._table.names
             self._names = [names[row] for row in self._rows.tolist()]
@@ -80,7 +81,7 @@ class LiveNames:
         return self._table.names[int(self._rows[position])] if self._names is None else self._names[position]
 
     def __iter__(self) -> Iterator[str]:
-        self.settle()
+        self.copy()
         return iter(self._names or ())
 
 
@@ -110,27 +111,27 @@ class NodeTable(NamedRows):
     # -- rows
 
     def live_rows(self) -> Rows:
-        """The rows that views show, in ascending order."""
+        """Return the rows that views show, in ascending order."""
         if self._live_rows is None:
             self._live_rows = np.flatnonzero(self.live[: self.size])
             self._live_rows.flags.writeable = False
         return self._live_rows
 
     def live_names(self) -> LiveNames:
-        """Their names, which stay what they were whatever becomes of the rows."""
+        """Return their names. The value does not change when the rows do."""
         if self._live_names is None:
             self._live_names = LiveNames(self)
         return self._live_names
 
-    def _live_changes(self) -> None:
-        """Before a row becomes live or ceases to be."""
+    def _before_live_changes(self) -> None:
+        """Call this before a row becomes live, or is no longer live."""
         if self._live_names is not None:
-            self._live_names.settle()
+            self._live_names.copy()
         self._live_names = self._live_rows = None
 
     @property
     def gapless(self) -> bool:
-        """Is every row that was given out live? Then views need not pick rows."""
+        """True if every row is live. Then views need not select rows."""
         return self.live_count == self.size
 
     def touch(self, row: int) -> None:
@@ -150,13 +151,13 @@ class NodeTable(NamedRows):
     # -- resources
 
     def resource(self, name: str) -> None:
-        """Make sure that there is a column for this resource."""
+        """Make columns for a resource, if there are none."""
         if name not in self.allocatable:
             self.allocatable[name] = np.zeros(self.capacity, np.int64)
             self.requested[name] = np.zeros(self.capacity, np.int64)
 
     def take(self, row: int, amounts: tuple[tuple[str, int], ...], presumed: tuple[int, int], sign: int) -> None:
-        """Add (or with sign -1 give back) what a pod takes of its node."""
+        """Add (sign 1) or subtract (sign -1) the amounts that a pod takes."""
         requested = self.requested
         for name, amount in amounts:
             column = requested.get(name)
@@ -171,21 +172,21 @@ class NodeTable(NamedRows):
         self.touch(row)
 
     def free_in_all(self, name: str) -> int:
-        """What is free of a resource on all nodes together."""
+        """Return the free amount of a resource on all nodes together."""
         if name not in self.allocatable:
             return 0
         free = (self.allocatable[name] - self.requested[name])[: self.size][self.live[: self.size]]
         return int(np.maximum(free, 0).sum())
 
     def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
-        """Change what is taken of many rows at once, each row named once."""
+        """Change the requested amounts of many rows at once; no row may occur twice."""
         for name, amount in amounts.items():
             self.requested[name][rows] += sign * amount
 
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:
-        """The node on this row is now like this, or (None) no longer there. A mere heartbeat changes no column."""
+        """Set the node of a row; None: the node is deleted. A heartbeat changes no column."""
         old = self.nodes[row]
         if old is not None and node is not None and _same(old, node):
             self.nodes[row] = node
@@ -194,7 +195,7 @@ class NodeTable(NamedRows):
             self._remove_images(row, old)
         was_live, is_live = old is not None, node is not None
         if was_live != is_live:
-            self._live_changes()
+            self._before_live_changes()
         self.nodes[row] = node
         self.live[row] = is_live
         self.live_count += is_live - was_live
@@ -241,7 +242,7 @@ class NodeTable(NamedRows):
     # -- labels
 
     def label(self, key: str) -> LabelColumn:
-        """The column of a label key, made from the nodes when it is asked for the first time."""
+        """Return the column of a label key. The first question about a key makes the column."""
         column = self.labels.get(key)
         if column is None:
             column = LabelColumn(self.capacity)
@@ -250,15 +251,15 @@ class NodeTable(NamedRows):
                 if node is not None and (value := node.labels.get(key)) is not None:
                     column.put(row, value)
             self.labels[key] = column
-            if len(self.labels) > KEPT_LABEL_COLUMNS:
-                self.labels.popitem(last=False)[1].version += 1  # it is no longer kept in step
+            if len(self.labels) > MOST_LABEL_COLUMNS:
+                self.labels.popitem(last=False)[1].version += 1  # it is no longer kept up to date
         else:
             self.labels.move_to_end(key)
         return column
 
 
 def _same(old: Node, new: Node) -> bool:
-    """Do the columns say the same of both?"""
+    """True if the columns of both are the same."""
     before, after = old.status, new.status
     return (
         old.labels == new.labels

@@ -1,13 +1,13 @@
-"""What plugins see: read-only columns of some rows, and the cluster around them. Good for one decision.
+"""What plugins see: read-only columns of some nodes, and the whole cluster. A view is valid for one decision.
 
-`Nodes` covers the rows that a plugin is asked about, all its columns in the same order. `nodes.cluster` answers for the
-whole cluster, so that a score of a few rows can be relative to all. Row numbers never leave this room: inside a view,
-rows are positions 0 … len(nodes)-1.
+`Nodes` has the nodes that a plugin is asked about; all its columns have the same order. `nodes.cluster` has the whole
+cluster, so that the score of a few nodes can be relative to all. Row numbers are internal: in a view, nodes have the
+positions 0 … len(nodes)-1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -20,17 +20,17 @@ from stowplan.columns.nodes.column_types import Free, Interned, Labels, NameColu
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.pods.match_counts import Settled
-from stowplan.columns.state import ClusterState, Placed
-from stowplan.columns.tally import DomainOrder, Tally
+from stowplan.columns.state import ClusterState, PlacedPod
+from stowplan.columns.tally import DomainCounts, Tally
 from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm, Selector, field_matches
+from stowplan.objects.shape import Use
 from stowplan.objects.taints import Taint
 from stowplan.objects.workloads import Namespace, Service
 
 AnyObject = TypeVar("AnyObject", bound=Object)
-Value = TypeVar("Value", bound=Hashable)
 
 
 class Nodes:
@@ -38,7 +38,7 @@ class Nodes:
 
     def __init__(self, state: ClusterState, rows: Rows, whole: bool, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.rows = rows  # for the columns room; plugins have no use for them
+        self.rows = rows  # internal to this package
         self._state = state
         self._table = state.table
         self._whole = whole
@@ -60,17 +60,17 @@ class Nodes:
 
     @property
     def allocatable(self) -> Resources:
-        """What each node offers, by resource."""
+        """The allocatable amounts of each node, by resource."""
         return Resources(self, self._table.allocatable)
 
     @property
     def requested(self) -> Resources:
-        """What pods on each node (and reservations) take, by resource; `pods` counts them."""
+        """The amounts that pods and held room take, by resource; `pods` is the number of pods."""
         return Resources(self, self._table.requested)
 
     @property
     def presumed(self) -> Resources:
-        """cpu and memory taken, with something presumed for containers that request nothing."""
+        """The same for cpu and memory, with a default for containers without a request (kube: NonZeroRequested)."""
         return Resources(self, self._table.presumed)
 
     @property
@@ -90,20 +90,20 @@ class Nodes:
         return Interned(self, self._table.feature_code, self._table.features)
 
     def label(self, key: str) -> Labels:
-        """A label's values, one per node."""
+        """Return the column of a label's values."""
         return Labels(self, key, self._table.label(key))
 
-    # -- questions about labels
+    # -- labels
 
     def matching(self, selector: Selector) -> Bools:
-        """Nodes whose labels meet every condition."""
+        """True for nodes whose labels meet every condition."""
         met = np.ones(len(self), np.bool_)
         for requirement in selector:
             met &= self.label(requirement.key).meets(requirement)
         return met
 
     def matching_any(self, terms: Iterable[NodeTerm]) -> Bools:
-        """Nodes that meet at least one node-selector term."""
+        """True for nodes that meet at least one node-selector term."""
         met = np.zeros(len(self), np.bool_)
         for term in terms:
             met |= self.matching_term(term)
@@ -118,24 +118,24 @@ class Nodes:
                 met[:] = False
         return met
 
-    # -- questions about pods
+    # -- pods
 
     def count(self, *queries: PodQuery, settled: Settled = False) -> Ints:
-        """How many pods on each node match all of these; `settled` leaves out those on their way out."""
-        return self.of(self._state.count(*queries, settled=settled))
+        """Return how many pods on each node match all of these queries; see `MatchCounter` for `settled`."""
+        return self.counts_of(self._state.count(*queries, settled=settled))
 
-    def of(self, tally: Tally) -> Ints:
-        """A tally's count for each node."""
+    def counts_of(self, tally: Tally) -> Ints:
+        """Return a tally's count for each node."""
         counts = tally.on(slice(0, len(self)) if self._whole else self.rows, self._table.capacity)
         counts.flags.writeable = False
         return counts
 
-    def used(self, use: Hashable) -> Tally | None:
-        """How many pods use a thing (a port, a claim, a disk); None if nobody does."""
-        return self._state.uses.get(use)
+    def used(self, use: Use) -> Tally | None:
+        """Return how many pods use a port, a claim or a disk; None if no pod does."""
+        return self._state.uses.tallies.get(use)
 
     def image(self, name: str) -> Ints:
-        """For nodes that hold an image: its size times the share of nodes that have it; 0 for others."""
+        """Return an image's size times the share of nodes that have it, for nodes that have it; 0 for others."""
         worth = np.zeros(len(self), np.int64)
         held = self._table.images.get(name)
         if held is not None:
@@ -149,30 +149,30 @@ class Nodes:
 
     @property
     def token(self) -> object:
-        """The same object as long as the same nodes are at the same positions, for answers that are worth keeping."""
+        """The same object while the same nodes have the same positions: a key for caches."""
         return self.rows
 
     def where(self, these: Bools | Ints) -> Nodes:
-        """The same view of fewer nodes: those of a mask, or at these places, which must ascend."""
+        """Return a view of fewer nodes: those of a mask, or at these positions, which must ascend."""
         return Nodes(self._state, self.rows[these], False, self.cluster)
 
     def position(self, name: str) -> int | None:
-        """Where in this view a node is, if it is here."""
+        """Return the position of a node in this view; None if it is not here."""
         row = self._table.row_of.get(name)
         if row is None or self._whole:  # no row is skipped, so a row's number is its position
             return row if row is not None and row < len(self.rows) else None
         found = int(np.searchsorted(self.rows, row))
         return found if found < len(self.rows) and self.rows[found] == row else None
 
-    def places(self, names: Iterable[str]) -> dict[str, int]:
-        """The same for some, without those that are not here."""
+    def positions(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the positions of those of these nodes that are in this view."""
         row_of, size = self._table.row_of, len(self.rows)
         if self._whole:
             return {name: row for name in names if (row := row_of.get(name, size)) < size}
         rows = {name: there for name in names if (there := row_of.get(name)) is not None}
         found = np.searchsorted(self.rows, list(rows.values())).tolist() if rows else []
         at = zip(rows.items(), found, strict=True)
-        return {name: place for (name, row), place in at if place < size and self.rows[place] == row}
+        return {name: position for (name, row), position in at if position < size and self.rows[position] == row}
 
     def __iter__(self) -> Iterator[OneNode]:
         return (OneNode(self._state, row) for row in self.rows.tolist())
@@ -181,7 +181,7 @@ class Nodes:
         return OneNode(self._state, int(self.rows[position]))
 
     def pick(self, column: Any) -> Any:
-        """A column of the table, for these nodes, not to be written to."""
+        """Return a column of the table for these nodes, read-only."""
         if self._whole:
             picked = column[: len(self.rows)]
         else:
@@ -189,26 +189,26 @@ class Nodes:
             if held is not None and held[0] is column:
                 return held[1]
             picked = column[self.rows]
-            self._gathered[id(column)] = (column, picked)  # the column is held so that its id stays its own
+            self._gathered[id(column)] = (column, picked)  # with the column itself, so that its id is not reused
         picked.flags.writeable = False
         return picked
 
-    def copied(self, column: Any) -> Any:
-        """The same as an array of one's own, whatever becomes of the column."""
+    def copy_of(self, column: Any) -> Any:
+        """Return a copy of a column of the table for these nodes."""
         return column[: len(self.rows)].copy() if self._whole else column[self.rows]
 
     def over_all_rows(self, mask: Bools) -> Ints:
-        """A mask of these nodes as 0 and 1 over all rows of the table, for `Tally.by_code`."""
+        """Return a mask of these nodes as 0 and 1 over all rows of the table, for `Tally.by_code`."""
         spread = np.zeros(self._table.capacity, np.int64)
         spread[self.rows] = mask
         return spread
 
 
 class Cluster:
-    """The whole cluster: all nodes, all objects, and counts over domains.
+    """The whole cluster: all nodes, all objects, and counts per topology domain.
 
-    `notes` is for what a plugin wants to remember from one step of a decision to the next, under its own name; it lasts
-    as long as the decision, what-ifs within it included.
+    `notes` is for values that a plugin hands from one step of a decision to the next, by the plugin's name. They last
+    for one decision, including its trials.
     """
 
     def __init__(self, state: ClusterState, notes: dict[str, Any] | None = None) -> None:
@@ -223,7 +223,7 @@ class Cluster:
     # -- objects
 
     def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
-        """An object by `namespace/name`, or by name if its kind has no namespace."""
+        """Return an object by `namespace/name`, or by name if its kind has no namespace."""
         return self._state.store.get(kind, key)
 
     def every(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
@@ -231,7 +231,7 @@ class Cluster:
 
     @property
     def assumed(self) -> AssumedObjects:
-        """What is assumed of objects, and what the API server says of them; for reading only."""
+        """The assumed objects, and what the API server says of them; for reading only."""
         return self._state.assumed
 
     def held_room(self, kind: type[Object]) -> HeldRoom:
@@ -243,7 +243,7 @@ class Cluster:
 
     @property
     def now(self) -> float:
-        """The time by the scheduler's clock, in seconds from nowhere in particular: for measuring how long ago."""
+        """The time of the scheduler's clock in seconds; only differences have a meaning."""
         return self._state.now
 
     def services_of(self, pod: Pod) -> list[Service]:
@@ -259,32 +259,32 @@ class Cluster:
         row = self._state.table.row_of.get(node_name)
         return [] if row is None else [placed.pod for placed in self._state.pods_on[row].values()]
 
-    def pod(self, uid: str) -> Placed | None:
-        """A pod on a node, or taken for one."""
+    def pod(self, uid: str) -> PlacedPod | None:
+        """Return a pod on a node, or assumed to be on one."""
         return self._state.pods.get(uid)
 
-    def known(self, uid: str) -> Pod | None:
-        """A pod as the API has it, with or without a node; None for one that has ended or is gone."""
-        return self._state.known.get(uid)
+    def known_pod(self, uid: str) -> Pod | None:
+        """Return a pod of the API server, with or without a node; None if it has ended or is deleted."""
+        return self._state.known_pods.get(uid)
 
     def is_ours(self, pod: Pod) -> bool:
-        """Is it for this scheduler to place?"""
-        return pod.scheduler_name in self._state.served
+        """True if this scheduler places the pod."""
+        return pod.scheduler_name in self._state.scheduler_names
 
-    def everybody(self) -> Iterable[Pod]:
-        """All pods that we were told of, whether they have a node or not."""
-        return self._state.known.values()
+    def known_pods(self) -> Iterable[Pod]:
+        """Return all pods of the API server that have not ended, with or without a node."""
+        return self._state.known_pods.values()
 
-    def left(self, uid: str) -> str | None:
-        """The node of a pod that ended or went, empty if it never had one; None if that was not seen, or long ago."""
-        return self._state.left.get(uid)
+    def last_node(self, uid: str) -> str | None:
+        """Return the last node of a pod that ended or was deleted, "" if it had none; None if that is not known."""
+        return self._state.last_nodes.get(uid)
 
     def pod_label_values(self, key: str) -> set[str]:
-        """The values that a label has on pods on nodes. It looks at each distinct label set: not for decisions."""
-        return self._state.counting.values(key)
+        """Return the values that a label has on pods on nodes. This is slow: not for decisions."""
+        return self._state.match_counts.values(key)
 
     def node_names_of(self, tally: Tally) -> list[str]:
-        """The nodes where a tally counts any."""
+        """Return the nodes where a tally's count is not 0."""
         return [self._state.table.names[row] for row in tally.sparse()[0].tolist()]
 
     def has_image(self, name: str) -> bool:
@@ -293,44 +293,44 @@ class Cluster:
     # -- counts
 
     def query(self, term: AffinityTerm) -> PodQuery:
-        """The question that an incoming pod's affinity term asks about the pods that are there."""
+        """Return the query of an incoming pod's affinity term: which pods on nodes match it?"""
         return self._state.query(term)
 
     def count(self, *queries: PodQuery, settled: Settled = False) -> Tally:
         return self._state.count(*queries, settled=settled)
 
     @property
-    def promises(self) -> int:
-        """How many pods without a node have been promised one."""
-        return self._state.promises
+    def nomination_count(self) -> int:
+        """How many pods are nominated to a node."""
+        return len(self._state.nominated_pods)
 
-    def waiting(self, query: PodQuery) -> int:
-        """How many pods match that have no node yet."""
-        return self._state.waiting.count(query)
+    def pending_count(self, query: PodQuery) -> int:
+        """Return how many pods without a node match a query."""
+        return self._state.pending_pods.count(query)
 
     def pending_pods(self, condition: Callable[[Pod], bool]) -> list[Pod]:
         """Return the pods without a node that meet a condition: a function of the pod alone, the same in every call."""
-        return self._state.waiting.meeting(condition)
+        return self._state.pending_pods.meeting(condition)
 
-    def used(self, use: Hashable) -> Tally | None:
-        return self._state.uses.get(use)
+    def used(self, use: Use) -> Tally | None:
+        return self._state.uses.tallies.get(use)
 
-    def carried(self, kind: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
-        return self._state.carried(kind, pod)
+    def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
+        return self._state.terms_matching(sort, pod)
 
-    def sorts(self, tally: Tally, key: str) -> DomainOrder:
-        """All rows told apart by a label's code and by what a tally counts there."""
+    def domain_counts(self, tally: Tally, key: str) -> DomainCounts:
+        """Return the number of rows for each pair of a label's code and a tally's count."""
         table = self._state.table
         column = table.label(key)
-        return tally.sorts(column, len(column.values), table.capacity)
+        return tally.domain_counts(column, len(column.values), table.capacity)
 
     def by_domain(self, tally: Tally, key: str, among: Ints | None = None, *, unlabelled: bool = False) -> Ints:
-        """A tally summed up per value of a topology key, indexed by `nodes.label(key).codes`.
+        """Return a tally's sum for each value of a topology key, indexed by `nodes.label(key).codes`.
 
-        Entry 0 stands for nodes without the label; it stays 0 unless they are asked for (`unlabelled`).
+        Entry 0 is for nodes without the label; it is 0 unless `unlabelled`.
         """
         column = self._state.table.label(key)
-        if unlabelled and among is None:  # rows of nodes that are gone have no label either
+        if unlabelled and among is None:  # rows without a node have no label either
             among = self.nodes.over_all_rows(np.ones(len(self.nodes), np.bool_))
         distinct = column.distinct and not unlabelled
         if among is None and not distinct:

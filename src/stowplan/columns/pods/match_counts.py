@@ -1,10 +1,10 @@
-"""Pods that match S, per row: the question that spreading, affinity and three of the seeds all ask.
+"""How many pods match a query, per row: what topology spreading, affinity and several policies need.
 
-    LabelSet    each distinct (namespace, labels) of the pods on nodes, found by key and value; pods of DaemonSets apart
-    Counter     one asked question and its tally; it knows the label sets it matches, and they know it
+    LabelSet        one distinct (namespace, labels) of the pods on nodes; pods of DaemonSets have their own
+    MatchCounter    one query and its tally; the counter and the label sets that it matches refer to each other
 
-A question asked for the first time costs a look at the label sets that could match; from then on every pod that comes
-or goes costs one addition for each question it matches. Questions nobody asked lately are dropped.
+The first time, a query costs a look at the label sets that may match. From then on, a pod that is added or removed
+costs one addition for each query that it matches. Queries that were not used for long are dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import Selector
 
-KEPT_COUNTERS = 16384
+MOST_COUNTERS = 16384
 
 Settled: TypeAlias = bool | Literal["always"]
 
@@ -30,7 +30,7 @@ class LabelSet:
     __slots__ = ("counters", "daemons", "labels", "members", "namespace")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], daemons: bool) -> None:
-        """`daemons`: its pods are a DaemonSet's."""
+        """`daemons`: the pods are owned by a DaemonSet."""
         self.namespace, self.daemons = namespace, daemons
         self.labels = dict(labels)
         self.members: dict[str, tuple[int, bool]] = {}
@@ -38,10 +38,10 @@ class LabelSet:
 
 
 class MatchCounter:
-    """Pods that match all of `queries`, per row.
+    """How many pods match all of `queries`, per row.
 
-    `settled` is how PodTopologySpread counts: pods on their way out do not count, and a selector without conditions
-    counts nothing. In what-ifs kube-scheduler counts such pods after all; "always" leaves them out there, too.
+    `settled` is how PodTopologySpread counts: terminating pods do not count, and a selector without conditions counts
+    nothing. In dry runs kube-scheduler does count such pods; "always" leaves them out there, too.
     """
 
     __slots__ = ("queries", "sets", "settled", "tally")
@@ -54,7 +54,7 @@ class MatchCounter:
 
     @property
     def selector(self) -> Selector | None:
-        """Conditions that every counted pod meets: those of the first question, or nothing if one matches nothing."""
+        """Conditions that every counted pod meets: those of the first query; None if a query matches nothing."""
         return None if any(query.selector is None for query in self.queries) else self.queries[0].selector
 
     def matches(self, labels: LabelSet) -> bool:
@@ -64,7 +64,7 @@ class MatchCounter:
         return all(query.matches(labels.namespace, labels.labels) for query in asked)
 
     def counts(self, terminating: bool, as_extension: bool) -> bool:
-        """kube-scheduler's PreFilter extensions (`as_extension`) count even what its PreFilter leaves out."""
+        """True if a pod counts. kube's PreFilter extensions (`as_extension`) count what its PreFilter leaves out."""
         if as_extension and self.settled != "always":
             return True
         return not self.settled or (not terminating and bool(self.selector))
@@ -73,8 +73,8 @@ class MatchCounter:
 class MatchCounts:
     def __init__(self) -> None:
         self._sets: dict[tuple[str, frozenset[tuple[str, str]], bool], LabelSet] = {}
-        # (key, value) → the label sets with that label; (key, None) → those with the key at all
-        self._shelves: dict[tuple[str, str | None], dict[LabelSet, None]] = {}
+        # (key, value) → the label sets with that label; (key, None) → the label sets with that key
+        self._by_label: dict[tuple[str, str | None], dict[LabelSet, None]] = {}
         self._counters: OrderedDict[tuple[tuple[PodQuery, ...], Settled], MatchCounter] = OrderedDict()
         self._index: SelectorIndex[MatchCounter] = SelectorIndex()
 
@@ -97,13 +97,13 @@ class MatchCounts:
         return sum(counter not in known for labels in self._sets.values() for counter in labels.counters)
 
     def values(self, key: str) -> set[str]:
-        """The values that a label has on any pod on a node."""
-        return {labels.labels[key] for labels in self._shelves.get((key, None), ())}
+        """Return the values that a label has on pods on nodes."""
+        return {labels.labels[key] for labels in self._by_label.get((key, None), ())}
 
     def ask(self, queries: tuple[PodQuery, ...], settled: Settled, capacity: int) -> tuple[MatchCounter, bool]:
-        """The counter for a question, kept up to date from now on; and whether it is a new one."""
+        """Return the counter of these queries, which is kept up to date from now on; and if it is a new one."""
         if not queries:
-            raise ValueError("a count needs at least one question")
+            raise ValueError("a count needs at least one query")
         key = (queries, settled)
         counter = self._counters.get(key)
         if counter is not None:
@@ -114,12 +114,12 @@ class MatchCounts:
         for labels in self._candidates(counter.selector):
             if counter.matches(labels):
                 self._join(counter, labels, capacity)
-        if len(self._counters) > KEPT_COUNTERS:
+        if len(self._counters) > MOST_COUNTERS:
             self.drop(next(iter(self._counters.values())))
         return counter, True
 
     def drop(self, counter: MatchCounter) -> None:
-        """Count this no longer."""
+        """Stop counting."""
         if self._counters.pop((counter.queries, counter.settled), None) is None:
             return
         self._index.remove(counter.selector, counter)
@@ -143,25 +143,25 @@ class MatchCounts:
             if counter.counts(terminating, as_extension):
                 counter.tally.add(row, -1, capacity)
         if not labels.members:
-            self._forget_set(labels)
+            self._remove_set(labels)
 
     def _new_set(self, pod: Pod) -> LabelSet:
         labels = LabelSet(pod.namespace, pod.labels, pod.of_daemon_set)
-        for place in _places(labels):
-            self._shelves.setdefault(place, {})[labels] = None
+        for key in _index_keys(labels):
+            self._by_label.setdefault(key, {})[labels] = None
         for counter in self._index.candidates(labels.labels):
             if counter.matches(labels):
                 counter.sets[labels] = None
                 labels.counters[counter] = None
         return labels
 
-    def _forget_set(self, labels: LabelSet) -> None:
+    def _remove_set(self, labels: LabelSet) -> None:
         del self._sets[labels.namespace, frozenset(labels.labels.items()), labels.daemons]
-        for place in _places(labels):
-            shelf = self._shelves[place]
-            del shelf[labels]
-            if not shelf:
-                del self._shelves[place]
+        for key in _index_keys(labels):
+            found = self._by_label[key]
+            del found[labels]
+            if not found:
+                del self._by_label[key]
         for counter in labels.counters:
             del counter.sets[labels]
 
@@ -173,7 +173,7 @@ class MatchCounts:
                 counter.tally.add(row, 1, capacity)
 
     def _candidates(self, selector: Selector | None) -> Iterator[LabelSet]:
-        """Label sets that could match: those under the selector's most telling condition."""
+        """Yield the label sets that may match: those that meet the selector's most selective condition."""
         if selector is None:
             return
         best = anchor(selector)
@@ -181,12 +181,12 @@ class MatchCounts:
             yield from list(self._sets.values())
         elif best.operator == "In":
             for value in best.values:
-                yield from self._shelves.get((best.key, value), ())
+                yield from self._by_label.get((best.key, value), ())
         else:
-            yield from self._shelves.get((best.key, None), ())
+            yield from self._by_label.get((best.key, None), ())
 
 
-def _places(labels: LabelSet) -> Iterator[tuple[str, str | None]]:
+def _index_keys(labels: LabelSet) -> Iterator[tuple[str, str | None]]:
     for key, value in labels.labels.items():
         yield key, value
         yield key, None

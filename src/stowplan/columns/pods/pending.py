@@ -12,18 +12,18 @@ from stowplan.columns.pods.match_counts import LabelSet, MatchCounts
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 
-NOWHERE = 0  # the one row of a count without nodes
+ROW = 0  # the only row of the counts, which have no nodes
 
 
 class PendingPods:
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}
         self._counting: MatchCounts | None = None
-        self._sets: dict[str, LabelSet] = {}  # where each pod is counted, if anybody asked
+        self._sets: dict[str, LabelSet] = {}  # where each pod is counted, once there was a query
         self._meeting: dict[Callable[[Pod], bool], dict[str, Pod]] = {}  # by condition
 
-    def heard(self, pod: Pod, gone: bool) -> None:
-        """A pod came, changed or went."""
+    def update(self, pod: Pod, gone: bool) -> None:
+        """A pod is new, has changed, or (`gone`) is deleted."""
         before = self._pods.pop(pod.uid, None)
         for met in self._meeting.values():
             met.pop(pod.uid, None)
@@ -39,13 +39,13 @@ class PendingPods:
             self._count(pod, self._counting)
 
     def count(self, query: PodQuery) -> int:
-        """Those that match; pods on their way to a node are among them until they are bound."""
+        """Return how many pods match. Assumed pods are among them until they are bound."""
         if self._counting is None:
             self._counting = MatchCounts()
             for pod in self._pods.values():
                 self._count(pod, self._counting)
         counter, _ = self._counting.ask((query,), False, 1)
-        return counter.tally.count(NOWHERE)
+        return counter.tally.count(ROW)
 
     def meeting(self, condition: Callable[[Pod], bool]) -> list[Pod]:
         """Return the pods that meet a condition: a function of the pod alone, the same object for every call."""
@@ -55,4 +55,4 @@ class PendingPods:
         return list(met.values())
 
     def _count(self, pod: Pod, counting: MatchCounts) -> None:
-        self._sets[pod.uid] = counting.add(pod, NOWHERE, 1, False)
+        self._sets[pod.uid] = counting.add(pod, ROW, 1, False)

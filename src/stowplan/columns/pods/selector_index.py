@@ -1,7 +1,7 @@
-"""Finding selectors by the labels they match, without asking each selector.
+"""An index that finds selectors by the labels they may match, without a look at each selector.
 
-Every selector is filed under something that labels must have to match it: one of a few values of a key, or a key.
-Asking with some labels looks only under those labels; what asks for nothing positive is looked at every time.
+A selector is indexed by something that labels must have to match it: one of a few values of a key, or a key. A search
+looks only at the labels it is given. Selectors without such a condition are found by every search.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def anchor(selector: Selector) -> LabelRequirement | None:
-    """The most telling condition of a selector: fewest values first, then a key that must be there."""
+    """Return the most selective condition: the one with the fewest values, or else a key that must exist."""
     positive = [part for part in selector if part.operator in ("In", "Exists", "Gt", "Lt")]
     return min(positive, key=lambda part: len(part.values) if part.operator == "In" else 1 << 30, default=None)
 
 
 class SelectorIndex(Generic[Item]):
-    """Items (counters, terms, services) by their selectors. The finder still has to check each item it is given."""
+    """Items (counters, terms, services) by their selectors. The caller still has to check each item it finds."""
 
     def __init__(self) -> None:
         # (key, value) → items that need that pair; (key, None) → that need the key; (None, None) → that need nothing
-        self._shelves: dict[tuple[str | None, str | None], dict[Item, None]] = {}
+        self._items: dict[tuple[str | None, str | None], dict[Item, None]] = {}
 
     def __bool__(self) -> bool:
-        """Is anything filed here?"""
-        return bool(self._shelves)
+        """True if there are any items."""
+        return bool(self._items)
 
     def add(self, selector: Selector | None, item: Item) -> None:
-        """A selector that matches nothing (None) is not filed at all."""
-        for label in self._places(selector):
-            self._shelves.setdefault(label, {})[item] = None
+        """Add an item. A selector that matches nothing (None) is ignored."""
+        for label in self._keys(selector):
+            self._items.setdefault(label, {})[item] = None
 
     def remove(self, selector: Selector | None, item: Item) -> None:
-        for label in self._places(selector):
-            items = self._shelves.get(label, {})
+        for label in self._keys(selector):
+            items = self._items.get(label, {})
             items.pop(item, None)
             if not items:
-                self._shelves.pop(label, None)
+                self._items.pop(label, None)
 
     def candidates(self, labels: Mapping[str, str]) -> Iterator[Item]:
-        """Everything whose selector could match these labels."""
-        shelves = self._shelves
-        yield from shelves.get((None, None), ())
+        """Yield the items whose selectors may match these labels."""
+        items = self._items
+        yield from items.get((None, None), ())
         for key, value in labels.items():
-            yield from shelves.get((key, value), ())
-            yield from shelves.get((key, None), ())
+            yield from items.get((key, value), ())
+            yield from items.get((key, None), ())
 
-    def _places(self, selector: Selector | None) -> Iterator[tuple[str | None, str | None]]:
+    def _keys(self, selector: Selector | None) -> Iterator[tuple[str | None, str | None]]:
         if selector is None:
             return
         best = anchor(selector)

@@ -1,7 +1,7 @@
-"""What pods on their way to a node were promised of volumes: taken at reserve, written at pre-bind, awaited until true.
+"""Volume bindings of assumed pods: assumed at reserve, written at pre-bind, and waited for until they are complete.
 
-A pod's promises are what it assumes (`assumed.py`): volumes given to claims, claims sent to a node. Nothing else is
-remembered, so after a restart a decision simply goes on from what stands in the objects.
+All of it is in the assumed objects (`assumed_objects.py`): volumes bound to claims, and claims with a selected node. So
+after a restart a decision goes on from what the objects say.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from stowplan.objects import volume_assignments
 from stowplan.objects.actions import Patch
 from stowplan.objects.storage import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, not_found
 
-Reaches: TypeAlias = Callable[[PersistentVolume], bool]  # can the pod's node reach the volume?
+Reaches: TypeAlias = Callable[[PersistentVolume], bool]  # True if the pod's node can access the volume
 
 
 def take(holder: str, plan: VolumePlan, position: int, node_name: str, state: ClusterState) -> None:
-    """Assume that the claims get what was planned for them on a node."""
+    """Assume the bindings that are planned for a node."""
     for claim, volume in plan.bindings(position):
-        state.assumed.take(holder, volume_assignments.given(volume, claim))
+        state.assumed.take(holder, volume_assignments.bound_to_claim(volume, claim))
     for claim in plan.provisions(position):
-        state.assumed.take(holder, volume_assignments.sent(claim, node_name))
+        state.assumed.take(holder, volume_assignments.with_selected_node(claim, node_name))
 
 
 def writes(holder: str, cluster: Cluster) -> Iterator[Patch]:
-    """What must be written to make it true; not what another pod with the same claim has written already."""
-    for each in cluster.assumed.by(holder):
-        if not cluster.assumed.pending(each) or cluster.assumed.writer(each):
+    """Yield the patches that are needed, without those that another pod with the same claim has written."""
+    for each in cluster.assumed.taken_by(holder):
+        if not cluster.assumed.unconfirmed(each) or cluster.assumed.writer(each):
             continue
         if isinstance(each, PersistentVolumeClaim):
             yield volume_assignments.claim_patch(each)
@@ -39,18 +39,18 @@ def writes(holder: str, cluster: Cluster) -> Iterator[Patch]:
             yield volume_assignments.volume_patch(each, claim)
 
 
-def unfulfilled(holder: str, node_name: str, cluster: Cluster, reaches: Reaches) -> set[Ref] | str:
-    """What is still to come true, by the objects that must change for it; or why it never will, in kube's words."""
+def unconfirmed(holder: str, node_name: str, cluster: Cluster, reaches: Reaches) -> set[Ref] | str:
+    """Return the objects that must change before all bindings are complete; or why that is impossible, as in kube."""
     until: set[Ref] = set()
-    for each in cluster.assumed.by(holder):
+    for each in cluster.assumed.taken_by(holder):
         claim: PersistentVolumeClaim | None = None
         there: bool | str = True
         if isinstance(each, PersistentVolume):
             claim = _claim_of(each, cluster)
-            there = _given(each, claim, node_name, cluster, reaches)
+            there = _volume_bound(each, claim, node_name, cluster, reaches)
         elif isinstance(each, PersistentVolumeClaim):
-            claim = cluster.assumed.real(PersistentVolumeClaim, each.key)
-            there = _sent(each, claim, node_name, cluster, reaches)
+            claim = cluster.assumed.actual(PersistentVolumeClaim, each.key)
+            there = _claim_provisioned(each, claim, node_name, cluster, reaches)
         if isinstance(there, str):
             return there
         if claim is not None and not there:
@@ -60,23 +60,23 @@ def unfulfilled(holder: str, node_name: str, cluster: Cluster, reaches: Reaches)
 
 
 def _claim_of(volume: PersistentVolume, cluster: Cluster) -> PersistentVolumeClaim | None:
-    """The claim that a volume is given to, unless it was made anew since."""
+    """Return the claim that a volume refers to, unless it is a later claim of the same name."""
     named = volume.spec.claim_ref
-    claim = None if named is None else cluster.assumed.real(PersistentVolumeClaim, f"{named.namespace}/{named.name}")
-    return claim if claim is not None and named is not None and volume_assignments.names(named, claim) else None
+    claim = None if named is None else cluster.assumed.actual(PersistentVolumeClaim, f"{named.namespace}/{named.name}")
+    return claim if claim is not None and named is not None and volume_assignments.refers_to(named, claim) else None
 
 
-def _given(
+def _volume_bound(
     volume: PersistentVolume, claim: PersistentVolumeClaim | None, node_name: str, cluster: Cluster, reaches: Reaches
 ) -> bool | str:
-    now, named = cluster.assumed.real(PersistentVolume, volume.name), volume.spec.claim_ref
+    now, named = cluster.assumed.actual(PersistentVolume, volume.name), volume.spec.claim_ref
     if now is None:
         return f"failed to check binding: {not_found('persistentvolumes', volume.name)}"
     if claim is None:
         key = "" if named is None else f"{named.namespace}/{named.name}"
         return f"failed to check binding: {not_found('persistentvolumeclaims', key)}"
     if cluster.assumed.writer(volume):
-        return False  # the server's version is older than what was written
+        return False  # the server's version does not have our write yet
     if not reaches(now):
         return _out_of_reach(now, node_name)
     if now.spec.claim_ref is None or not now.spec.claim_ref.uid:
@@ -84,7 +84,7 @@ def _given(
     return _bound(claim, node_name, cluster, reaches)
 
 
-def _sent(
+def _claim_provisioned(
     asked: PersistentVolumeClaim,
     claim: PersistentVolumeClaim | None,
     node_name: str,
@@ -98,7 +98,7 @@ def _sent(
     if not claim.annotations:
         return f'selectedNode annotation reset for PVC "{claim.name}"'
     if claim.annotations.get(SELECTED_NODE) != node_name:
-        return f'provisioning failed for PVC "{claim.name}"'  # so a provisioner says that it cannot be done there
+        return f'provisioning failed for PVC "{claim.name}"'  # a provisioner removes the annotation if it fails
     return _bound(claim, node_name, cluster, reaches)
 
 
@@ -106,9 +106,9 @@ def _bound(claim: PersistentVolumeClaim, node_name: str, cluster: Cluster, reach
     name = claim.spec.volume_name
     if claim.status.phase == "Lost":
         return f'persistentvolumeclaim "{claim.name}" bound to non-existent persistentvolume "{name}"'
-    volume = cluster.assumed.real(PersistentVolume, name) if name else None
+    volume = cluster.assumed.actual(PersistentVolume, name) if name else None
     if volume is None:
-        return False  # not made yet, or we have not heard of it
+        return False  # not provisioned yet, or not observed yet
     return claim.bound if reaches(volume) else _out_of_reach(volume, node_name)
 
 

@@ -1,9 +1,9 @@
-"""What volume policies look up: drivers and attached volumes per node, and who can reach a volume.
+"""Lookups of volume plugins: CSI drivers and attached volumes per node, and the nodes that can access a volume.
 
-Derived     something worked out from all objects of a kind, kept until one of them changes
-Drivers     CSINodes as columns: how many volumes of a driver a node takes, which built-in kinds it has moved
-Attached    the volumes that a node's pods and VolumeAttachments hold, looked at only where it may matter
-Reach       the nodes of a view that can reach a volume, for many volumes at once
+DerivedLookup    a value computed from all objects of a kind, cached until one of them changes
+DriverColumns    CSINodes as columns: the limit of a driver's volumes, and which in-tree plugins are migrated
+Attached         the volumes that a node's pods and VolumeAttachments use, computed only for nodes near a limit
+VolumeReach      the nodes of a view that can access a volume, for many volumes at once
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ NOWHERE = -1
 
 
 class DerivedLookup(Generic[Kind, Result]):
-    """Something worked out from all objects of a kind (and which rows are whose)."""
+    """A value computed from all objects of a kind (and from the rows of the nodes)."""
 
-    def __init__(self, kind: type[Kind], work_out: Callable[[list[Kind], ClusterState], Result]) -> None:
-        self._kind, self._work_out = kind, work_out
+    def __init__(self, kind: type[Kind], compute: Callable[[list[Kind], ClusterState], Result]) -> None:
+        self._kind, self._compute = kind, compute
         self._of: tuple[object, object, int] = (None, None, -1)
         self._objects: list[Kind] = []
         self._result: Result
 
     def __call__(self, cluster: Cluster) -> Result:
         state = cluster._state
-        # The array of live rows is another one whenever rows change hands.
+        # The array of live rows is a new one whenever the rows change.
         rows, version = state.table.live_rows(), state.store.version
         if self._of[0] is not state or self._of[1] is not rows or self._of[2] != version:
             objects = list(state.store.every(self._kind).values())
-            # Comparing lists stops at identity for each object that is still the same, which costs next to nothing.
+            # The comparison is cheap: objects that are still the same are identical.
             if self._of[0] is not state or self._of[1] is not rows or objects != self._objects:
-                self._result, self._objects = self._work_out(objects, state), objects
+                self._result, self._objects = self._compute(objects, state), objects
             self._of = (state, rows, version)
         return self._result
 
@@ -69,7 +69,7 @@ class DriverColumns:
         self._capacity = state.table.capacity
         self._known: Bools = np.zeros(self._capacity, np.bool_)
         self._limits: dict[str, Ints] = {}
-        self._moved: dict[str, Bools] = {}
+        self._migrated: dict[str, Bools] = {}
         for csi_node in csi_nodes:
             row = state.table.row_of.get(csi_node.name)
             if row is not None:
@@ -82,20 +82,20 @@ class DriverColumns:
                 column = self._limits.setdefault(driver.name, np.full(self._capacity, NO_LIMIT, np.int64))
                 column[row] = driver.allocatable.count
         for plugin in csi_node.annotations.get(csi_migration.MIGRATED_PLUGINS, "").split(","):
-            self._moved.setdefault(plugin, np.zeros(self._capacity, np.bool_))[row] = True
+            self._migrated.setdefault(plugin, np.zeros(self._capacity, np.bool_))[row] = True
 
     def known(self, nodes: Nodes) -> Bools:
-        """Nodes that have a CSINode at all."""
+        """True for nodes with a CSINode."""
         return nodes.pick(self._known)  # type: ignore[no-any-return]
 
     def limit(self, driver: str, nodes: Nodes) -> Ints | None:
-        """How many of the driver's volumes each node takes, `NO_LIMIT` where none is set; None if nowhere."""
+        """Return the limit of a driver's volumes per node, `NO_LIMIT` without one; None if no node has a limit."""
         column = self._limits.get(driver)
         return None if column is None else nodes.pick(column)
 
-    def moved(self, kind: csi_migration.InTree, nodes: Nodes) -> Bools:
-        """Nodes whose kubelet leaves this built-in kind to its driver."""
-        column = self._moved.get(kind.name)
+    def migrated(self, kind: csi_migration.InTree, nodes: Nodes) -> Bools:
+        """True for nodes whose kubelet uses the CSI driver for this in-tree plugin."""
+        column = self._migrated.get(kind.name)
         return np.zeros(len(nodes), np.bool_) if column is None else nodes.pick(column)
 
 
@@ -116,62 +116,64 @@ class AttachmentColumns:
 
 
 def csi_volume(cluster: Cluster, pod: Pod, volume: Volume) -> CSISource | str | None:
-    """The CSI volume behind a pod's volume; None if there is none to count, a text if that cannot be told.
+    """Return the CSI volume of a pod's volume; None if there is none to count, a text if it cannot be determined.
 
-    Answers for nodes that have a CSINode: on those, built-in kinds are taken for moved to their drivers.
+    This is for nodes with a CSINode: on these nodes in-tree plugins are treated as migrated.
     """
     key = claim_of(pod, volume)
     if not key:
         kind = csi_migration.kind_of(volume)
-        if kind is None or not kind.moved:
+        if kind is None or not kind.migrated:
             return None
-        source = csi_migration.moved_source(kind, volume, {})
+        source = csi_migration.migrated_source(kind, volume, {})
         return f"converting volume({volume.name}) from inline to csi: {source}" if isinstance(source, str) else source
     claim = cluster.get(PersistentVolumeClaim, key)
     if claim is None:
         return f"looking up PVC {key}: {not_found('persistentvolumeclaim', key.partition('/')[2])}"
     if volume.ephemeral is not None and (problem := claim.not_made_for(pod)):
         return problem
-    behind = _behind(cluster, claim)
-    return behind if isinstance(behind, CSISource) and behind.driver and behind.volume_handle else None
+    found = _source_of(cluster, claim)
+    return found if isinstance(found, CSISource) and found.driver and found.volume_handle else None
 
 
-def _behind(cluster: Cluster, claim: PersistentVolumeClaim) -> CSISource | str | None:
+def _source_of(cluster: Cluster, claim: PersistentVolumeClaim) -> CSISource | str | None:
     volume = cluster.get(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
     if volume is None:
         return _to_be_provisioned(cluster, claim)
     if volume.spec.csi is not None:
         return volume.spec.csi
     kind = csi_migration.kind_of(volume.spec)
-    return csi_migration.moved_source(kind, volume.spec, volume.labels) if kind is not None and kind.moved else None
+    if kind is None or not kind.migrated:
+        return None
+    return csi_migration.migrated_source(kind, volume.spec, volume.labels)
 
 
 def _to_be_provisioned(cluster: Cluster, claim: PersistentVolumeClaim) -> CSISource | None:
-    """A volume that does not exist yet counts for its class's driver, under a handle that no volume has."""
+    """A volume that does not exist yet counts for the driver of its class, with a handle that no volume has."""
     storage_class = cluster.get(StorageClass, claim.storage_class) if claim.storage_class else None
     if storage_class is None:
         return None
     kind = csi_migration.IN_TREE.get(storage_class.provisioner)
-    if kind is not None and not kind.moved:
+    if kind is not None and not kind.migrated:
         return None
     return CSISource(storage_class.provisioner if kind is None else kind.driver, f"\0{claim.key}")
 
 
 class Attached:
-    """How many volumes are attached to each node: a cheap upper bound for all nodes, the volumes themselves for one."""
+    """The volumes attached to nodes: a cheap upper bound of their number for all nodes, the volumes for one node."""
 
     def __init__(self) -> None:
         self._attachments = DerivedLookup(VolumeAttachment, AttachmentColumns)
         self._known: dict[int, tuple[object, int, int, set[CSISource]]] = {}
 
     def at_most(self, nodes: Nodes) -> Ints:
-        """Never less than what is attached: each mount and each VolumeAttachment counted as a volume of its own."""
+        """Return an upper bound: each mount and each VolumeAttachment counts as one volume."""
         mounts = nodes.used(ATTACHABLE)
         attachments: Ints = nodes.pick(self._attachments(nodes.cluster).number)
-        return attachments if mounts is None else attachments + nodes.of(mounts)
+        return attachments if mounts is None else attachments + nodes.counts_of(mounts)
 
     def by_pods(self, nodes: Nodes, position: int) -> set[CSISource]:
-        """The volumes of the pods on one node."""
+        """Return the volumes of the pods on one node."""
         state, row = nodes.cluster._state, int(nodes.rows[position])
         stamp = (state, int(state.table.version[row]), state.store.version)
         known = self._known.get(row)
@@ -187,7 +189,7 @@ class Attached:
                     yield source
 
     def by_attachments(self, nodes: Nodes, position: int) -> set[CSISource]:
-        """The volumes of the VolumeAttachments of one node; inline ones and built-in kinds are not counted."""
+        """Return the volumes of the VolumeAttachments of one node, without inline and in-tree volumes."""
         cluster = nodes.cluster
         found: set[CSISource] = set()
         for attachment in self._attachments(cluster).on.get(int(nodes.rows[position]), ()):
@@ -198,23 +200,23 @@ class Attached:
         return found
 
 
-# -- reach
+# -- access
 
 
 class VolumeReach:
-    """The nodes of a view that can reach things, asked about very many things at once."""
+    """The nodes of a view that can access volumes, for very many volumes at once."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
 
     def of(self, target: ReachableNodes) -> Ints:
-        """Positions of the nodes that reach it."""
+        """Return the positions of the nodes with access."""
         return np.flatnonzero(within(target.terms, self._nodes))
 
     def first(self, targets: Sequence[ReachableNodes]) -> Ints:
-        """For each node the number of the first of these that it can reach, `NOWHERE` if there is none.
+        """Return for each node the number of the first target that it can access, `NOWHERE` if there is none.
 
-        Those that ask for one value of a label are looked up by the node's value, all nodes at once.
+        Targets that require one value of a label are looked up by the node's value, for all nodes at once.
         """
         none = len(targets)
         best = np.full(len(self._nodes), none, np.int64)
@@ -236,11 +238,11 @@ class VolumeReach:
         label = self._nodes.label(key)
         first = np.full(label.size, len(targets), np.int64)
         codes = [label.code(targets[number].value) or ABSENT for number in reversed(numbers)]
-        first[codes] = numbers[::-1]  # of several with one code the last assignment stays: the first in order
+        first[codes] = numbers[::-1]  # for equal codes NumPy keeps the last assignment: the first in order
         first[ABSENT] = len(targets)
         return first[label.codes]
 
 
 def within(terms: tuple[NodeTerm, ...] | None, nodes: Nodes) -> Bools:
-    """Nodes that meet the terms; None is met by all."""
+    """True for nodes that meet one of the terms; None is met by all nodes."""
     return np.ones(len(nodes), np.bool_) if terms is None else nodes.matching_any(terms)

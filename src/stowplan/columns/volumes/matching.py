@@ -1,11 +1,11 @@
-"""For every node of a view: which volume would each unbound claim of a pod get there?
+"""A plan for the unbound claims of a pod: for every node of a view, which volume does each claim get there?
 
-    1  a claim that was already promised to a node is provisioned there or nowhere
-    2  the others, smallest first, take an existing volume that the node can reach: the one that names the claim, else
-       the smallest free one; no volume is given away twice on a node
-    3  what found none is provisioned, where its class can do so and, if its driver keeps books, has the space
+    1  a claim with a selected node is provisioned on that node only
+    2  the other claims, smallest first, take an existing volume that the node can access: the volume that refers to
+       the claim, or else the smallest free one; on a node no volume is used twice
+    3  the remaining claims are provisioned, if their class can do so there and its driver reports enough capacity
 
-A plan is made for all nodes at once, claim by claim: each volume is looked at once, with the nodes that can reach it.
+A plan is made for all nodes at once, claim by claim: each volume is looked at once, with the nodes that can access it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NO_VOLUMES = VolumesOfClass()
 
 @dataclass
 class VolumePlan:
-    """Nodes that will not do, and what the pod's claims get on the others."""
+    """The nodes without a volume or capacity, and what the claims get on the others."""
 
     no_volume: Bools
     no_space: Bools
-    volumes: dict[str, tuple[int, PersistentVolume]] = field(default_factory=dict)  # numbered
+    volumes: dict[str, tuple[int, PersistentVolume]] = field(default_factory=dict)  # by name, with a number
     chosen: list[tuple[PersistentVolumeClaim, Ints]] = field(default_factory=list)  # the volume's number, per node
     provisioned: list[tuple[PersistentVolumeClaim, Bools]] = field(default_factory=list)
 
@@ -52,43 +52,43 @@ class VolumePlan:
         return ~(self.no_volume | self.no_space)
 
     def still_has(self, volume: PersistentVolume, here: Ints) -> Ints:
-        """Those of these positions where no earlier claim has taken the volume."""
+        """Return those of these positions where no earlier claim has taken the volume."""
         if volume.name in self.volumes:
             for _, choice in self.chosen:
                 here = here[choice[here] != self.volumes[volume.name][0]]
         return here
 
     def number(self, volume: PersistentVolume) -> int:
-        """What stands for a volume in `chosen`."""
+        """Return the number of a volume in `chosen`."""
         return self.volumes.setdefault(volume.name, (len(self.volumes), volume))[0]
 
     def bindings(self, position: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
-        """Claims that get an existing volume on a node."""
+        """Return the claims that get an existing volume on a node, with the volume."""
         volumes = dict(self.volumes.values())
         found = ((claim, int(choice[position])) for claim, choice in self.chosen)
         return [(claim, volumes[number]) for claim, number in found if number != NOWHERE]
 
     def provisions(self, position: int) -> list[PersistentVolumeClaim]:
-        """Claims for which a volume would have to be made on a node."""
+        """Return the claims that need a new volume on a node."""
         return [claim for claim, where in self.provisioned if where[position]]
 
 
 class VolumePlanner:
-    """Makes plans; keeps what does not depend on nodes."""
+    """Makes plans, and caches what does not depend on nodes."""
 
     def __init__(self) -> None:
-        self._shelves = DerivedLookup(PersistentVolume, self._put_on_shelves)
+        self._volumes = DerivedLookup(PersistentVolume, self._by_class)
         self._capacities = DerivedLookup(CSIStorageCapacity, capacities_by_class)
         self._entries: dict[str, VolumeEntry] = {}
 
     def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> VolumePlan:
         plan = VolumePlan(np.zeros(len(nodes), np.bool_), np.zeros(len(nodes), np.bool_))
         reach = VolumeReach(nodes)
-        promised = [claim for claim in claims if SELECTED_NODE in claim.annotations]
-        for claim in promised:
+        selected = [claim for claim in claims if SELECTED_NODE in claim.annotations]
+        for claim in selected:
             plan.no_volume |= nodes.name != claim.annotations[SELECTED_NODE]
         everywhere = plan.open
-        plan.provisioned += [(claim, everywhere) for claim in promised]
+        plan.provisioned += [(claim, everywhere) for claim in selected]
         others = [claim for claim in claims if SELECTED_NODE not in claim.annotations]
         for claim in sorted(others, key=volume_candidates.requested):
             choice = self._choose(claim, plan, reach, nodes.cluster)
@@ -101,21 +101,21 @@ class VolumePlanner:
     # -- existing volumes
 
     def _choose(self, claim: PersistentVolumeClaim, plan: VolumePlan, reach: VolumeReach, cluster: Cluster) -> Ints:
-        shelf = self._shelves(cluster).get(claim.storage_class, NO_VOLUMES)
+        candidates = self._volumes(cluster).get(claim.storage_class, NO_VOLUMES)
         choice = np.full(len(plan.no_volume), NOWHERE, np.int64)
         settled = ~plan.open
-        for reserved in shelf.reserved(claim):
-            # A volume that names the claim settles it, even where it is out of reach; unless it was given away already.
+        for reserved in candidates.reserved(claim):
+            # Only a volume that refers to the claim will do, even without access to it, unless it is already taken.
             here = plan.still_has(reserved.volume, np.flatnonzero(~settled))
             choice[np.intersect1d(here, reach.of(reserved.target))] = plan.number(reserved.volume)
             settled[here] = True
-        self._take_smallest(shelf.free(claim), settled, choice, plan, reach)
+        self._take_smallest(candidates.free(claim), settled, choice, plan, reach)
         return choice
 
     def _take_smallest(
         self, free: list[VolumeEntry], settled: Bools, choice: Ints, plan: VolumePlan, reach: VolumeReach
     ) -> None:
-        """Each node takes the first volume that it can reach and that an earlier claim has not taken there."""
+        """Each node takes the first volume that it can access and that no earlier claim has taken there."""
         first = reach.first([each.target for each in free])
         number_of = np.full(len(free) + 1, NOWHERE, np.int64)  # the last one is for NOWHERE
         for at in np.unique(first[~settled & (first != NOWHERE)]).tolist():
@@ -130,16 +130,16 @@ class VolumePlanner:
             choice[here] = plan.number(each.volume)
             settled[here] = True
 
-    def _put_on_shelves(self, volumes: list[PersistentVolume], state: ClusterState) -> dict[str, VolumesOfClass]:  # noqa: ARG002
+    def _by_class(self, volumes: list[PersistentVolume], state: ClusterState) -> dict[str, VolumesOfClass]:  # noqa: ARG002
         known, self._entries = self._entries, {}
-        shelves: dict[str, VolumesOfClass] = {}
+        by_class: dict[str, VolumesOfClass] = {}
         for volume in volumes:
             entry = known.get(volume.name)
             if entry is None or entry.volume is not volume:
                 entry = volume_candidates.entry(volume)
             self._entries[volume.name] = entry
-            shelves.setdefault(volume.storage_class, VolumesOfClass()).add(entry)
-        return shelves
+            by_class.setdefault(volume.storage_class, VolumesOfClass()).add(entry)
+        return by_class
 
     # -- new volumes
 
@@ -160,7 +160,7 @@ class VolumePlanner:
     def _space(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, reach: VolumeReach, nodes: Nodes
     ) -> Bools:
-        """Nodes where a volume of this size can be made. Drivers that keep no books are taken to have the space."""
+        """True for nodes where a volume of this size can be provisioned. Drivers that report nothing have the space."""
         size = claim.spec.resources.requests.get("storage")
         driver = nodes.cluster.get(CSIDriver, storage_class.provisioner)
         if size is None or driver is None or not driver.spec.storage_capacity:
@@ -172,7 +172,7 @@ class VolumePlanner:
 
 
 def _allowed(topologies: Iterable[TopologyTerm], nodes: Nodes) -> Bools:
-    """Nodes in one of a class's topologies; without any, all nodes."""
+    """True for nodes in one of a class's topologies; without topologies, for all nodes."""
     if not topologies:
         return np.ones(len(nodes), np.bool_)
     return nodes.matching_any(term for term in map(_compiled, topologies) if term is not None)
@@ -183,12 +183,12 @@ def _compiled(term: TopologyTerm) -> NodeTerm | None:
     return selectors.compile_term(selectors.NodeSelectorTerm(tuple(asked)))
 
 
-Room: TypeAlias = tuple[int, ReachableNodes]
+Capacity: TypeAlias = tuple[int, ReachableNodes]
 
 
-def capacities_by_class(capacities: list[CSIStorageCapacity], state: ClusterState) -> dict[str, list[Room]]:  # noqa: ARG001
-    """The largest volume that can be made, and on which nodes. One that names no nodes is of no use."""
-    found: dict[str, list[Room]] = {}
+def capacities_by_class(capacities: list[CSIStorageCapacity], state: ClusterState) -> dict[str, list[Capacity]]:  # noqa: ARG001
+    """Return by class the largest volumes that can be provisioned, and on which nodes; ignore those without nodes."""
+    found: dict[str, list[Capacity]] = {}
     for capacity in capacities:
         selector = selectors.compile_selector(capacity.node_topology)
         if selector is not None and (limit := capacity.limit) is not None:

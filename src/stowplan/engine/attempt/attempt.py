@@ -136,7 +136,7 @@ class Attempts:
             return
         for each in outcome.assumed_pods:
             self._queue.pod_assumed(unit, each.uid)
-            self._state.drop_nomination(each.uid)
+            self._state.nominated_pods.drop(each.uid)
         self._binding.add(outcome.assumed_pods, now)  # from here on they are found, whatever goes wrong
         if outcome.failed:
             self._extra_members_failed(unit, outcome, now)

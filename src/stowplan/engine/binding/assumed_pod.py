@@ -120,7 +120,7 @@ class AssumedPod:
             cluster = Cluster(self.state)
             for action in call_list(enabled, enabled.plugin.pre_bind, AnyAction, self.pod, self.node_name, cluster):
                 if isinstance(action, Patch):
-                    self.state.assumed.written(action.kind, action.key, self.uid)
+                    self.state.assumed.mark_written(action.kind, action.key, self.uid)
                 actions.append((enabled.name, action))
         return actions
 
@@ -164,7 +164,7 @@ class AssumedPod:
         Return the objects that were assumed to be different, before and after.
         """
         assumed_objects = self.state.assumed
-        held = [each for each in assumed_objects.by(self.uid) if assumed_objects.pending(each)]
+        held = [each for each in assumed_objects.taken_by(self.uid) if assumed_objects.unconfirmed(each)]
         for enabled in self.profile.unreservers:
             with suppress(PluginError):  # the other plugins must unreserve, too
                 call(enabled, enabled.plugin.unreserve, self.pod, self.node_name, self.state)

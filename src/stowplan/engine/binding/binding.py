@@ -160,7 +160,7 @@ class Binding:
 
     def _pre_bind_answered(self, assumed_pod: AssumedPod, plugin: str, result: Result, now: float) -> None:
         assumed_pod.awaited.discard(result.id)
-        if not result.fine:
+        if not result.succeeded:
             self._refused(assumed_pod, result, messages.at_pre_bind(plugin, result.message), now)
         elif not assumed_pod.awaited:
             self._bind_if_ready(assumed_pod, now)
@@ -249,7 +249,7 @@ class Binding:
                 self._bind_all([assumed_pod], now, by_extender=False)
                 return
             result = Result(result.id, 500 if problem and result.status else result.status, problem)
-        if result.fine:
+        if result.succeeded:
             self._bound(assumed_pod, now)
         else:
             self._refused(assumed_pod, result, f"binding rejected: {result.message}", now)
@@ -259,7 +259,7 @@ class Binding:
         assumed_pod.step = BindStep.BOUND
         if assumed_pod.seen_bound:
             self._remove(assumed_pod)
-        assumed_pod.state.assumed.settle(assumed_pod.uid)
+        assumed_pod.state.assumed.finish(assumed_pod.uid)
         unit = assumed_pod.unit
         about = (unit.profile, unit.attempts, unit.since, unit.queued.flushed, unit.group)
         self._report(PodBound(assumed_pod.pod.key, assumed_pod.node_name, *about))

@@ -90,10 +90,12 @@ class GroupMonitor:
     def _drop_nominations(self, unit: Unit, now: float) -> None:
         """A gated group keeps no nominated nodes: they are for pods that are attempted again and again."""
         state = self._state
-        nominated = [pod for uid, pod in unit.pods.items() if state.nomination(uid)] if state.promises else []
+        nominated = (
+            [pod for uid, pod in unit.pods.items() if state.nominated_pods.node_of(uid)] if state.nominated_pods else []
+        )
         for pod in nominated:
-            left = pod_left(pod, state.nomination(pod.uid))
-            state.drop_nomination(pod.uid)
+            left = pod_left(pod, state.nominated_pods.node_of(pod.uid))
+            state.nominated_pods.drop(pod.uid)
             self._outbox.send(Nominate(pod=messages.ref(pod), node_name=""), now)
             self._queue.events([left], now, besides=unit)
 

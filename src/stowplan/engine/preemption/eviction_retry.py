@@ -66,11 +66,11 @@ class EvictionRetry:
     def _answered(
         self, eviction: Evict, event: Record | None, group: str, refusals: int, result: Result, now: float
     ) -> None:
-        if not result.fine and result.status not in (404, 410):
+        if not result.succeeded and result.status not in (404, 410):
             self.refused(eviction, now, event, refusals=refusals + 1)
             return
         self.accepted(eviction.pod.uid, group, now)
-        if result.fine and event is not None:
+        if result.succeeded and event is not None:
             self._outbox.send(event, now)
 
 

@@ -99,9 +99,9 @@ class Preemption:
 
     def _drop_nominations(self, preemptor: Pod, node_name: str, now: float) -> None:
         """Pods of lower priority lose their nominations on this node."""
-        for other in list(self._state.nominated.get(node_name, {}).values()):
+        for other in list(self._state.nominated_pods.by_node.get(node_name, {}).values()):
             if other.priority < preemptor.priority:
-                self._state.drop_nomination(other.uid)
+                self._state.nominated_pods.drop(other.uid)
                 self._outbox.send(Nominate(pod=messages.ref(other), node_name=""), now)
                 event = ClusterEvent(ASSIGNED, "Delete", assumed(other, node_name))
                 self._queue.event_for_pod(other.uid, event, now)
@@ -119,8 +119,8 @@ class Preemption:
         self, unit: Unit, event: Record, eviction: Evict, group: str, result: Result, now: float
     ) -> None:  # fmt: skip
         unit.evicting.discard(result.id)
-        accepted = result.fine or result.status in (404, 410)
-        if result.fine:
+        accepted = result.succeeded or result.status in (404, 410)
+        if result.succeeded:
             self._outbox.send(event, now)
         if accepted:
             self._retry.accepted(eviction.pod.uid, group, now)

@@ -63,11 +63,11 @@ class FlavourClusterWide:
         if not flavour:
             return 0
         tally, everybody = self._tally(flavour, nodes.cluster), nodes.cluster.nodes
-        counts, workers = nodes.of(tally), self._workers(nodes)
+        counts, workers = nodes.counts_of(tally), self._workers(nodes)
         if nodes is everybody or self._strategy == FEASIBLE_MIN:
             compared = _among(counts, workers)
         else:
-            compared = _among(everybody.of(tally), self._workers(everybody))
+            compared = _among(everybody.counts_of(tally), self._workers(everybody))
         if not len(compared):
             return 0
         fewest = int(compared.min())
@@ -106,7 +106,7 @@ class FlavourClusterWide:
         with_zeros = len(tallies) * len(nodes) <= MOST_FIGURES
         by_node = with_zeros or sum(len(tally.sparse()[0]) for tally in tallies.values()) <= MOST_FIGURES
         for flavour, tally in tallies.items():
-            counts = nodes.of(tally)
+            counts = nodes.counts_of(tally)
             labels = {"label": self._label, "flavour": flavour}
             if workers.any():
                 yield Gauge("flavour_skew", SKEW, int(np.ptp(counts[workers])), labels)

@@ -56,8 +56,8 @@ class PreExtender:
 
 def _minimum(found: Identity, namespace: str, cluster: Cluster) -> int:
     """0 if whoever says it does not exist."""
-    if found.said_by == BY_LABELS:
+    if found.source == BY_LABELS:
         return found.minimum
-    kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.said_by == BY_KUBERNETES else SigsPodGroup
+    kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.source == BY_KUBERNETES else SigsPodGroup
     told = cluster.get(kind, f"{namespace}/{found.group}")
     return 0 if told is None else told.minimum

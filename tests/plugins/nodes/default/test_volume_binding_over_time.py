@@ -52,7 +52,7 @@ def written(state: ClusterState, pod: Any = POD, plugin: VolumeBinding | None = 
     """What is to be patched, noted as sent."""
     found = list((plugin or VolumeBinding()).pre_bind(pod, "a", Cluster(state)))
     for each in found:
-        state.assumed.written(each.kind, each.key, pod.uid)
+        state.assumed.mark_written(each.kind, each.key, pod.uid)
     return [(each.key, each.body) for each in found]
 
 
@@ -149,7 +149,7 @@ def test_a_what_if_takes_and_is_undone_exactly() -> None:
         plugin.unreserve(POD, "a", state)
         assert seen(state) == before
         trial.undo_to(mark)
-        assert seen(state) != before and len(state.assumed.by(POD.uid)) == 2
+        assert seen(state) != before and len(state.assumed.taken_by(POD.uid)) == 2
     assert seen(state) == before and not state.assumed.holders() and not state.assumed._objects
 
 
@@ -157,10 +157,10 @@ def test_the_servers_word_goes_before_what_was_assumed() -> None:
     state, plugin = a_cluster(a_claim("data", "made")), VolumeBinding()
     plugin.reserve(POD, "a", state)
     state.apply(Put(versioned(a_claim("data", "made"), 7)))
-    assert state.assumed.pending(a_claim()), "the same version once more says nothing new"
+    assert state.assumed.unconfirmed(a_claim()), "the same version once more says nothing new"
     newer = versioned(a_claim("data", "made", someone="else"), 8)
     state.apply(Put(newer))
-    assert seen(state) == {"default/data": newer} and len(state.assumed.by(POD.uid)) == 1
+    assert seen(state) == {"default/data": newer} and len(state.assumed.taken_by(POD.uid)) == 1
     plugin.unreserve(POD, "a", state)
     assert seen(state) == {"default/data": newer}
 
@@ -169,7 +169,7 @@ def test_what_was_written_for_a_pod_that_is_bound_is_assumed_until_the_server_ha
     state, plugin = a_cluster(a_claim(), a_claim("other"), a_volume("disk")), VolumeBinding()
     plugin.reserve(POD, "a", state)
     written(state)
-    state.assumed.settle(POD.uid)
+    state.assumed.finish(POD.uid)
     assert isinstance(plugin.reserve(a_user("second", "other"), "a", state), Refuse) and not state.assumed.holders()
     state.apply(Put(versioned(a_volume("disk"), 8)))
     assert plugin.reserve(a_user("second", "other"), "a", state) is None

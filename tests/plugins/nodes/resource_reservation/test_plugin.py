@@ -261,7 +261,7 @@ def test_earlier_drivers_that_fit_have_their_room_first() -> None:
     state = a_state(nodes=["a"])
     first, second = early("first", 1, 2), early("second", 2, 1)
     for each in (first, second):
-        state.waiting.heard(each, False)
+        state.pending_pods.update(each, False)
     assert decided(second, state).node == "a"
     assert decided(second, state, fifo=True).message == f"0/1 nodes are available: {DOES_NOT_FIT}."
     assert decided(first, state, fifo=True).node == "a"

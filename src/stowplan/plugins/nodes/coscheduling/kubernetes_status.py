@@ -36,7 +36,7 @@ class KubernetesGroupStatus:
         if changed is None:
             self._there.clear()
             concerned = dict.fromkeys(cluster.every(PodGroup))
-            changed = list(cluster.everybody())
+            changed = list(cluster.known_pods())
         else:
             concerned = {each.key: None for each in changed if isinstance(each, PodGroup)}
         for pod in changed:
@@ -49,7 +49,7 @@ class KubernetesGroupStatus:
                 yield from _patch(group, pods)
 
     def _look(self, name: str, pod: Pod, cluster: Cluster) -> None:
-        now = cluster.known(pod.uid)
+        now = cluster.known_pod(pod.uid)
         if now is not None and cluster.is_ours(now):
             self._there.setdefault(name, {})[pod.uid] = now
         elif name in self._there:
@@ -97,4 +97,4 @@ def _written(condition: Condition) -> dict[str, Any]:
 
 def _group(pod: Pod) -> str:
     found = applications.identity(pod)
-    return f"{pod.namespace}/{found.group}" if found.group and found.said_by == BY_KUBERNETES else ""
+    return f"{pod.namespace}/{found.group}" if found.group and found.source == BY_KUBERNETES else ""

@@ -68,7 +68,7 @@ class Coscheduling:
         if not found.group or found.problem:
             return None
         name = f"{pod.namespace}/{found.group}"
-        if found.said_by == BY_LABELS:
+        if found.source == BY_LABELS:
             return self._group(name, found.minimum, advice=spark.hint_for_driver(pod))
         told = _object(found, name, cluster)
         if told is None:
@@ -102,10 +102,10 @@ class Coscheduling:
 
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
         found = applications.identity(pod)
-        if found.group and not found.problem and found.said_by != BY_LABELS:
+        if found.group and not found.problem and found.source != BY_LABELS:
             name = f"{pod.namespace}/{found.group}"
             if _object(found, name, cluster) is None:
-                return Refuse((f"PodGroup {name} of {found.said_by} does not exist",), resolvable=False, waits=True)
+                return Refuse((f"PodGroup {name} of {found.source} does not exist",), resolvable=False, waits=True)
         return None
 
     def wakes_on(self) -> Iterable[Wake]:
@@ -140,7 +140,7 @@ class Coscheduling:
 
 
 def _object(found: Identity, key: str, cluster: Cluster) -> PodGroup | SigsPodGroup | None:
-    kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.said_by == BY_KUBERNETES else SigsPodGroup
+    kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.source == BY_KUBERNETES else SigsPodGroup
     return cluster.get(kind, key)
 
 

@@ -46,7 +46,7 @@ class SigsGroupStatus:
             for seen in self._seen.values():
                 seen.there = {}
             concerned = dict.fromkeys(cluster.every(SigsPodGroup))
-            pods: Sequence[Object] = list(cluster.everybody())
+            pods: Sequence[Object] = list(cluster.known_pods())
         else:
             concerned, pods = {each.key: None for each in changed if isinstance(each, SigsPodGroup)}, changed
         for pod in pods:
@@ -67,7 +67,7 @@ class SigsGroupStatus:
             self._seen[name] = _Seen(seen.there)
 
     def _look(self, name: str, pod: Pod, cluster: Cluster) -> None:
-        seen, now = self._seen.setdefault(name, _Seen()), cluster.known(pod.uid)
+        seen, now = self._seen.setdefault(name, _Seen()), cluster.known_pod(pod.uid)
         if now is not None:
             seen.there[pod.uid] = now
             return
@@ -99,7 +99,7 @@ class SigsGroupStatus:
 
 def _group(pod: Pod) -> str:
     found = applications.identity(pod)
-    return f"{pod.namespace}/{found.group}" if found.said_by == BY_SIGS else ""
+    return f"{pod.namespace}/{found.group}" if found.source == BY_SIGS else ""
 
 
 def _complete_since(group: SigsPodGroup, seen: _Seen) -> datetime | None:

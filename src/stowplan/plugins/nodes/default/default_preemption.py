@@ -16,7 +16,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Cluster
-from stowplan.columns.state import ClusterState, Placed
+from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.trial import Trial
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
@@ -34,7 +34,7 @@ NO_HELP = "Preemption is not helpful for scheduling"
 
 SMALLEST_LOT = 32  # nodes tried at once, where that is possible; fewer would cost as much
 
-PodsByRow: TypeAlias = dict[int, list[Placed]]
+PodsByRow: TypeAlias = dict[int, list[PlacedPod]]
 Change: TypeAlias = Callable[[Trial, PodsByRow, int], None]
 
 
@@ -74,7 +74,9 @@ class DefaultPreemption:
         needs = spark.executors(pod)
         if needs is not None and needs.least:
             return EXECUTORS  # room for one pod can be promised while victims leave, for a whole application it cannot
-        nominated = pod.nominated_node or state.nomination(pod.uid)  # it may be promised, and not written yet
+        nominated = pod.nominated_node or state.nominated_pods.node_of(
+            pod.uid
+        )  # it may be promised, and not written yet
         if not nominated or self._hopeless(nominated, decision):
             return ""
         there = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []
@@ -170,7 +172,7 @@ class DryRun:
             open_rows = self._passing(np.fromiter(lesser, np.int64, len(lesser)), note=True)
             return list(self._reprieve({row: lesser[row] for row in open_rows}, trial, change))
 
-    def _lesser(self, row: int) -> list[Placed]:
+    def _lesser(self, row: int) -> list[PlacedPod]:
         """Pods of lower priority on a row, the most important first."""
         mine = self._pod.priority
         pods = [placed for placed in self._state.pods_on[row].values() if placed.pod.priority < mine]

@@ -74,11 +74,11 @@ class InterPodAffinity:
         """(topology key, weight, pods that count): the pod's own wishes, and those that pods there have about it."""
         for wish in pod.shape.preferred_affinity:
             yield wish.term.topology_key, wish.weight, cluster.count(cluster.query(wish.term))
-        for carried, tally in cluster.carried(PREFERRED, pod):
+        for carried, tally in cluster.terms_matching(PREFERRED, pod):
             assert isinstance(carried, WeightedTerm)
             yield carried.term.topology_key, carried.weight, tally
         if self._hard_weight > 0:
-            for carried, tally in cluster.carried(REQUIRED, pod):
+            for carried, tally in cluster.terms_matching(REQUIRED, pod):
                 assert isinstance(carried, AffinityTerm)
                 yield carried.topology_key, self._hard_weight, tally
 
@@ -134,7 +134,7 @@ def _may_match(term: AffinityTerm, other: Pod) -> bool:
 
 def _objections(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Ints]]:
     """Per topology key: the domains with pods whose required anti-affinity the incoming pod would break."""
-    for term, tally in cluster.carried(REQUIRED_ANTI, pod):
+    for term, tally in cluster.terms_matching(REQUIRED_ANTI, pod):
         assert isinstance(term, AffinityTerm)
         counts = cluster.by_domain(tally, term.topology_key)
         if counts.any():

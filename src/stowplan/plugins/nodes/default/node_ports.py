@@ -30,7 +30,7 @@ class NodePorts:
             for rival in rivals:
                 tally = nodes.used(("port", protocol, port, rival))
                 if tally is not None:
-                    taken |= nodes.of(tally) > 0
+                    taken |= nodes.counts_of(tally) > 0
         yield Reject(taken, REASON)
 
     def wakes_on(self) -> Iterable[Wake]:

@@ -241,7 +241,7 @@ def _crowding(pod: Pod, nodes: Nodes, constraint: SpreadConstraint, ignored: Boo
     present, seen = label.present, ~ignored
     if constraint.key == HOSTNAME:
         number = int(seen.sum())
-        counts = nodes.of(_tally(pod, cluster, constraint))
+        counts = nodes.counts_of(_tally(pod, cluster, constraint))
     else:
         codes = label.codes
         empty = label.code("")  # a node without the label stands for the domain ""

@@ -111,12 +111,12 @@ class VolumeBinding:
     def _within_reach(self, volume: PersistentVolume, nodes: Nodes) -> Bools:
         reachable = within(volume.node_terms, nodes)
         kind = csi_migration.kind_of(volume.spec)
-        if kind is None or not kind.moved:
+        if kind is None or not kind.migrated:
             return reachable
-        moved = self._drivers(nodes.cluster).moved(kind, nodes)
-        if isinstance(csi_migration.moved_source(kind, volume.spec, volume.labels), str):
+        moved = self._drivers(nodes.cluster).migrated(kind, nodes)
+        if isinstance(csi_migration.migrated_source(kind, volume.spec, volume.labels), str):
             return reachable & ~moved  # a disk that the driver has no name for; an error to kube-scheduler
-        return np.where(moved, within(node_terms(csi_migration.moved_affinity(kind, volume)), nodes), reachable)
+        return np.where(moved, within(node_terms(csi_migration.migrated_affinity(kind, volume)), nodes), reachable)
 
     # -- on the way to a node
 
@@ -137,19 +137,19 @@ class VolumeBinding:
         return None
 
     def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
-        state.assumed.give_back(pod.uid)
+        state.assumed.release(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
         return promised.writes(pod.uid, cluster)
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
-        if not cluster.assumed.by(pod.uid):
+        if not cluster.assumed.taken_by(pod.uid):
             return True
         here = cluster.nodes.where(cluster.nodes.name == node_name)
         if not len(here):
             gone = f'failed to get node "{node_name}": {not_found("node", node_name)}'
             return Refuse((f"binding volumes: {gone}",))
-        until = promised.unfulfilled(
+        until = promised.unconfirmed(
             pod.uid, node_name, cluster, lambda volume: bool(self._within_reach(volume, here).all())
         )
         if isinstance(until, str):

@@ -91,7 +91,7 @@ def _disk_is_taken(pod: Pod, nodes: Nodes) -> Bools:
     for disk in _rivals(pod):
         holders = nodes.used(disk)
         if holders is not None:
-            taken |= nodes.of(holders) > 0
+            taken |= nodes.counts_of(holders) > 0
     return taken
 
 
@@ -104,7 +104,7 @@ def _exclusive(pod: Pod, cluster: Cluster) -> set[str]:
 def _taken(names: set[str], pod: Pod, cluster: Cluster) -> int:
     """How many of these claims are in use on some node. Pods on nodes that are gone do not count."""
     users = (cluster.used(("claim", f"{pod.namespace}/{name}")) for name in names)
-    return sum(bool(cluster.nodes.of(tally).any()) for tally in users if tally is not None)
+    return sum(bool(cluster.nodes.counts_of(tally).any()) for tally in users if tally is not None)
 
 
 def _mounted(names: set[str], cluster: Cluster) -> int:

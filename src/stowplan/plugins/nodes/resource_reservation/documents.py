@@ -63,7 +63,9 @@ def written(planned: ResourceReservation) -> Create | Patch:
 
 def _spec(planned: ResourceReservation) -> dict[str, Any]:
     reserved: Mapping[str, Reserved] = planned.spec.reservations
-    return {"reservations": {name: {"node": each.node, "resources": each.written} for name, each in reserved.items()}}
+    return {
+        "reservations": {name: {"node": each.node, "resources": each.quantities} for name, each in reserved.items()}
+    }
 
 
 def _text(resource: str, amount: int) -> str:

@@ -104,7 +104,7 @@ class ResourceReservationPlugin:
             return Refuse((f"the driver's {needs.problem}",), resolvable=False)
         standing = cluster.get(ResourceReservation, reservation_of(pod))
         if standing is not None and standing.owner != pod.uid:
-            owner = cluster.known(standing.owner)
+            owner = cluster.known_pod(standing.owner)
             if owner is not None or not standing.owner:
                 whose = "a user" if owner is None else f"pod {owner.name}"
                 return Refuse((f"ResourceReservation {standing.name} is there and belongs to {whose}",), False)
@@ -131,7 +131,7 @@ class ResourceReservationPlugin:
         where = passing(executor(pod, needs), cluster)
         self._open = pod.uid, cluster.nodes.over_all_rows(where)
         fitting = cluster.nodes.over_all_rows(self._company.fitting(pod, needs, where, cluster))
-        return nodes.copied(fitting) > 0  # type: ignore[no-any-return]
+        return nodes.copy_of(fitting) > 0  # type: ignore[no-any-return]
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
         """A reserved place is better than room elsewhere, and a node with GPUs is for those who need them."""
@@ -178,7 +178,7 @@ class ResourceReservationPlugin:
         """A node for each executor."""
         nodes, at = cluster.nodes, cluster.nodes.position(node_name)
         asked, column = self._open
-        where = nodes.copied(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
+        where = nodes.copy_of(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
         given = None if at is None else self._company.packed(needs, pod, at, where, nodes)
         return None if given is None else [nodes[int(at)].name for at in np.repeat(np.arange(len(nodes)), given)]
 

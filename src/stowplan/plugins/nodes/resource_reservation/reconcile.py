@@ -66,8 +66,8 @@ class ReservationReconciler:
     def _is_over(self, found: ResourceReservation, book: HeldSlots, cluster: Cluster) -> bool:
         """Is its owner gone, or has nobody used it for too long?"""
         if found.owner:
-            wanted = cluster.known(found.owner) is not None
-            seconds = ORPHANED if cluster.left(found.owner) is None else 0.0
+            wanted = cluster.known_pod(found.owner) is not None
+            seconds = ORPHANED if cluster.last_node(found.owner) is None else 0.0
         else:
             wanted = bool(book.pods) or not found.spec.ttl_seconds
             seconds = float(found.spec.ttl_seconds)

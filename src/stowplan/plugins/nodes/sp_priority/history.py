@@ -91,7 +91,7 @@ class History(msgspec.Struct, frozen=True, dict=True):
 
     def among(self, nodes: Nodes, most: int) -> History:
         """Without the counts of nodes that are gone, but for the latest; and of the others not more than so many."""
-        there = nodes.places(self.counts)
+        there = nodes.positions(self.counts)
         counts = {name: count for name, count in self.counts.items() if name == self.latest or name in there}
         if len(counts) > most:
             # Among equals the last to come are kept: a node is not forgotten as soon as another one had its turn.
@@ -151,8 +151,8 @@ def rated(history: History, nodes: Nodes) -> Bytes | int:
 def _rated(history: History, nodes: Nodes) -> Bytes:
     """Nodes that are gone count for nothing. A pod has been on few nodes: these are gone through one by one."""
     last, counts, everybody = history.latest, history.counts, nodes.cluster.nodes
-    places = nodes.places(counts)
-    there = places if nodes is everybody else everybody.places(counts)
+    places = nodes.positions(counts)
+    there = places if nodes is everybody else everybody.positions(counts)
     total = sum([counts[name] for name in there if name != last])
     scores = np.full(len(nodes), MAX_SCORE, np.uint8)
     for name, place in places.items() if total else ():

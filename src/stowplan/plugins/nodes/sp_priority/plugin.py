@@ -112,7 +112,7 @@ class SPPriority:
         if not given and not history.pending:
             return history
         on_their_way = {
-            uid: node for uid, node in given.items() if self._desk.is_bound(uid) or _waits(cluster.known(uid))
+            uid: node for uid, node in given.items() if self._desk.is_bound(uid) or _waits(cluster.known_pod(uid))
         }
         not_counted = {**history.pending, **on_their_way}
         where = [self._where(uid, node, cluster) for uid, node in not_counted.items() if uid != pod.uid]
@@ -120,9 +120,9 @@ class SPPriority:
 
     def _where(self, uid: str, given: str, cluster: Cluster) -> str:
         """The node of a pod that was given one: where it is or was bound, or is on its way to; none if it came back."""
-        pod = cluster.known(uid)
+        pod = cluster.known_pod(uid)
         if pod is None:
-            left = cluster.left(uid)
+            left = cluster.last_node(uid)
             return given if left is None else left
         return pod.node_name or (given if cluster.pod(uid) is not None else "")
 
@@ -194,7 +194,7 @@ class SPPriority:
         where = {
             uid: self._where(uid, given, cluster)
             for uid, given in seen.pending.items()
-            if not _waits(cluster.known(uid)) or (seen.crowded and cluster.pod(uid) is None)
+            if not _waits(cluster.known_pod(uid)) or (seen.crowded and cluster.pod(uid) is None)
         }
         for uid in where:
             self._desk.settle(uid)

@@ -213,9 +213,9 @@ def _refuses(found: PolicyMatch, cluster: Cluster) -> bool:
         return False
     label = cluster.nodes.label(rule.topology_key)
     listed = _listed(rule, label)
-    if not label.everywhere or label.variety > len(listed):
+    if not label.everywhere or label.value_count > len(listed):
         return True
-    counts, more = cluster.by_domain(found.tally, label.key).tolist(), cluster.promises
+    counts, more = cluster.by_domain(found.tally, label.key).tolist(), cluster.nomination_count
     return rule.required and any(counts[code] + more >= desired for code, desired in listed.items())
 
 
@@ -225,7 +225,7 @@ def _confined(found: PolicyMatch, nodes: Nodes) -> Iterator[Reject]:
     listed = _listed(rule, label)
     if not label.everywhere:
         yield Reject(~label.present, f"node(s) didn't have label {label.key} of {what}", resolvable=False)
-    if label.variety > len(listed):
+    if label.value_count > len(listed):
         unlisted = np.ones(label.size, np.bool_)
         unlisted[[ABSENT, *listed]] = False
         reason = f"node(s) were in domains that {what} doesn't list"
@@ -241,10 +241,10 @@ def _filled(listed: Mapping[int, int], label: Labels, tally: Tally, nodes: Nodes
     over = {code: counts[code] - desired for code, desired in listed.items() if counts[code] >= desired}
     if not over:
         return
-    sorts = cluster.sorts(tally, label.key)
-    full = np.zeros((label.size, sorts.width), np.uint8)
+    domains = cluster.domain_counts(tally, label.key)
+    full = np.zeros((label.size, domains.width), np.uint8)
     for code, more in over.items():
         full[code] = FULL
         full[code, more + 1 :] = HELPS
-    found = full.ravel().take(nodes.pick(sorts.of))
+    found = full.ravel().take(nodes.pick(domains.pair_of))
     yield Reject(found > 0, f"node(s) were in domains that {what} has filled", resolvable=found == HELPS)

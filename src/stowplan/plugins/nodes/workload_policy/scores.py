@@ -52,9 +52,9 @@ def scores(rule: AllocationRule, tally: Tally, nodes: Nodes) -> Bytes:
         sort, width = label.codes, 1
         there = np.bincount(sort, minlength=label.size)
     else:
-        sorts = cluster.sorts(tally, label.key)
-        sort, width = nodes.pick(sorts.of), sorts.width
-        there = sorts.rows if nodes is cluster.nodes else np.bincount(sort, minlength=label.size * width)
+        counts = cluster.domain_counts(tally, label.key)
+        sort, width = nodes.pick(counts.pair_of), counts.width
+        there = counts.rows if nodes is cluster.nodes else np.bincount(sort, minlength=label.size * width)
     domains, inside = _domains(rule, label, cluster.by_domain(tally, label.key), there.reshape(-1, width))
     by_sort = _by_sort(domains, inside < len(nodes), rule.fills, label.size, width)
     return by_sort.take(sort)

@@ -83,7 +83,7 @@ def told(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
     if rule.problems:
         return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {})))
     tally = cluster.count(policy.selected, settled="always")
-    there, waiting = in_domains(rule, tally, cluster), cluster.waiting(policy.selected)
+    there, waiting = in_domains(rule, tally, cluster), cluster.pending_count(policy.selected)
     return WorkloadPolicyStatus(
         observed_generation=policy.metadata.generation,
         desired=sum(rule.desired.values()),
