@@ -1,4 +1,4 @@
-"""What the columns should hold: plain dictionaries, and what both they and the columns say, by node name."""
+"""A model of the state: plain dictionaries of objects, and what follows from them, computed without the columns."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def requested_by_hand(model: Model) -> dict[str, dict[str, int]]:
     return {resource: dict(+numbers) for resource, numbers in sums.items() if +numbers}
 
 
-# -- what-if programs: nested lists of operations
+# -- trial programs: nested lists of operations
 
 
 def play(program: list[tuple[Any, ...]], state: ClusterState, trial: Trial, model: Model, profile: Profile) -> None:
