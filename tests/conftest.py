@@ -1,14 +1,22 @@
-"""Hypothesis profiles, chosen by STOWPLAN_HYPOTHESIS.
+"""Hypothesis profiles, and a line in the summary that says what ran against real control planes.
+
+The profile is chosen by STOWPLAN_HYPOTHESIS:
 
 ci      (the default) quick, and the same examples each time
 full    many more examples, others each time
 hasty   as ci, but reports the first failure as it was found: searching for a simpler one may take minutes
+
+Tests may run in several processes (pytest-xdist): workers, and a controller that shows what they report. The hooks here
+are in the topmost conftest since the controller collects nothing, so that it reads no other.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 ci = settings(
@@ -23,3 +31,47 @@ settings.register_profile("ci", ci)
 settings.register_profile("full", ci, derandomize=False, max_examples=600, stateful_step_count=50, print_blob=True)
 settings.register_profile("hasty", ci, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("STOWPLAN_HYPOTHESIS", "ci"))
+
+STARTED = pytest.StashKey[Counter[str]]()
+REAL = ("controlplane", True)  # a property of tests that are marked so; reports take it along
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("controlplane"):
+            item.user_properties.append(REAL)
+
+
+def note_start(config: pytest.Config, version: str) -> None:
+    """A control plane of this version was started."""
+    started(config)[version] += 1
+    if hasattr(config, "workeroutput"):  # what a worker tells the controller in the end
+        config.workeroutput["started"] = dict(started(config))
+
+
+def started(config: pytest.Config) -> Counter[str]:
+    """How many control planes of which version."""
+    return config.stash.setdefault(STARTED, Counter())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """A worker has ended; one that died told nothing."""
+    started(node.config).update(getattr(node, "workeroutput", {}).get("started", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reports = [
+        report
+        for outcome in ("passed", "failed", "error", "skipped")
+        for report in terminalreporter.getreports(outcome)
+        if REAL in getattr(report, "user_properties", ())
+    ]
+    skipped = [report for report in reports if report.skipped]
+    if reports:
+        versions = " and ".join(f"{number} × {version}" for version, number in started(config).items()) or "none"
+        ran = sum(report.when == "call" and not report.skipped for report in reports)
+        terminalreporter.write_line(f"control plane: {ran} tests run (Kubernetes started: {versions})")
+    if skipped:
+        reason = str(skipped[0].longrepr[2]).removeprefix("Skipped: ")  # of path, line and reason
+        terminalreporter.write_line(f"control plane: {len(skipped)} tests SKIPPED: {reason}", yellow=True, bold=True)

@@ -38,8 +38,8 @@ from tests.placement.hub import Hub
 SOURCE = f"{Path(stowplan.__file__).parent}/"
 NODES = [a_node(name) for name in ("a", "b", "c")]
 MOST_STEPS = 10
-# Both engines send their actions by these, which is why they are in a lower package. They are on the way all the same.
-ENGINE = ("stowplan.engine", "stowplan.framework.outbox", "stowplan.framework.pending_actions")
+# The engine sends its actions by the outbox, which is in a lower package. It is on the way all the same.
+ENGINE = ("stowplan.engine", "stowplan.framework.outbox")
 
 
 class Call(NamedTuple):

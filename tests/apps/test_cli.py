@@ -1,4 +1,4 @@
-"""The command line beyond single commands: forms for programs, completion, quick help."""
+"""The command line: JSON and YAML, completion, quick help."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from stowplan.apps.cli import complete_for_kubectl, main
 
 
-def test_the_version_for_programs() -> None:
+def test_version_as_json() -> None:
     assert json.loads(CliRunner().invoke(main, ["version", "-o", "json"]).output)["kubernetes"] == "1.36"
 
 
-def test_a_configuration_for_programs() -> None:
+def test_configuration_as_yaml() -> None:
     (profile,) = yaml.safe_load(CliRunner().invoke(main, ["config", "show", "-o", "yaml"]).output)["profiles"]
     assert profile["schedulerName"] == "default-scheduler"
     assert {"name": "TaintToleration", "weight": 3} in profile["points"]["score"]
@@ -48,6 +48,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_each_command_tells_its_exit_codes_where_they_are_more_than_success() -> None:
+def test_help_lists_exit_codes() -> None:
     for name in ("explain", "parity", "run", "up"):
         assert "Exit codes" in CliRunner().invoke(main, [name, "--help"]).output, name

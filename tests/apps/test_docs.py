@@ -1,4 +1,4 @@
-"""What the documents say of commands and differences is what there is."""
+"""The documents list the commands and the differences of the embedded cluster, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine on an event loop: changes in, actions out, answers in; never too much under way, and a clean end."""
+"""The engine on an event loop: changes in, actions out, results in; the limit of writes in progress, and the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stowplan.testing.builders import a_node, a_pod, a_profile
 
 
 class Server:
-    """Binds what it is asked to bind, once a test lets it."""
+    """Binds pods once a test allows it."""
 
     def __init__(self, live_of: Callable[[], EngineLoop[Scheduler]]) -> None:
         self.pods: dict[str, Any] = {}
@@ -84,11 +84,11 @@ def test_pods_are_bound_and_events_recorded() -> None:
     run(story())
 
 
-def test_news_in_the_moment_it_is_stopped_do_not_keep_it_running() -> None:
+def test_changes_that_arrive_while_it_is_cancelled_do_not_keep_it_running() -> None:
     async def story() -> None:
         live, server = scene()
         task = asyncio.create_task(live.run())
-        await asyncio.sleep(0.01)  # it rests
+        await asyncio.sleep(0.01)  # it sleeps
         submit(live, server, 1)
         task.cancel()
         await asyncio.wait((task,), timeout=60)
@@ -97,7 +97,7 @@ def test_news_in_the_moment_it_is_stopped_do_not_keep_it_running() -> None:
     run(story())
 
 
-def test_nothing_is_decided_before_it_may() -> None:
+def test_nothing_is_decided_before_start_deciding() -> None:
     async def story() -> None:
         live, server = scene()
         task = asyncio.create_task(live.run())
@@ -111,7 +111,7 @@ def test_nothing_is_decided_before_it_may() -> None:
     run(story())
 
 
-def test_nothing_is_decided_while_too_little_is_known() -> None:
+def test_nothing_is_decided_until_it_is_ready() -> None:
     async def test() -> None:
         known = False
         live, server = scene(ready=lambda: known)
@@ -128,7 +128,7 @@ def test_nothing_is_decided_while_too_little_is_known() -> None:
     run(test())
 
 
-def test_not_more_than_so_many_are_under_way() -> None:
+def test_the_number_of_writes_in_progress_is_limited() -> None:
     async def story() -> None:
         live, server = scene(max_in_progress=5)
         server.open.clear()
@@ -146,8 +146,8 @@ def test_not_more_than_so_many_are_under_way() -> None:
     run(story())
 
 
-class Keeping:
-    """Keeps fifty objects in step, and needs long for it."""
+class SlowReconciler:
+    """Reconciles fifty objects, slowly."""
 
     reconciles = ("Pod",)
 
@@ -158,10 +158,10 @@ class Keeping:
         return [Patch(kind="ReplicaSet", key=f"default/{number}", body={}) for number in range(50) if changed is None]
 
 
-def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end() -> None:
+def test_writes_of_reconcilers_delay_no_decision_and_are_not_finished_at_the_end() -> None:
     async def story() -> None:
         live, server = scene(max_in_progress=3)
-        keeping = EnabledPlugin("Keeping", Keeping())
+        keeping = EnabledPlugin("Keeping", SlowReconciler())
         plain = live.engine.profiles["default-scheduler"]
         points = {**plain.points, "postBind": (*plain.points["postBind"], keeping)}
         live.engine.adopt({"default-scheduler": Profile("default-scheduler", points)}, 0.0)
@@ -170,11 +170,11 @@ def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end()
         live.start_deciding()
         submit(live, server, 20)
         await until(lambda: len(server.bound) == 20 and server.patched >= MOST_WRITES)
-        assert server.patched == MOST_WRITES, "and all of them unanswered"
+        assert server.patched == MOST_WRITES, "all of them unanswered"
         live.deciding = False
         server.kept.set()
         assert await live.finish(60.0)
-        assert server.patched == MOST_WRITES, "what would have followed"
+        assert server.patched == MOST_WRITES, "no further writes"
         task.cancel()
 
     run(story())
@@ -182,9 +182,9 @@ def test_what_plugins_keep_in_step_holds_up_no_decision_and_is_left_at_the_end()
 
 @pytest.mark.parametrize(
     ("opens", "finished"),
-    [pytest.param(True, True, id="what is under way is answered"), pytest.param(False, False, id="it is not")],
+    [pytest.param(True, True, id="answered"), pytest.param(False, False, id="not answered")],
 )
-def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> None:
+def test_finish_waits_for_writes_in_progress(opens: bool, finished: bool) -> None:
     async def story() -> None:
         live, server = scene(max_in_progress=2)
         server.open.clear()
@@ -195,14 +195,14 @@ def test_finishing_waits_for_what_is_under_way(opens: bool, finished: bool) -> N
         if opens:
             asyncio.get_running_loop().call_later(0.02, server.open.set)
         assert await live.finish(60.0 if opens else 0.05) is finished
-        assert len(server.bound) == (2 if opens else 0), "no new decisions after that"
+        assert len(server.bound) == (2 if opens else 0), "no decision after that"
         server.open.set()
         task.cancel()
 
     run(story())
 
 
-def test_others_are_told_whether_pods_wait_to_be_bound() -> None:
+def test_on_busy_reports_whether_pods_wait_to_be_bound() -> None:
     async def story() -> None:
         told: list[bool] = []
         live, server = scene(on_busy=told.append)

@@ -26,17 +26,17 @@ def test_text_is_what_klog_writes() -> None:
     assert re.fullmatch(r'E1115 12:00:00.123456 +\d+ stowplan\] "it said \\"no\\"" .*', second)
 
 
-def test_json_has_one_object_a_line() -> None:
+def test_json_has_one_object_per_line() -> None:
     first, second = map(json.loads, written("json", 2, pod="default/web").splitlines())
     assert first == {"ts": NOON.timestamp() * 1000, "level": "info", "v": 2, "msg": "Bound", "pod": "default/web"}
     assert second["level"] == "error"
 
 
-def test_what_is_beyond_the_wanted_level_is_not_written() -> None:
+def test_lines_above_the_verbosity_are_not_written() -> None:
     assert len(written("text", 1).splitlines()) == 1
 
 
-def test_a_reader_that_went_away_is_no_reason_to_stop() -> None:
+def test_a_closed_stream_is_ignored() -> None:
     class Broken(io.StringIO):
         def write(self, _text: str) -> int:
             raise BrokenPipeError

@@ -1,4 +1,4 @@
-"""From a file to profiles: arguments that a plugin has in a file of its own."""
+"""Profiles from a configuration: arguments in a file of a plugin, and plugins that profiles share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.sp_priority.plugin import NAME
 
 PLUGIN = """
-class Shy:
+class WithFile:
     args_file = ("settings", "{usual}")
     args_alike = {{"titles": "names"}}
 
@@ -25,16 +25,16 @@ CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
-  - plugins: {{score: {{enabled: [{{name: "shy.py:Shy"}}]}}}}
-    pluginConfig: [{{name: "shy.py:Shy", args: {args}}}]
+  - plugins: {{score: {{enabled: [{{name: "with_file.py:WithFile"}}]}}}}
+    pluginConfig: [{{name: "with_file.py:WithFile", args: {args}}}]
 """
 
 
 def made(folder: Path, args: str = "{}") -> tuple[int, tuple[str, ...]]:
-    (folder / "shy.py").write_text(PLUGIN.format(usual=folder / "usual.yaml"), encoding="utf-8")
+    (folder / "with_file.py").write_text(PLUGIN.format(usual=folder / "usual.yaml"), encoding="utf-8")
     (folder / "config.yaml").write_text(CONFIG.format(args=args), encoding="utf-8")
     _, profiles = profile_loader.read_configuration(folder / "config.yaml")
-    plugin = profiles["default-scheduler"].plugin("shy.py:Shy")
+    plugin = profiles["default-scheduler"].plugin("with_file.py:WithFile")
     assert plugin is not None
     return plugin.size, tuple(plugin.names)
 
@@ -43,13 +43,13 @@ def made(folder: Path, args: str = "{}") -> tuple[int, tuple[str, ...]]:
     ("file", "args", "expected"),
     [
         pytest.param("", "{}", (1, ()), id="no file, no arguments"),
-        pytest.param("size: 5\nnames: [a]", "{}", (5, ("a",)), id="the file where it usually is"),
+        pytest.param("size: 5\nnames: [a]", "{}", (5, ("a",)), id="the default file"),
         pytest.param("size: 5\nnames: [a]", "{size: 7}", (7, ("a",)), id="the configuration wins"),
-        pytest.param("Size: 5", "{size: 7}", (7, ()), id="… whatever the spelling"),
-        pytest.param("size: 5", "{Size: 7}", (7, ()), id="… of either"),
-        pytest.param("names: [a]", "{titles: []}", (1, ()), id="… also by another name of the same"),
-        pytest.param("titles: [a]", "{names: [b]}", (1, ("b",)), id="… and the other way round"),
-        pytest.param("titles: [a]\nnames: [b]", "{}", (1, ("b", "a")), id="in one place both count"),
+        pytest.param("Size: 5", "{size: 7}", (7, ()), id="the configuration wins, spelled differently"),
+        pytest.param("size: 5", "{Size: 7}", (7, ()), id="the configuration wins, spelled with a capital"),
+        pytest.param("names: [a]", "{titles: []}", (1, ()), id="the configuration wins by an alias"),
+        pytest.param("titles: [a]", "{names: [b]}", (1, ("b",)), id="the configuration wins over an alias"),
+        pytest.param("titles: [a]\nnames: [b]", "{}", (1, ("b", "a")), id="a name and its alias in one place"),
     ],
 )
 def test_arguments_of_a_file(tmp_path: Path, file: str, args: str, expected: object) -> None:
@@ -62,7 +62,7 @@ def test_another_file_is_named_by_an_argument(tmp_path: Path) -> None:
     (tmp_path / "usual.yaml").write_text("size: 5", encoding="utf-8")
     (tmp_path / "other.yaml").write_text("size: 6", encoding="utf-8")
     assert made(tmp_path, f"{{settings: {tmp_path / 'other.yaml'}}}") == (6, ())
-    assert made(tmp_path, "{settings: other.yaml}") == (6, ()), "from the configuration's folder on"
+    assert made(tmp_path, "{settings: other.yaml}") == (6, ()), "relative to the configuration's folder"
     assert made(tmp_path, "{Settings: other.yaml}") == (6, ())
 
 
@@ -78,7 +78,7 @@ def test_another_file_is_named_by_an_argument(tmp_path: Path) -> None:
         (None, "cannot be read: No such file or directory"),
     ],
 )
-def test_a_file_that_will_not_do_is_named(tmp_path: Path, text: str | None, problem: str) -> None:
+def test_an_invalid_file_is_named(tmp_path: Path, text: str | None, problem: str) -> None:
     file = tmp_path / "other.yaml"
     if text is not None:
         file.write_text(text, encoding="utf-8")
@@ -87,18 +87,20 @@ def test_a_file_that_will_not_do_is_named(tmp_path: Path, text: str | None, prob
     assert str(file) in str(caught.value) and problem in str(caught.value)
 
 
-def test_the_name_of_a_file_is_a_text(tmp_path: Path) -> None:
+def test_the_name_of_a_file_must_be_a_string(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="found 5, expected the path of a file"):
         made(tmp_path, "{settings: 5}")
 
 
 @pytest.mark.parametrize("args", ["{size: 7, Size: 7}", "{names: [a], Names: [b]}"])
-def test_an_argument_is_given_once(tmp_path: Path, args: str) -> None:
-    with pytest.raises(ConfigError, match=r"profiles\[0\]\.pluginConfig\[name=shy.py:Shy\]\.args: .* are one argument"):
+def test_an_argument_must_be_given_once(tmp_path: Path, args: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"profiles\[0\]\.pluginConfig\[name=with_file.py:WithFile\]\.args: .* are one argument"
+    ):
         made(tmp_path, args)
 
 
-# -- a plugin of which there is one for all profiles
+# -- a plugin that all profiles share
 
 TWICE = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -114,17 +116,17 @@ profiles:
 """
 
 
-def test_profiles_share_it() -> None:
+def test_profiles_share_the_plugin() -> None:
     _, profiles = profile_loader.configured(TWICE % ("{stateOwner: Deployment}", "{state_owner: Deployment}"))
     one, two, three = profiles.values()
     assert one.plugin("SPPriority") is two.plugin("SPPriority") is not None and three.plugin("SPPriority") is None
     weights = [{enabled.name: enabled.weight for enabled in each.scorers}["SPPriority"] for each in (one, two)]
-    assert weights == [5, 9], "but each has its own weight"
+    assert weights == [5, 9], "each has its own weight"
     for each in (one, two):
         assert len({id(bound.plugin) for bounds in each.points.values() for bound in bounds if bound.name == NAME}) == 1
 
 
-def test_with_other_arguments_it_is_refused() -> None:
+def test_profiles_with_different_arguments_are_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         profile_loader.configured(TWICE % ("{}", "{strict: true}"))
     assert str(caught.value) == (

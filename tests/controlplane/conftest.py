@@ -1,4 +1,5 @@
-"""Control planes that live as long as the test session, and a line in the summary that says what ran against them.
+"""Control planes that live as long as the test session. The line in the summary that says what ran against them is
+in `tests/conftest.py`; with several workers each has control planes of its own, so nobody disturbs anybody.
 
 Tests of what users do ask for `cluster`: they run against the embedded cluster and against a real control plane.
 
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import note_start
 from tests.controlplane import build
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.plane import ControlPlane
@@ -42,8 +44,6 @@ AT_LENGTH = (
     ("test_kubenexus_profile.py", "test_a_spark_application[embedded]"),
     ("test_explain.py", "agree[embedded]"),
 )
-STARTED = pytest.StashKey[list[str]]()
-MARKED = pytest.StashKey[set[str]]()
 
 
 @pytest.hookimpl(tryfirst=True)  # before anybody is left out
@@ -118,41 +118,21 @@ def running(version: str, config: pytest.Config, *, pod_groups: bool = False) ->
     except build.CannotBuildError as reason:
         pytest.skip(f"no control plane of Kubernetes {version}: {reason}")
     with ControlPlane(version, pod_groups=pod_groups) as plane:
-        config.stash.setdefault(STARTED, []).append(version)
+        note_start(config, version)
         yield plane
 
 
 def teller(config: pytest.Config) -> build.Tell:
     """Shows a line at once: a build takes minutes, and pytest keeps back what tests print."""
     capture = config.pluginmanager.getplugin("capturemanager")
-    terminal = config.pluginmanager.getplugin("terminalreporter")
+    terminal = config.pluginmanager.getplugin("terminalreporter")  # a worker of xdist has none
 
     def tell(line: str) -> None:
         with capture.global_and_fixture_disabled():
-            terminal.ensure_newline()
-            terminal.write_line(line)
+            if terminal is None:
+                build.to_stderr(line)
+            else:
+                terminal.ensure_newline()
+                terminal.write_line(line)
 
     return tell
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    marked = {item.nodeid for item in session.items if item.get_closest_marker("controlplane")}
-    session.config.stash[MARKED] = marked
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    reports = [
-        report
-        for outcome in ("passed", "failed", "error", "skipped")
-        for report in terminalreporter.getreports(outcome)
-        if report.nodeid in config.stash[MARKED]
-    ]
-    skipped = [report for report in reports if report.skipped]
-    if reports:
-        started = config.stash.get(STARTED, [])
-        versions = " and ".join(started) or "none"
-        ran = sum(report.when == "call" and not report.skipped for report in reports)
-        terminalreporter.write_line(f"control plane: {ran} tests run (Kubernetes started: {versions})")
-    if skipped:
-        reason = str(skipped[0].longrepr[2]).removeprefix("Skipped: ")  # of path, line and reason
-        terminalreporter.write_line(f"control plane: {len(skipped)} tests SKIPPED: {reason}", yellow=True, bold=True)

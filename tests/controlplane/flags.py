@@ -2,11 +2,13 @@
 
 Everything listens on loopback. The ports lie below the range that the kernel hands out for outgoing connections:
 a client that tries again and again to reach a dead server could otherwise be given that very port for its own end.
-No port is given out twice: who asked for it may need seconds before it listens.
+No port is given out twice: who asked for it may need seconds before it listens, or be killed and come back to it. Of
+several workers of one test run each has ports that no other gives out.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 from pathlib import Path
@@ -15,6 +17,8 @@ from tests.controlplane import build
 
 LOOPBACK = "127.0.0.1"
 _given: set[int] = set()
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 ETCD = [
     "--unsafe-no-fsync",  # what a power cut would take is of no worth here
@@ -71,7 +75,7 @@ def acting_as(kubeconfig: Path) -> list[str]:
 
 def free_port() -> int:
     while True:
-        port = random.randrange(20_000, 32_000)
+        port = random.randrange(20_000 + _WORKER, 32_000, _WORKERS)
         if port in _given:
             continue
         with socket.socket() as probe:

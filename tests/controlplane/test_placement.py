@@ -298,7 +298,7 @@ def test_tolerations(hub: Hub) -> None:
     ]
     hub.place(tolerations=[{"operator": "Equal", "value": "x"}])
     condition = hub.says("PlacementMisconfigured", "True", "Misconfigured")
-    assert "spec.tolerations[0]" in condition["message"] and "give a key, or operator Exists" in condition["message"]
+    assert "spec.tolerations[0]" in condition["message"] and "set a key, or the operator Exists" in condition["message"]
     assert hub.chosen() == []
     hub.place(tolerations=tolerations)
     hub.gets("c1", "c2")

@@ -1,4 +1,4 @@
-"""The image's root filesystem, and programs started in it as a container would start them:
+"""The image's root filesystem, and programs that are started in it as in a container:
 its own root, read-only, as a user without rights. To become such a user takes root.
 """
 
@@ -20,7 +20,7 @@ NONROOT = 65532
 
 @contextmanager
 def assembled(folder: Path) -> Iterator[Path]:
-    """The root filesystem in that folder, for a while: it is 200 MB."""
+    """Assemble the root filesystem in that folder; it is 200 MB, and removed afterwards."""
     environment = os.environ | {"PYTHON": sys.executable}
     done = subprocess.run([SCRIPT, folder], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -31,13 +31,13 @@ def assembled(folder: Path) -> Iterator[Path]:
 
 
 def command(root: Path, words: Sequence[str], mounts: Mapping[str, Path] | None = None) -> list[str]:
-    """What becomes the program in its root. `mounts` are folders at places inside; all mounts go with the process."""
+    """A command that runs a program in its root. `mounts`: folders by their paths inside; they end with the process."""
     inside = [f"mount --bind {root} {root}"]
     for target, source in (mounts or {}).items():
         place = shlex.quote(f"{root}{target}")
         inside += [f"mount --bind {shlex.quote(str(source))} {place}", f"mount -o remount,ro,bind {place}"]
     inside += [f"mount -o remount,ro,bind {root}", f"mount -t proc proc {root}/proc"]
-    # Our own Python changes the root: a shell or a chroot that could do it is not in there.
+    # Our own Python changes the root: the image has no shell and no chroot.
     become = (
         "import os, sys; os.chroot(sys.argv[1]); os.chdir('/'); os.setgroups([]); "
         f"os.setresgid({NONROOT}, {NONROOT}, {NONROOT}); os.setresuid({NONROOT}, {NONROOT}, {NONROOT}); "
@@ -49,7 +49,7 @@ def command(root: Path, words: Sequence[str], mounts: Mapping[str, Path] | None 
 
 @cache
 def why_not() -> str:
-    """Why this machine cannot do it; empty if it can."""
+    """Why this machine cannot run it; empty if it can."""
     if sys.platform != "linux":
         return "only Linux has namespaces"
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""All policies in one process: each profile as it is by itself."""
+"""The configuration with all policies: each profile equals that of its own configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def configuration(name: str) -> Any:
     return yaml.safe_load((PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
 
 
-def test_the_profiles_are_those_of_the_single_configurations_in_one_order() -> None:
+def test_the_profiles_equal_those_of_the_single_configurations() -> None:
     together = configuration("all")
     single = [profile for name in SINGLE for profile in configuration(name)["profiles"]]
     assert together["profiles"] == [{**each, "plugins": {**each["plugins"], **SORT}} for each in single]

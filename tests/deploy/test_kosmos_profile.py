@@ -1,4 +1,4 @@
-"""The profile kosmos-scheduler: a configuration that can be used, and the rights that its policy needs, no others."""
+"""The profile kosmos-scheduler: a valid configuration, and exactly the rights that its plugins need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_policy_outvotes_all_other_plugins_together() -> None:
     assert found.post_filters[0].name == "WorkloadPolicy"
 
 
-def test_the_rights_are_what_it_reads_and_writes() -> None:
+def test_the_rights_match_what_the_plugin_reads_and_writes() -> None:
     needed: dict[tuple[str, str], set[str]] = {("kosmos.io", "workloadpolicies/status"): {"patch"}}
     for kind in WorkloadPolicyPlugin.reads:
         needed[RESOURCES[kind].group, RESOURCES[kind].plural] = {"list", "watch"}
@@ -45,6 +45,6 @@ def test_the_rights_are_what_it_reads_and_writes() -> None:
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "stowplan", "namespace": "kube-system"}]
 
 
-def test_the_component_has_all_of_it() -> None:
+def test_the_component_contains_all_files() -> None:
     found: Any = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
     assert (found["kind"], found["resources"]) == ("Component", ["../../crds", "rbac.yaml"])

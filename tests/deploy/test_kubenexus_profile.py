@@ -1,4 +1,4 @@
-"""The profile kubenexus-scheduler: a configuration that can be used, and the rights its plugins need, no others."""
+"""The profile kubenexus-scheduler: a valid configuration, and exactly the rights that its plugins need."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def reading(plugin: Any) -> dict[tuple[str, str], set[str]]:
     return {(each.group, each.plural): READ for each in kinds if (each.group, each.plural) not in granted(BASE)}
 
 
-def test_the_rights_are_what_they_read_and_write() -> None:
+def test_the_rights_match_what_the_plugins_read_and_write() -> None:
     groups = reading(Coscheduling) | reading(PreExtender)
     written = {(group, "podgroups/status"): {"patch"} for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")}
     assert granted(FOLDER / "rbac.yaml") == {**groups, **written}
@@ -66,7 +66,7 @@ def test_the_rights_are_what_they_read_and_write() -> None:
         assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "stowplan", "namespace": "kube-system"}]
 
 
-def test_the_component_has_all_of_it() -> None:
+def test_the_component_contains_all_files() -> None:
     found: Any = yaml.safe_load((FOLDER / "kustomization.yaml").read_text(encoding="utf-8"))
     expected = ["../../crds/kubenexus", "rbac.yaml", "reservations-rbac.yaml"]
     assert (found["kind"], found["resources"]) == ("Component", expected)

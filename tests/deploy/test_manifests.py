@@ -1,4 +1,4 @@
-"""The manifests against the code: rights for what is read and written and no others, settings that are understood."""
+"""The manifests agree with the code: exactly the rights that are needed, and valid settings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def granted() -> dict[tuple[str, str], set[str]]:
     return rights
 
 
-def test_the_cluster_role_is_what_the_default_profile_reads_and_what_is_written() -> None:
+def test_the_cluster_role_matches_what_the_default_profile_reads_and_writes() -> None:
     _, profiles = profile_loader.defaults()
     needed: dict[tuple[str, str], set[str]] = {key: set(verbs) for key, verbs in WRITTEN.items()}
     for kind in profiles["default-scheduler"].reads:
@@ -57,7 +57,7 @@ def test_the_cluster_role_is_what_the_default_profile_reads_and_what_is_written(
     assert granted() == needed
 
 
-def test_the_page_about_versions_names_every_right() -> None:
+def test_docs_name_every_right() -> None:
     page = (ROOT / "docs" / "upgrades.md").read_text()
     for (group, resource), verbs in granted().items():
         rows = [line for line in page.splitlines() if line.startswith("|") and f"`{resource}`" in line]
@@ -68,7 +68,7 @@ def container() -> Any:
     return only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]["containers"][0]
 
 
-def test_the_configuration_is_one_that_can_be_used(tmp_path: Path) -> None:
+def test_the_configuration_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(only("second-scheduler.yaml", "ConfigMap")["data"]["config.yaml"])
     configuration, profiles = profile_loader.read_configuration(file)
@@ -86,12 +86,12 @@ def unit_command() -> list[str]:
 @pytest.mark.parametrize(
     "given",
     [
-        pytest.param(lambda: [*container()["command"], *container()["args"]][1:], id="of the Deployment"),
-        pytest.param(unit_command, id="of the systemd unit"),
-        pytest.param(lambda: ["run", "-v=4", "--leader-elect"], id="as charts for kube-scheduler give them"),
+        pytest.param(lambda: [*container()["command"], *container()["args"]][1:], id="Deployment"),
+        pytest.param(unit_command, id="systemd unit"),
+        pytest.param(lambda: ["run", "-v=4", "--leader-elect"], id="charts for kube-scheduler"),
     ],
 )
-def test_the_command_line_is_one_that_the_program_takes(given: Any) -> None:
+def test_the_command_line_is_valid(given: Any) -> None:
     words = given()
     assert words[0] == "run"
     context = cli.run.make_context("run", words[1:])
@@ -104,7 +104,7 @@ def test_the_image_is_of_this_version() -> None:
     assert (image["name"], image["newTag"]) == ("stowplan", VERSION)
 
 
-def test_time_to_stop_is_longer_than_stopping_takes() -> None:
+def test_the_grace_period_is_longer_than_the_end_of_the_program() -> None:
     from stowplan.apps.run.service import SchedulerService
 
     pod = only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]

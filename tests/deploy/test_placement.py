@@ -1,4 +1,4 @@
-"""deploy/placement against the code: arguments that are understood, rights for what is read and written, no others."""
+"""deploy/placement agrees with the code: valid arguments, and exactly the rights that are needed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def read() -> dict[tuple[str, str], set[str]]:
         ),
     ],
 )
-def test_the_rights_are_what_is_needed(file: str, kind: str, needed: dict[tuple[str, str], set[str]]) -> None:
+def test_the_rights_are_exactly_those_needed(file: str, kind: str, needed: dict[tuple[str, str], set[str]]) -> None:
     assert granted(file, kind) == needed
 
 
@@ -87,7 +87,7 @@ def arguments() -> list[str]:
     return found
 
 
-def test_the_command_line_is_one_that_the_program_takes() -> None:
+def test_the_command_line_is_valid() -> None:
     (patch,) = only("failover/kustomization.yaml", "Component")["patches"]
     (operation,) = yaml.safe_load(patch["patch"])
     context = place.make_context("place", [*arguments(), operation["value"]])
@@ -100,6 +100,6 @@ def test_the_image_is_of_this_version() -> None:
     assert (image["name"], image["newTag"]) == ("stowplan", VERSION)
 
 
-def test_time_to_stop_is_longer_than_stopping_takes() -> None:
+def test_the_grace_period_is_longer_than_the_end_of_the_program() -> None:
     pod = only("deployment.yaml", "Deployment")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > PlacementService.finish_within + PlacementService.drain_within

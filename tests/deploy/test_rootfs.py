@@ -1,4 +1,4 @@
-"""The image without a builder: assembled by deploy/rootfs.sh and started as a container would start it."""
+"""The image without a builder: assembled by deploy/rootfs.sh, and started as in a container."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ full = pytest.mark.full  # pip and compiling take half a minute
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["/bin/stowplan", "--version"], f"stowplan {VERSION}", id="its version"),
-        pytest.param(["/bin/stowplan", "--help"], "Usage: stowplan [OPTIONS] COMMAND", id="its help"),
-        pytest.param(["/bin/kube-scheduler", "--help"], "--secure-port", id="as kube-scheduler it is `run`"),
-        pytest.param(["/bin/kube-scheduler", "--version"], f"kube-scheduler {VERSION}", id="which has a version, too"),
-        pytest.param(["/bin/stowplan", "demo"], "pods placed", id="it decides: NumPy and all"),
+        pytest.param(["/bin/stowplan", "--version"], f"stowplan {VERSION}", id="version"),
+        pytest.param(["/bin/stowplan", "--help"], "Usage: stowplan [OPTIONS] COMMAND", id="help"),
+        pytest.param(["/bin/kube-scheduler", "--help"], "--secure-port", id="kube-scheduler is `run`"),
+        pytest.param(["/bin/kube-scheduler", "--version"], f"kube-scheduler {VERSION}", id="version of kube-scheduler"),
+        pytest.param(["/bin/stowplan", "demo"], "pods placed", id="a demo, with NumPy"),
     ],
 )
 def test_it_starts(root: Path, words: list[str], expected: str) -> None:
@@ -46,8 +46,8 @@ def test_it_starts(root: Path, words: list[str], expected: str) -> None:
 
 
 @full
-def test_what_the_scheduler_serves_with_is_there(root: Path) -> None:
-    """All of `run` is imported, and it gets as far as it can without a cluster."""
+def test_run_imports_all_that_it_needs(root: Path) -> None:
+    """`run` imports all its modules, and fails only because there is no cluster."""
     done = rootfs.run(root, "/bin/kube-scheduler", "-v=2", "--leader-elect")
     assert done.returncode == 2
     assert done.stderr.startswith("stowplan: no cluster to connect to")
@@ -55,7 +55,7 @@ def test_what_the_scheduler_serves_with_is_there(root: Path) -> None:
 
 @full
 @pytest.mark.parametrize("place", ["/tmp/x", "/usr/lib/x", "/x"])
-def test_nobody_writes_and_nobody_is_root(root: Path, place: str) -> None:
+def test_nothing_is_writable_and_the_user_is_not_root(root: Path, place: str) -> None:
     done = rootfs.run(root, "/usr/bin/python3", "-c", ASK, place)
     assert done.stdout.startswith("65532 65532 ")
     assert "/usr" in done.stdout
@@ -64,7 +64,7 @@ def test_nobody_writes_and_nobody_is_root(root: Path, place: str) -> None:
 
 
 @full
-def test_the_tree_has_nothing_to_gain_rights_with(root: Path) -> None:
+def test_there_are_no_setuid_files(root: Path) -> None:
     for folder, _, files in os.walk(root):
         for file in files:
             mode = (Path(folder) / file).lstat().st_mode
@@ -75,7 +75,7 @@ def test_the_tree_has_nothing_to_gain_rights_with(root: Path) -> None:
 
 
 @full
-def test_compiled_files_are_there_since_none_can_be_written_later(root: Path) -> None:
+def test_all_modules_are_compiled(root: Path) -> None:
     package = root / "usr" / "lib" / "stowplan" / "stowplan"
     sources = {file.relative_to(package) for file in package.rglob("*.py")}
     compiled = {
@@ -85,13 +85,13 @@ def test_compiled_files_are_there_since_none_can_be_written_later(root: Path) ->
 
 
 @pytest.mark.parametrize("arguments", [[], ["--app-only"], ["one", "two"]])
-def test_wrong_arguments_are_answered_with_how_to_use_it(arguments: list[str]) -> None:
+def test_wrong_arguments_print_the_usage(arguments: list[str]) -> None:
     done = subprocess.run([rootfs.SCRIPT, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("usage: ")
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "precious").touch()
     done = subprocess.run([rootfs.SCRIPT, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""deploy/scores against the code: arguments that are understood, rights for what is read and written and no others."""
+"""deploy/scores agrees with the code: valid arguments, and exactly the rights that are needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def only(file: str, kind: str) -> Any:
 
 
 def patched(folder: str, kind: str) -> list[Any]:
-    """What a folder changes of the common parts."""
+    """The patches of a folder."""
     (kustomization,) = documents(f"{folder}/kustomization.yaml")
     (patch,) = (each["patch"] for each in kustomization["patches"] if each["target"]["kind"] == kind)
     found: list[Any] = yaml.safe_load(patch)
@@ -43,14 +43,14 @@ def arguments(folder: str) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", ["usage", *ON_THE_HUB])
-def test_the_command_line_is_one_that_the_program_takes(folder: str) -> None:
+def test_the_command_line_is_valid(folder: str) -> None:
     producer, *words = arguments(folder)
     assert producer == folder
     PRODUCERS[producer].make_context(producer, words)
 
 
 @pytest.mark.parametrize("folder", ON_THE_HUB)
-def test_the_rights_are_for_the_object_that_is_written(folder: str) -> None:
+def test_the_rights_name_the_object_that_is_written(folder: str) -> None:
     (named,) = (each.partition("=")[2] for each in arguments(folder) if each.startswith("--resource-name="))
     rules = only("hub/rbac.yaml", "ClusterRole")["rules"]
     for operation in patched(folder, "ClusterRole"):
@@ -60,7 +60,7 @@ def test_the_rights_are_for_the_object_that_is_written(folder: str) -> None:
 
 
 def granted(file: str, kind: str) -> set[tuple[str, str, bool]]:
-    """Verb, kind and whether that is for one object by name."""
+    """Verb, kind, and whether the right is for one object by name."""
     return {
         (verb, resource, "resourceNames" in rule)
         for rule in only(file, kind)["rules"]
@@ -96,7 +96,7 @@ WRITES = {
         ),
     ],
 )
-def test_the_rights_are_what_is_needed(file: str, kind: str, needed: set[tuple[str, str, bool]]) -> None:
+def test_the_rights_are_exactly_those_needed(file: str, kind: str, needed: set[tuple[str, str, bool]]) -> None:
     assert granted(file, kind) == needed
 
 

@@ -1,4 +1,4 @@
-"""The configurations for FlavourClusterWide: understood without a doubt, and what their comments say of them."""
+"""The configurations for FlavourClusterWide are valid, without notes, and true to their comments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of_config_map(file: Path) -> str:
         ),
     ],
 )
-def test_a_configuration_is_understood_and_names_its_lease(text: str, label: str, lease: str) -> None:
+def test_a_configuration_is_valid_and_names_its_lease(text: str, label: str, lease: str) -> None:
     configuration, profiles = profile_loader.configured(text)
     election = configuration.leader_election
     assert configuration.notes == ()
@@ -55,7 +55,7 @@ def test_a_configuration_is_understood_and_names_its_lease(text: str, label: str
     assert f"{election.resource_namespace}/{election.resource_name}" == lease
 
 
-def test_its_weight_is_above_what_resources_spreading_and_images_give_together() -> None:
+def test_its_weight_exceeds_that_of_resources_spreading_and_images_together() -> None:
     weights = {enabled.name: enabled.weight for enabled in profile().scorers}
     others = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread", "ImageLocality")
     assert weights["FlavourClusterWide"] > sum(weights[name] for name in others) == 5
@@ -65,12 +65,12 @@ def profile() -> Any:
     return profile_loader.read_configuration(DEPLOY / "profiles" / NAME / "config.yaml")[1][NAME]
 
 
-def test_it_reads_nothing_that_the_default_profile_does_not() -> None:
-    """So the rights of deploy/rbac.yaml are enough."""
+def test_it_reads_only_what_the_default_profile_reads() -> None:
+    """The rights of deploy/rbac.yaml are enough."""
     assert profile().reads == profile_loader.defaults()[1]["default-scheduler"].reads
 
 
-def test_the_operators_account_may_read_what_older_kube_schedulers_may_not() -> None:
+def test_the_operators_account_has_rights_that_older_kube_schedulers_lack() -> None:
     """The rest is in system:kube-scheduler and system:volume-scheduler of all supported versions."""
     documents = list(yaml.safe_load_all((OPENSHIFT / "rbac.yaml").read_text(encoding="utf-8")))
     (role,) = (each for each in documents if each["kind"] == "ClusterRole")
@@ -83,7 +83,7 @@ def test_the_operators_account_may_read_what_older_kube_schedulers_may_not() -> 
     }
 
 
-def test_the_operator_is_given_the_image_of_this_version() -> None:
+def test_the_operator_has_the_image_of_this_version() -> None:
     found = yaml.safe_load((OPENSHIFT / "secondaryScheduler.yaml").read_text(encoding="utf-8"))
     assert found["spec"]["schedulerImage"] == f"stowplan:{metadata.version('stowplan')}"
     assert found["spec"]["schedulerConfig"] == "secondary-scheduler-config"

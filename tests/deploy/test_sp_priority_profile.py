@@ -1,4 +1,4 @@
-"""The profile sp-priority: a configuration that can be used, the rights it needs, and those for other settings."""
+"""The profile sp-priority: a valid configuration, its rights, and the rights for other settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def documents(file: Path, kind: str) -> list[Any]:
 
 
 def rights(*files: Path) -> set[tuple[str, str]]:
-    """What the roles in these files allow: resource and verb, of the group apps."""
+    """The rights that these files grant in the group apps: resource and verb."""
     rules = [rule for file in files for role in documents(file, "ClusterRole") for rule in role["rules"]]
     of_apps = [rule for rule in rules if rule["apiGroups"] == ["apps"]]
     return {(resource, verb) for rule in of_apps for resource in rule["resources"] for verb in rule["verbs"]}
@@ -41,7 +41,7 @@ def configured() -> tuple[Configuration, dict[str, Profile]]:
     return profile_loader.configured(text)
 
 
-def test_the_rights_are_what_the_configuration_needs_and_no_more() -> None:
+def test_the_rights_are_exactly_those_of_the_configuration() -> None:
     _, profiles = configured()
     assert rights(PROFILE / "rbac.yaml") == needed(profiles["sp-scheduler"])
     for file in (PROFILE / "rbac.yaml", MORE_OWNERS):
@@ -51,26 +51,26 @@ def test_the_rights_are_what_the_configuration_needs_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("args", [{}, {"stateOwner": "Deployment"}, {"statefulSets": True}])
-def test_with_the_optional_file_they_are_enough_for_every_setting(args: dict[str, Any]) -> None:
+def test_with_the_optional_file_the_rights_suffice_for_every_setting(args: dict[str, Any]) -> None:
     wanted = needed(with_priority(**args))
     assert wanted <= rights(PROFILE / "rbac.yaml", MORE_OWNERS)
     assert (wanted <= rights(PROFILE / "rbac.yaml")) is (not args)
 
 
-def test_the_optional_file_has_nothing_that_no_setting_needs() -> None:
+def test_the_optional_file_has_no_unused_right() -> None:
     both = needed(with_priority(stateOwner="Deployment", statefulSets=True))
     assert rights(PROFILE / "rbac.yaml", MORE_OWNERS) == both
     found = yaml.safe_load((PROFILE / "kustomization.yaml").read_text(encoding="utf-8"))
     assert found["resources"] == ["rbac.yaml"], "whoever wants the other one applies it"
 
 
-def test_the_role_has_the_seeds_name_and_less_than_the_seeds_rights() -> None:
+def test_the_role_has_the_name_of_the_original_and_fewer_rights() -> None:
     (ours,), (theirs,) = (documents(file / "rbac.yaml", "ClusterRole") for file in (PROFILE, SEED))
     assert ours["metadata"]["name"] == theirs["metadata"]["name"]
     assert rights(PROFILE / "rbac.yaml") - rights(SEED / "rbac.yaml") == {("replicasets", "watch")}
 
 
-def test_the_configuration_is_one_that_can_be_used() -> None:
+def test_the_configuration_is_valid() -> None:
     configuration, profiles = configured()
     assert list(profiles) == ["sp-scheduler"] and configuration.notes == ()
     assert configuration.leader_election.resource_name == "stowplan"

@@ -1,4 +1,4 @@
-"""The systemd unit, as systemd itself judges it."""
+"""The systemd unit passes systemd's own checks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "stowplan.service"
-EXPOSURE = 20  # tenths; systemd calls 2.0 and less "OK", what nobody hardened has 96
+EXPOSURE = 20  # tenths; systemd calls 2.0 and less "OK"; a unit without hardening has 96
 
 pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on the PATH")
 
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """With a program that is there: that it is there is checked, too."""
+    """The unit with a program that exists: systemd checks that, too."""
     copy = tmp_path / UNIT.name
     there = shutil.which("true")
     assert there
@@ -28,7 +28,7 @@ def analyse(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 
-def test_systemd_takes_the_unit_without_a_word(unit: Path) -> None:
+def test_systemd_accepts_the_unit_without_warnings(unit: Path) -> None:
     done = analyse("verify", "--man=no", str(unit))
     if "Failed to initialize manager" in done.stderr:
         pytest.skip("systemd-analyze cannot work in this environment")

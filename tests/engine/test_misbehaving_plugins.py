@@ -88,7 +88,16 @@ def test_a_wrong_answer_before_the_binding_is_an_error_of_the_pod(method: str, a
 
 
 @pytest.mark.parametrize("method", ["post_bind", "siblings"])
-@pytest.mark.parametrize("answer", [OOPS, [OOPS], 7, [1, 2], [object()]], ids=str)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(OOPS, id="it raises"),
+        pytest.param([OOPS], id="a list of an error"),
+        pytest.param(7, id="a number"),
+        pytest.param([1, 2], id="a list of numbers"),
+        pytest.param([object()], id="a list of an object"),
+    ],
+)
 def test_a_wrong_answer_that_cannot_stop_a_pod(method: str, answer: Any) -> None:
     world = World(nodes=["a"], profiles=profiles(**{POINTS[method]: [Odd(method, answer)]}))
     world.submit(a_pod("web", cpu=1))

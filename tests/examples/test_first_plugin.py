@@ -1,4 +1,4 @@
-"""The first example works as its page says."""
+"""The first example works as its page describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stowplan.testing.builders import a_node, a_pod
 CONFIG = Path(__file__).parents[2] / "examples" / "01-first-plugin" / "config.yaml"
 
 
-def test_three_flavours_end_up_one_of_each_on_every_node() -> None:
+def test_each_node_gets_one_pod_of_each_flavour() -> None:
     _, profiles = profile_loader.read_configuration(CONFIG)
     state = ClusterState()
     for name in ("a", "b", "c"):
@@ -31,7 +31,7 @@ def test_three_flavours_end_up_one_of_each_on_every_node() -> None:
     assert set(landed.values()) == {1} and len(landed) == 9
 
 
-def test_it_keeps_the_contract_of_plugins() -> None:
+def test_it_passes_check_plugin() -> None:
     _, profiles = profile_loader.read_configuration(CONFIG)
     plugin = profiles["flavoured"].plugin("flavour.py:Flavour")
     assert check_plugin(plugin) == []

@@ -1,4 +1,4 @@
-"""The examples of our own policies: configurations that can be used, for the pods beside them, and pages that say so.
+"""The examples of our own policies: valid configurations, workloads for them, and pages that name the files.
 
 That they do what their pages say is shown in `tests/controlplane/test_examples.py`.
 """
@@ -29,21 +29,21 @@ def documents(example: str) -> list[Any]:
 
 
 @every_example
-def test_the_configuration_has_the_policy_and_nothing_to_remark(example: str) -> None:
+def test_the_configuration_enables_the_policy_without_notes(example: str) -> None:
     configuration, profiles = profile_loader.read_configuration(ROOT / "examples" / example / "config.yaml")
     (profile,) = profiles.values()
     assert configuration.notes == () and profile.plugin(POLICIES[example]) is not None
 
 
 @every_example
-def test_the_workloads_are_for_its_scheduler(example: str) -> None:
+def test_the_workloads_name_its_scheduler(example: str) -> None:
     _, profiles = profile_loader.read_configuration(ROOT / "examples" / example / "config.yaml")
     deployments = [each for each in documents(example) if each["kind"] == "Deployment"]
     assert {each["spec"]["template"]["spec"]["schedulerName"] for each in deployments} == set(profiles)
 
 
 @every_example
-def test_the_files_that_its_page_names_are_there(example: str) -> None:
+def test_the_files_that_its_page_names_exist(example: str) -> None:
     folder = ROOT / "examples" / example
     text = (folder / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"(?:examples|deploy|tests)/[\w./-]*\w", text))
@@ -52,7 +52,7 @@ def test_the_files_that_its_page_names_are_there(example: str) -> None:
     assert [each for each in re.findall(r"\]\(([^)]+)\)", text) if not (folder / each).exists()] == []
 
 
-def test_there_is_one_for_each_of_these_policies_and_a_test_for_each_example() -> None:
+def test_each_policy_has_an_example_and_each_example_a_test() -> None:
     assert {each.name for each in (ROOT / "examples").iterdir() if each.is_dir()} >= {"01-first-plugin", *POLICIES}
     text = (ROOT / "tests" / "controlplane" / "test_examples.py").read_text(encoding="utf-8")
     assert [each for each in ("01-first-plugin", *POLICIES) if f'"{each}"' not in text] == []

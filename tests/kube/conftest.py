@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Iterator
 
 import pytest
 
+from tests.conftest import note_start
 from tests.controlplane import build
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE, STARTED, kubectl, teller
+from tests.controlplane.conftest import EVERYWHERE, kubectl, teller
 from tests.controlplane.plane import ControlPlane
 from tests.embedded.running import EmbeddedCluster, served
 from tests.kube.certificates import Authority
@@ -45,7 +46,7 @@ def plane(authority: Authority, request: pytest.FixtureRequest) -> Iterator[Cont
         pytest.skip(f"no control plane of Kubernetes {build.MAIN}: {reason}")
     flags = [f"--client-ca-file={authority.ca}"]
     with ControlPlane(controller_manager=False, kwok=False, pod_groups=True, apiserver_flags=flags) as plane:
-        request.config.stash.setdefault(STARTED, []).append(build.MAIN)
+        note_start(request.config, build.MAIN)
         yield plane
 
 

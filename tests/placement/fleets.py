@@ -34,7 +34,7 @@ NOW = datetime(2026, 6, 1, 12, 0, 0, tzinfo=UTC).timestamp()
 
 
 def moment(seconds: float) -> str:
-    """So many seconds after NOW."""
+    """Return the time so many seconds after NOW."""
     return datetime.fromtimestamp(NOW + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -53,10 +53,10 @@ def a_cluster(
     cpu: str | tuple[str, str] | None = None,
     memory: str | tuple[str, str] | None = None,
     of: str = "default",
-    leaving: bool = False,
+    terminating: bool = False,
     **status: Any,
 ) -> ManagedCluster:
-    """`cpu` and `memory` are what is allocatable, or that and the capacity."""
+    """`cpu` and `memory`: the allocatable amount, or a pair of that and the capacity."""
     amounts = {
         resource: (given, given) if isinstance(given, str) else given
         for resource, given in (("cpu", cpu), ("memory", memory))
@@ -66,7 +66,7 @@ def a_cluster(
         "metadata": {
             "name": name,
             "labels": dict(labels or {}) | ({SET_LABEL: of} if of else {}),
-            **({"deletionTimestamp": moment(-1)} if leaving else {}),
+            **({"deletionTimestamp": moment(-1)} if terminating else {}),
         },
         "spec": {
             "hubAcceptsClient": True,
@@ -99,7 +99,7 @@ def a_placement(name: str = "test", *, namespace: str = "test", generation: int 
 
 
 def a_score(cluster: str, name: str = "test", valid: float | None = None, **scores: int) -> AddOnPlacementScore:
-    """`valid`: until so many seconds after NOW."""
+    """`valid`: for how many seconds after NOW the scores are valid."""
     document = {
         "metadata": {"name": name, "namespace": cluster},
         "status": {
@@ -146,7 +146,9 @@ def a_fleet(objects: Iterable[Object]) -> tuple[Fleet, ClusterSets]:
     return fleet, sets
 
 
-def asked(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> PlacementQuestion:
+def a_question(
+    placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True
+) -> PlacementQuestion:
     objects = list(objects)
     fleet, _ = a_fleet(objects)
     return PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
@@ -158,7 +160,7 @@ def own(placement: Placement, objects: Iterable[Object]) -> list[str]:
 
 
 def chosen(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> PlacementChoice:
-    """What becomes of a placement of the namespace `test`, which is bound to the set `default`."""
+    """Decide a placement of the namespace `test`, which is bound to the set `default`."""
     objects = list(objects)
     fleet, sets = a_fleet(objects)
     question = PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)

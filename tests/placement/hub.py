@@ -1,7 +1,6 @@
-"""A hub in memory: it does what the engine wants done, and tells it what came of it, in an order that a test may
-choose.
+"""A hub in memory: it carries out the scheduler's actions and reports the results, in an order that a test may choose.
 
-Every write is noted together with what all PlacementDecisions held right after it.
+Each write is recorded with the clusters that all PlacementDecisions list after it.
 """
 
 from __future__ import annotations
@@ -28,18 +27,20 @@ class Hub:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.writes: list[Action] = []
         self.events: list[Record] = []
-        self.seen: list[dict[str, tuple[str, ...]]] = []  # what each decision object held, after every write
-        self.refuse: Callable[[Action], int] = lambda _: 0  # a status other than 0 is the answer instead
+        self.seen: list[dict[str, tuple[str, ...]]] = []  # the clusters of each decision, after every write
+        self.refuse: Callable[[Action], int] = lambda _: (
+            0
+        )  # a status other than 0 is the result, and nothing is written
         self.shuffle: Callable[[list[Action]], list[Action]] = lambda actions: actions
-        self.deaf = False  # nothing of what is written is shown to the engine
+        self.deaf = False  # writes are not shown to the scheduler
         self._version = 0
         for found in (*BOUND, *objects):
             self.put(found)
 
-    # -- what others do
+    # -- what other clients do
 
     def put(self, found: Object) -> None:
-        """Somebody writes an object; of a placement, only what is asked for."""
+        """Write an object; of a placement everything except its status."""
         kind = type(found).__name__
         document = msgspec.json.decode(msgspec.json.encode(found, enc_hook=str))
         old = self.objects.get((kind, found.key))
@@ -51,25 +52,25 @@ class Hub:
         document = self.objects.pop((kind, key))
         self.engine.handle(Gone(kinds.convert(kinds.KINDS[kind], document)), self.now)
 
-    def _store(self, kind: str, key: str, document: dict[str, Any], *, told: bool = True) -> None:
+    def _store(self, kind: str, key: str, document: dict[str, Any], *, shown: bool = True) -> None:
         self._version += 1
         document = {**document, "metadata": {**document["metadata"], "resourceVersion": str(self._version)}}
         document["metadata"].setdefault("uid", f"uid-of-{key}")
         self.objects[kind, key] = document
-        if told:
+        if shown:
             self.engine.handle(Put(kinds.convert(kinds.KINDS[kind], document)), self.now)
 
-    # -- what the engine does
+    # -- what the scheduler does
 
     def settle(self) -> int:
-        """Until nothing is left to do at this moment; how many placements were decided."""
+        """Take steps while one is due now. Return how many placements were decided."""
         before = self.engine.decisions
         while (deadline := self.engine.next_deadline()) is not None and deadline <= self.now:
             self.perform(self.engine.step(self.now))
         return self.engine.decisions - before
 
     def later(self, seconds: float) -> int:
-        """Time passes, with a step whenever one is due; how many placements were decided."""
+        """Let time pass, with a step whenever one is due. Return how many placements were decided."""
         until, before = self.now + seconds, self.engine.decisions
         while (deadline := self.engine.next_deadline()) is not None and deadline <= until:
             self.now = max(self.now, deadline)
@@ -98,12 +99,12 @@ class Hub:
             case Create(kind=kind, key=key):
                 if (kind, key) in self.objects:
                     return 409
-                self._store(kind, key, {**action.body, "status": {}}, told=not self.deaf)
+                self._store(kind, key, {**action.body, "status": {}}, shown=not self.deaf)
                 return 201
             case Patch(kind=kind, key=key, body=dict()):
                 if (kind, key) not in self.objects:
                     return 404
-                self._store(kind, key, merged(self.objects[kind, key], action.body), told=not self.deaf)
+                self._store(kind, key, merged(self.objects[kind, key], action.body), shown=not self.deaf)
                 return 200
             case Delete(kind=kind, key=key):
                 if (kind, key) not in self.objects:
@@ -112,10 +113,10 @@ class Hub:
                 return 200
         raise NotImplementedError(action)
 
-    # -- what there is
+    # -- reading
 
     def decisions(self, placement: str = "test/test") -> dict[str, list[str]]:
-        """The clusters of each of a placement's objects, by name."""
+        """Return the clusters of each of a placement's decisions, by name."""
         found = (kinds.convert(PlacementDecision, each) for each in self._all("PlacementDecision"))
         return {each.name: list(each.cluster_names) for each in found if each.placement == placement}
 
@@ -140,14 +141,14 @@ class Hub:
         return [document for (of, _), document in sorted(self.objects.items()) if of == kind]
 
     def forget(self) -> None:
-        """What was noted so far."""
+        """Forget what was recorded so far."""
         self.writes.clear()
         self.events.clear()
         self.seen.clear()
 
 
 def merged(old: Any, patch: Any) -> Any:
-    """A JSON merge patch."""
+    """Apply a JSON merge patch."""
     if not isinstance(patch, dict):
         return patch
     found = dict(old) if isinstance(old, dict) else {}

@@ -1,4 +1,4 @@
-"""Random fleets and placements for Hypothesis, small enough that things meet."""
+"""Random fleets and placements for Hypothesis, small enough that they interact."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def clusters(draw: Any, name: str) -> Any:
         cpu=draw(amounts),
         memory=draw(amounts),
         of=draw(st.sampled_from(["default", "default", "two", ""])),
-        leaving=draw(st.integers(0, 9)) == 0,
+        terminating=draw(st.integers(0, 9)) == 0,
     )
 
 
 @st.composite
 def partly(draw: Any, old: ManagedCluster) -> ManagedCluster:
-    """The same cluster, but for one part."""
+    """The same cluster with one part changed."""
     new, status = draw(clusters(old.name)), old.status
     match draw(st.sampled_from(["metadata", "taints", "claims", "amounts"])):
         case "metadata":
@@ -107,7 +107,7 @@ BUILT_IN = ["Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableM
 
 @st.composite
 def configurations(draw: Any, steady: bool) -> dict[str, Any]:
-    """`steady`: only what does not depend on earlier decisions or on those of others."""
+    """`steady`: only what does not depend on earlier decisions or on those of other placements."""
     weight = draw(st.integers(-10, 10))
     if draw(st.booleans()):
         names = BUILT_IN[2:] if steady else BUILT_IN
@@ -145,7 +145,7 @@ def placements(draw: Any, name: str = "test", *, steady: bool = False, generatio
 
 @st.composite
 def fleets(draw: Any) -> list[Any]:
-    """Clusters, scores, sets, bindings, and decisions of this placement and of others."""
+    """Clusters, scores, sets, bindings, and decisions of this placement and of other placements."""
     there = draw(st.lists(st.sampled_from(NAMES), unique=True))
     objects = [draw(clusters(name)) for name in there]
     found = [draw(scores(name)) for name in draw(st.lists(st.sampled_from(NAMES), unique=True))]

@@ -1,4 +1,4 @@
-"""Placement, slow and obvious: one cluster at a time, nothing kept, no arrays. What the fast one is checked against."""
+"""A slow and simple reference: one cluster at a time, no caches, no arrays. The real decision is checked against it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement, PlacementDecision
 from stowplan.objects.selectors import LabelSelector
 
-# Expressions whose meaning is known here without CEL.
+# Expressions, and what they mean without CEL.
 EXPRESSIONS: dict[str, Callable[[World, ManagedCluster], bool]] = {
     'managedCluster.metadata.labels["env"] == "prod"': lambda _, c: c.labels.get("env") == "prod",
     'managedCluster.status.clusterClaims.exists(c, c.name == "tier" && c.value == "gold")': lambda _, c: (
@@ -114,25 +114,25 @@ def _selects(selector: LabelSelector, values: Mapping[str, str]) -> bool:
     if any(values.get(key) != value for key, value in selector.match_labels.items()):
         return False
     for each in selector.match_expressions:
-        there = values.get(each.key)
-        fine = {
-            "In": there in each.values,
-            "NotIn": there not in each.values,
-            "Exists": there is not None,
-            "DoesNotExist": there is None,
+        value = values.get(each.key)
+        matches = {
+            "In": value in each.values,
+            "NotIn": value not in each.values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
         }[each.operator]
-        if not fine:
+        if not matches:
             return False
     return True
 
 
 def _matches(world: World, placement: Placement, cluster: ManagedCluster) -> bool:
     for predicate in placement.spec.predicates:
-        asked = predicate.required_cluster_selector
+        required = predicate.required_cluster_selector
         if (
-            _selects(asked.label_selector, cluster.labels)
-            and _selects(asked.claim_selector.as_labels, cluster.claims)
-            and all(EXPRESSIONS[each](world, cluster) for each in asked.cel_selector.cel_expressions)
+            _selects(required.label_selector, cluster.labels)
+            and _selects(required.claim_selector.as_labels, cluster.claims)
+            and all(EXPRESSIONS[each](world, cluster) for each in required.cel_selector.cel_expressions)
         ):
             return True
     return not placement.spec.predicates

@@ -1,4 +1,4 @@
-"""The fast way and the slow one come to the same, on random fleets, from scratch and after random changes."""
+"""Decisions equal those of the slow reference, on random fleets, from scratch and after random changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rebuilt(placement: Placement, objects: list[Any], now: float, ocm: bool) -> 
 
 
 def described(choice: PlacementChoice) -> reference.Outcome:
-    named = choice.asked.fleet.named
+    named = choice.question.fleet.named
     return reference.Outcome(
         named(choice.candidates),
         named(choice.stages[0].rows),
@@ -130,7 +130,7 @@ def check(hub: Hub, ocm: bool) -> None:
 
 
 def run(data: st.DataObject, steps: int) -> None:
-    """A fleet with something of everything, and then one change after the other."""
+    """A fleet with all kinds of objects, and then one change after the other."""
     ocm = data.draw(st.booleans())
     hub = Hub(*random_fleets.sets(), *(a_binding(name) for name in random_fleets.SETS), ocm=ocm, reschedule=1e9)
     for name in random_fleets.NAMES:
@@ -149,12 +149,12 @@ def run(data: st.DataObject, steps: int) -> None:
 
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_nobody_is_forgotten_after_random_changes(data: st.DataObject) -> None:
+def test_every_affected_placement_is_requeued_after_random_changes(data: st.DataObject) -> None:
     run(data, 6)
 
 
 @pytest.mark.full
 @given(st.data())
 @settings(max_examples=1500, deadline=None)
-def test_nobody_is_forgotten_after_many_random_changes(data: st.DataObject) -> None:
+def test_every_affected_placement_is_requeued_after_many_random_changes(data: st.DataObject) -> None:
     run(data, 20)

@@ -22,17 +22,19 @@ BROKEN = {"key": UNAVAILABLE, "effect": "NoSelect", "timeAdded": moment(-60)}
 
 
 class World:
-    """A hub with one cluster `c1`, whose taints are what was written last."""
+    """A hub with one cluster `c1`, whose taints are those written last."""
 
     def __init__(self) -> None:
         self.now, self.machine, self.version = NOW, Availability(), 0
         self.document: dict[str, Any] = {}
         self.answers = 200
 
-    def cluster(self, available: str, taints: Iterable[Any] = (), *, leaving: bool = False, seconds: int = 10) -> None:
+    def cluster(
+        self, available: str, taints: Iterable[Any] = (), *, terminating: bool = False, seconds: int = 10
+    ) -> None:
         conditions = [{"type": AVAILABLE, "status": available}] if available else []
         self.document = {
-            "metadata": {"name": "c1", **({"deletionTimestamp": moment(0)} if leaving else {})},
+            "metadata": {"name": "c1", **({"deletionTimestamp": moment(0)} if terminating else {})},
             "spec": {"taints": list(taints), "leaseDurationSeconds": seconds},
             "status": {"conditions": conditions},
         }
@@ -44,7 +46,7 @@ class World:
         self.machine.handle(Put(kinds.convert(ManagedCluster, self.document)), self.now)
 
     def renew(self, at: float | None = None) -> None:
-        """The agent says that it is alive, as of a moment by its own clock."""
+        """Renew the lease, at a time by the clock of the cluster's agent."""
         text = datetime.fromtimestamp(self.now if at is None else at, UTC).isoformat()
         self.machine.handle(Put(kinds.convert(Lease, self._lease(text))), self.now)
 
@@ -55,7 +57,7 @@ class World:
         return {"metadata": {"name": LEASE_NAME, "namespace": "c1"}, "spec": {"renewTime": renewed}}
 
     def later(self, seconds: float) -> int:
-        """Time passes; how often something was written."""
+        """Let time pass. Return how many writes there were."""
         until, written = self.now + seconds, 0
         while (deadline := self.machine.next_deadline()) is not None and deadline <= until:
             self.now = max(self.now, deadline)
@@ -69,7 +71,7 @@ class World:
     def _answer(self, action: Patch) -> None:
         assert isinstance(action.body, dict)
         if self.answers == 200:
-            assert action.body["metadata"]["resourceVersion"] == str(self.version), "as it was seen"
+            assert action.body["metadata"]["resourceVersion"] == str(self.version), "the version that was shown"
             self.document["spec"]["taints"] = action.body["spec"]["taints"]
             self._show()
         self.machine.handle(Result(action.id, self.answers), self.now)
@@ -82,13 +84,13 @@ class World:
 @pytest.mark.parametrize(
     ("available", "before", "after"),
     [
-        pytest.param("True", [], [], id="a cluster that is well"),
-        pytest.param("True", [DEAD, OTHER, BROKEN], [OTHER["key"]], id="one that is well again"),
-        pytest.param("False", [], [UNAVAILABLE], id="one that is not"),
-        pytest.param("False", [DEAD], [UNAVAILABLE], id="one that answers again, and is not"),
-        pytest.param("Unknown", [OTHER, BROKEN], [OTHER["key"], UNREACHABLE], id="one of which nothing is known"),
-        pytest.param("", [], [UNREACHABLE], id="one of which nothing was ever known"),
-        pytest.param("Unknown", [DEAD], [UNREACHABLE], id="one that has its taint already"),
+        pytest.param("True", [], [], id="available"),
+        pytest.param("True", [DEAD, OTHER, BROKEN], [OTHER["key"]], id="available again"),
+        pytest.param("False", [], [UNAVAILABLE], id="not available"),
+        pytest.param("False", [DEAD], [UNAVAILABLE], id="reachable again, and not available"),
+        pytest.param("Unknown", [OTHER, BROKEN], [OTHER["key"], UNREACHABLE], id="unknown"),
+        pytest.param("", [], [UNREACHABLE], id="no condition"),
+        pytest.param("Unknown", [DEAD], [UNREACHABLE], id="tainted already"),
     ],
 )
 def test_taints_by_condition(available: str, before: list[Any], after: list[str]) -> None:
@@ -97,10 +99,10 @@ def test_taints_by_condition(available: str, before: list[Any], after: list[str]
     writes = world.later(0)
     assert world.taints == after
     assert writes == int([each["key"] for each in before] != after)
-    assert world.later(1000) == 0, "and that is that"
+    assert world.later(1000) == 0, "once is enough"
 
 
-def test_a_new_taint_says_since_when() -> None:
+def test_a_new_taint_has_the_time_it_was_added() -> None:
     world = World()
     world.cluster("False", [OTHER])
     world.later(0)
@@ -110,13 +112,13 @@ def test_a_new_taint_says_since_when() -> None:
     ]
 
 
-def test_a_cluster_on_its_way_out_is_left_alone() -> None:
+def test_a_terminating_cluster_is_left_alone() -> None:
     world = World()
-    world.cluster("Unknown", leaving=True)
+    world.cluster("Unknown", terminating=True)
     assert world.later(1000) == 0
 
 
-def test_a_lease_that_stops() -> None:
+def test_a_lease_that_expires() -> None:
     world = World()
     world.cluster("True")
     for _ in range(20):
@@ -131,10 +133,10 @@ def test_a_lease_that_stops() -> None:
 @pytest.mark.parametrize(
     ("renewed", "tainted_after"),
     [
-        pytest.param(0.0, 50, id="lately"),
-        pytest.param(-30.0, 20, id="a while ago"),
-        pytest.param(-3600.0, 10, id="long ago: it has one duration to speak up"),
-        pytest.param(3600.0, 50, id="in the future, by a clock that is wrong"),
+        pytest.param(0.0, 50, id="now"),
+        pytest.param(-30.0, 20, id="some time ago"),
+        pytest.param(-3600.0, 10, id="long ago: one duration is left"),
+        pytest.param(3600.0, 50, id="in the future, by a wrong clock"),
     ],
 )
 def test_a_lease_seen_for_the_first_time(renewed: float, tainted_after: int) -> None:
@@ -145,15 +147,15 @@ def test_a_lease_seen_for_the_first_time(renewed: float, tainted_after: int) -> 
     assert world.later(1) == 1 and world.taints == [UNREACHABLE]
 
 
-def test_a_clock_that_is_wrong_does_no_harm_to_who_renews() -> None:
+def test_a_wrong_clock_does_no_harm_to_a_cluster_that_renews_its_lease() -> None:
     world = World()
     world.cluster("True")
     for _ in range(20):
         world.renew(world.now - 3600)
-        assert world.later(9) == 0, "seen to change, it is alive"
+        assert world.later(9) == 0, "a change of the lease is a renewal"
 
 
-def test_a_lease_that_is_gone_leaves_the_condition() -> None:
+def test_without_a_lease_the_condition_decides() -> None:
     world = World()
     world.cluster("True")
     world.renew(NOW - 3600)
@@ -164,7 +166,7 @@ def test_a_lease_that_is_gone_leaves_the_condition() -> None:
     assert world.taints == []
 
 
-def test_a_write_that_is_refused_is_tried_again() -> None:
+def test_a_refused_write_is_retried() -> None:
     world = World()
     world.cluster("False")
     world.answers = 409
@@ -173,7 +175,7 @@ def test_a_write_that_is_refused_is_tried_again() -> None:
     assert world.later(1) == 1 and world.taints == [UNAVAILABLE]
 
 
-def test_renewals_of_those_who_are_well_cost_nothing() -> None:
+def test_a_renewal_in_time_needs_no_check() -> None:
     world = World()
     world.cluster("True")
     world.renew()
@@ -182,4 +184,4 @@ def test_renewals_of_those_who_are_well_cost_nothing() -> None:
     for _ in range(4):
         world.now += 10
         world.renew()
-        assert world.machine.next_deadline() == deadline, "nobody is looked at"
+        assert world.machine.next_deadline() == deadline, "no check is due"

@@ -1,8 +1,8 @@
-"""A choice, told in full."""
+"""A choice explained."""
 
 from __future__ import annotations
 
-from stowplan.placement.explain import account
+from stowplan.placement.explain import explanation
 from tests.placement.fleets import a_cluster, a_placement, a_score, chosen
 from tests.placement.hub import Hub
 
@@ -20,8 +20,8 @@ OBJECTS = [
 PLACEMENT = a_placement(numberOfClusters=1, predicates=[ENV], prioritizerPolicy=POLICY)
 
 
-def test_everything_is_told() -> None:
-    found = account(chosen(PLACEMENT, OBJECTS))
+def test_a_full_explanation() -> None:
+    found = explanation(chosen(PLACEMENT, OBJECTS))
     spec = found.pop("placement")["spec"]
     assert spec["numberOfClusters"] == 1
     assert found == {
@@ -47,16 +47,16 @@ def test_everything_is_told() -> None:
     }
 
 
-def test_what_is_wrong_is_told() -> None:
-    found = account(chosen(a_placement(prioritizerPolicy={"mode": "exact"}), OBJECTS))
+def test_an_explanation_has_the_error() -> None:
+    found = explanation(chosen(a_placement(prioritizerPolicy={"mode": "exact"}), OBJECTS))
     assert found["error"].startswith("spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; ")
     assert found["aggregatedScores"] == [] and found["selected"] == []
 
 
-def test_a_placement_that_is_not_saved_can_be_asked_about() -> None:
-    """Nothing is written, and nobody else's choice changes, by asking."""
+def test_a_placement_that_does_not_exist_can_be_explained() -> None:
+    """Nothing is written, and no other placement is decided again."""
     hub = Hub(*OBJECTS, a_placement("other"))
     hub.settle()
     hub.forget()
-    assert account(hub.engine.choose(PLACEMENT, hub.now))["selected"] == ["c2"]
+    assert explanation(hub.engine.choose(PLACEMENT, hub.now))["selected"] == ["c2"]
     assert (hub.settle(), hub.writes) == (0, [])

@@ -1,4 +1,4 @@
-"""Placements whose writes are refused, or answered late, or not at all."""
+"""Placements whose writes are refused, answered late, or not answered."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SATISFIED = "PlacementSatisfied"
     "kind",
     [
         pytest.param(Create, id="the decision cannot be created"),
-        pytest.param(Patch, id="it cannot be written"),
+        pytest.param(Patch, id="the decision cannot be written"),
     ],
 )
-def test_what_is_refused_is_reported_and_tried_again_ever_more_seldom(kind: type) -> None:
+def test_a_refused_write_is_reported_and_retried_with_backoff(kind: type) -> None:
     hub = Hub(*some_clusters(2), a_placement())
     hub.refuse = lambda action: 403 if isinstance(action, kind) else 0
     hub.settle()
@@ -35,7 +35,7 @@ def test_what_is_refused_is_reported_and_tried_again_ever_more_seldom(kind: type
     assert hub.condition(SATISFIED) == ("True", "AllDecisionsScheduled")
 
 
-def test_a_write_that_is_never_answered_is_given_up() -> None:
+def test_a_write_without_an_answer_is_given_up() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     lost = hub.engine.step(hub.now)
     assert len(lost) == 1
@@ -45,7 +45,7 @@ def test_a_write_that_is_never_answered_is_given_up() -> None:
     assert hub.chosen() == ["c001", "c002"]
 
 
-def test_what_changes_while_writes_are_under_way_is_decided_afterwards() -> None:
+def test_a_change_during_writes_is_decided_afterwards() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     begun = hub.engine.step(hub.now)
     hub.put(a_cluster("c003"))
@@ -55,7 +55,7 @@ def test_what_changes_while_writes_are_under_way_is_decided_afterwards() -> None
     assert hub.chosen() == ["c001", "c002", "c003"]
 
 
-def test_writes_that_the_server_does_not_show_yet_are_believed_for_a_while() -> None:
+def test_writes_that_the_server_does_not_show_are_assumed_for_a_while() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     hub.deaf = True
     hub.settle()
@@ -65,7 +65,7 @@ def test_writes_that_the_server_does_not_show_yet_are_believed_for_a_while() -> 
     assert hub.writes == []
 
 
-def test_a_placement_that_goes_takes_its_plans_along() -> None:
+def test_the_writes_of_a_deleted_placement_are_dropped() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     begun = hub.engine.step(hub.now)
     hub.gone("Placement", "test/test")

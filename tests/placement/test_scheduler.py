@@ -1,4 +1,4 @@
-"""Placements over time: what is written, and what is said."""
+"""Placements over time: what is written, conditions and events."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_a_decision_is_created_then_filled_then_the_status_is_written() -> None:
     assert hub.condition(MISCONFIGURED) == ("False", "Succeedconfigured")
 
 
-def test_in_compatibility_a_decision_is_a_name_and_nothing_else() -> None:
+def test_in_compatibility_a_decision_has_names_only() -> None:
     hub = Hub(*some_clusters(1), a_placement(), ocm=True)
     hub.settle()
     document = hub.objects["PlacementDecision", "test/test-decision-1"]
     assert document["status"]["decisions"] == [{"clusterName": "c001", "reason": ""}]
 
 
-def test_what_is_as_it_should_be_is_left_alone() -> None:
+def test_nothing_is_written_without_need() -> None:
     hub = Hub(*some_clusters(128), a_placement())
     hub.settle()
     assert [len(names) for names in hub.decisions().values()] == [100, 28]
@@ -67,22 +67,22 @@ def test_what_is_as_it_should_be_is_left_alone() -> None:
     "spec",
     [
         pytest.param({"annotations": {DISABLED: "true"}}, id="left to another scheduler"),
-        pytest.param({"deletionTimestamp": moment(-1)}, id="on its way out"),
+        pytest.param({"deletionTimestamp": moment(-1)}, id="terminating"),
     ],
 )
-def test_what_is_left_alone(spec: dict[str, Any]) -> None:
+def test_placements_that_are_left_alone(spec: dict[str, Any]) -> None:
     hub = Hub(*some_clusters(1), a_placement(**spec))
     hub.settle()
     assert (hub.writes, hub.events) == ([], [])
 
 
-def test_an_annotation_that_says_something_else_changes_nothing() -> None:
+def test_another_value_of_the_annotation_is_ignored() -> None:
     hub = Hub(*some_clusters(1), a_placement(annotations={DISABLED: "false"}))
     hub.settle()
     assert hub.chosen() == ["c001"]
 
 
-def test_events_tell_what_happened_to_decisions() -> None:
+def test_events_about_decisions() -> None:
     hub = Hub(*some_clusters(3), a_placement(numberOfClusters=2))
     hub.settle()
     assert reasons(hub) == ["DecisionCreate", "DecisionUpdate", "ScoreUpdate"]
@@ -95,23 +95,23 @@ def test_events_tell_what_happened_to_decisions() -> None:
     assert reasons(hub) == ["DecisionUpdate", "ScoreUpdate"]
 
 
-def test_a_warning_is_told_with_its_reason() -> None:
+def test_the_event_of_a_warning_has_its_reason() -> None:
     hub = Hub(*some_clusters(2), a_score("c001", "demo", valid=-5, s=9), a_placement(prioritizerPolicy=by_score()))
     hub.settle()
-    told = next(each for each in hub.events if each.reason == "DecisionUpdate")
-    assert (told.type, told.note.partition(": ")[2]) == (
+    event = next(each for each in hub.events if each.reason == "DecisionUpdate")
+    assert (event.type, event.note.partition(": ")[2]) == (
         "Warning", "AddOnPlacementScores c001/demo expired in plugin AddOn/demo/s",
     )  # fmt: skip
 
 
-def test_a_long_list_of_scores_is_cut() -> None:
+def test_a_long_list_of_scores_is_truncated() -> None:
     hub = Hub(*some_clusters(200), a_placement(numberOfClusters=1))
     hub.settle()
     note = next(each.note for each in hub.events if each.reason == "ScoreUpdate")
     assert len(note) <= 1006 and note.endswith(" ......")
 
 
-def test_labels_alone_are_put_right_without_an_event() -> None:
+def test_labels_are_corrected_without_an_event() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     hub.settle()
     hub.forget()
@@ -140,7 +140,7 @@ def _decisions(hub: Hub) -> Any:
         pytest.param(128, 0, ["Patch PlacementDecision", "Delete PlacementDecision"], id="128, then none"),
     ],
 )  # fmt: skip
-def test_more_and_fewer(before: int, after: int, expected: list[str]) -> None:
+def test_a_change_of_the_number(before: int, after: int, expected: list[str]) -> None:
     hub = Hub(*some_clusters(128), a_placement(numberOfClusters=before))
     hub.settle()
     if before == 0:
@@ -152,14 +152,14 @@ def test_more_and_fewer(before: int, after: int, expected: list[str]) -> None:
     assert len(hub.chosen()) == after
 
 
-def test_no_cluster_at_all_leaves_one_empty_decision() -> None:
+def test_without_clusters_there_is_one_empty_decision() -> None:
     hub = Hub(a_placement())
     hub.settle()
     assert hub.decisions() == {"test-decision-1": []}
     assert hub.condition(SATISFIED) == ("False", "AllManagedClusterSetsEmpty")
 
 
-def test_conditions_of_others_stay() -> None:
+def test_foreign_conditions_are_kept() -> None:
     hub = Hub(*some_clusters(1), a_placement())
     foreign = {"type": "Seen", "status": "True", "reason": "R", "message": "", "lastTransitionTime": moment(-9)}
     document = hub.objects["Placement", "test/test"]
@@ -187,7 +187,7 @@ def test_conditions_of_others_stay() -> None:
         pytest.param({"numberOfClusters": -1}, "", id="a number"),
     ],
 )
-def test_a_slip_in_a_placement_evicts_nobody(spec: dict[str, Any], plugin: str) -> None:
+def test_a_misconfigured_placement_keeps_its_decisions(spec: dict[str, Any], plugin: str) -> None:
     hub = Hub(*some_clusters(3), a_placement())
     hub.settle()
     hub.forget()
@@ -206,7 +206,7 @@ def test_a_slip_in_a_placement_evicts_nobody(spec: dict[str, Any], plugin: str) 
     assert hub.condition(MISCONFIGURED) == ("False", "Succeedconfigured")
 
 
-def test_a_set_that_cannot_be_used_evicts_nobody() -> None:
+def test_an_invalid_set_keeps_the_decisions() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     hub.settle()
     hub.put(a_set(selectorType="Unheard"))
@@ -218,7 +218,7 @@ def test_a_set_that_cannot_be_used_evicts_nobody() -> None:
     assert hub.condition(SATISFIED) == ("True", "AllDecisionsScheduled")
 
 
-def test_a_placement_that_was_wrong_from_the_start_has_no_decisions() -> None:
+def test_a_placement_misconfigured_from_the_start_has_no_decisions() -> None:
     hub = Hub(*some_clusters(2), a_placement(prioritizerPolicy={"mode": "exact"}))
     hub.settle()
     assert hub.decisions() == {}
@@ -233,7 +233,7 @@ def ranked(hub: Hub) -> list[tuple[str, int]]:
     return [(each["clusterName"], each.get("score", 0)) for each in document["status"]["decisions"]]
 
 
-def test_by_score_decisions_are_ordered_and_written_anew_but_not_too_often() -> None:
+def test_decisions_by_score_are_updated_within_the_rate_limit() -> None:
     placement = a_placement(prioritizerPolicy=by_score(), sortBy="Score", scoreRateLimit="30s")
     hub = Hub(*some_clusters(2), a_score("c001", "demo", s=5), a_score("c002", "demo", s=9), placement)
     hub.settle()
@@ -247,7 +247,7 @@ def test_by_score_decisions_are_ordered_and_written_anew_but_not_too_often() -> 
     assert ranked(hub) == [("c001", 20), ("c002", 9)]
 
 
-def test_by_name_scores_alone_are_not_written() -> None:
+def test_a_change_of_scores_alone_is_not_written_if_ordered_by_name() -> None:
     hub = Hub(*some_clusters(2), a_score("c001", "demo", s=5), a_placement(prioritizerPolicy=by_score()))
     hub.settle()
     hub.forget()
@@ -259,14 +259,14 @@ def test_by_name_scores_alone_are_not_written() -> None:
 # -- Balance
 
 
-def test_placements_made_together_do_not_pile_up_on_one_cluster() -> None:
+def test_new_placements_are_balanced() -> None:
     placements = [a_placement(f"p{number}", numberOfClusters=1) for number in range(4)]
     hub = Hub(*some_clusters(4), *placements)
     hub.settle()
     assert sorted(hub.chosen(f"test/p{number}")[0] for number in range(4)) == ["c001", "c002", "c003", "c004"]
 
 
-def test_decisions_of_placements_that_are_gone_no_longer_count() -> None:
+def test_deleted_decisions_do_not_count() -> None:
     hub = Hub(*some_clusters(2), a_decision(["c001"], of="old"), a_placement(numberOfClusters=1))
     hub.settle()
     assert hub.chosen() == ["c002"]

@@ -1,5 +1,5 @@
-"""Whoever watches decisions never misses a cluster that stays chosen: not in any order of writes, nor when they fail,
-nor when the controller dies in between and another takes over.
+"""No cluster that stays chosen is ever missing from all decisions: in any order of writes, if writes fail, and if the
+controller crashes and another one takes over.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.framework.placement import decision_groups as grouping
+from stowplan.framework.placement.decision_groups import ChosenGroup
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Put
 from stowplan.objects.placements import MOST_IN_A_SLICE
 from stowplan.placement import slices
 from stowplan.placement.scheduler import PlacementScheduler
+from stowplan.placement.slices import ExistingSlice
 from stowplan.plugins import clusters
 from tests.placement.fleets import a_cluster, a_placement
 from tests.placement.hub import Hub
@@ -37,14 +39,14 @@ def strategy(size: int, names: Iterable[str]) -> dict[str, Any]:
     return {"groupStrategy": {"clustersPerDecisionGroup": size, "decisionGroups": listed}}
 
 
-def vanished(hub: Hub, before: set[str]) -> set[str]:
-    """Clusters that were chosen before and are now, but were in no object at some moment in between."""
+def missing_meanwhile(hub: Hub, before: set[str]) -> set[str]:
+    """Return the clusters that stayed chosen, but were missing from all decisions at some moment in between."""
     stayed = before & set(hub.chosen())
     return {name for name in stayed for seen in hub.seen if not any(name in held for held in seen.values())}
 
 
 def restarted(hub: Hub) -> None:
-    """Another controller takes over, which knows nothing but what the server shows."""
+    """Let another controller take over, which only knows what the server shows."""
     hub.engine = PlacementScheduler(clusters.policy())
     for (kind, _), document in hub.objects.items():
         hub.engine.handle(Put(kinds.convert(kinds.KINDS[kind], document)), hub.now)
@@ -87,12 +89,12 @@ def test_no_cluster_that_stays_is_ever_in_no_slice(
                 restarted(hub)
             hub.refuse = lambda _: 0
             hub.later(1000)
-            assert vanished(hub, before) == set()
+            assert missing_meanwhile(hub, before) == set()
             assert_in_order(hub)
 
 
 def assert_in_order(hub: Hub) -> None:
-    """Every chosen cluster is in one object, none has too many, and the status lists all objects."""
+    """Each chosen cluster is in one decision, no decision is too large, and the status lists all decisions."""
     decisions = hub.decisions()
     listed = [name for names in decisions.values() for name in names]
     assert len(listed) == len(set(listed))
@@ -103,25 +105,81 @@ def assert_in_order(hub: Hub) -> None:
     assert status.number_of_selected_clusters == len(listed)
 
 
-def dying_after(writes: int) -> Callable[[Action], int]:
+def crash_after(writes: int) -> Callable[[Action], int]:
     """Return a `Hub.refuse` that accepts this many writes and no more."""
     count = itertools.count()
     return lambda _: 0 if next(count) < writes else 500
 
 
-def test_350_clusters_a_death_at_every_write() -> None:
-    """The controller dies after each of the writes in turn; the next one brings it to the same end."""
-    for died_after in range(12):
+def test_350_clusters_and_a_crash_at_every_write() -> None:
+    """The controller crashes after each write in turn; the next controller arrives at the same result."""
+    for crashed_after in range(12):
         hub = Hub(*labelled(350), a_placement())
         hub.settle()
         assert [len(names) for names in hub.decisions().values()] == [100, 100, 100, 50]
         before = set(hub.chosen())
         hub.forget()
-        hub.refuse = dying_after(died_after)
+        hub.refuse = crash_after(crashed_after)
         hub.put(a_placement(generation=2, decisionStrategy=strategy(60, ["g2", "g0"])))
         hub.settle()
         restarted(hub)
         hub.refuse = lambda _: 0
         hub.later(10)
-        assert vanished(hub, before) == set()
+        assert missing_meanwhile(hub, before) == set()
         assert_in_order(hub)
+
+
+# -- which decision lists which clusters
+
+
+def names(count: int, start: int = 0) -> tuple[str, ...]:
+    return tuple(f"c{number:04}" for number in range(start, start + count))
+
+
+def laid_out(
+    groups: list[ChosenGroup], current: dict[int, ExistingSlice]
+) -> tuple[dict[int, tuple[int, int]], list[int]]:
+    """Return group and number of clusters of each decision, and the surplus decisions."""
+    found = slices.layout(groups, current)
+    return {planned.number: (planned.index, len(planned.clusters)) for planned in found.slices}, found.surplus
+
+
+ONE = ExistingSlice("0", "", names(100))
+TWO = ExistingSlice("0", "", names(28, 100))
+
+
+@pytest.mark.parametrize(
+    ("groups", "current", "slices_", "surplus"),
+    [
+        pytest.param([ChosenGroup("", names(10))], {}, {1: (0, 10)}, [], id="10 clusters"),
+        pytest.param([ChosenGroup("", names(101))], {}, {1: (0, 100), 2: (0, 1)}, [], id="101 clusters"),
+        pytest.param([ChosenGroup("", ())], {}, {1: (0, 0)}, [], id="none"),
+        pytest.param([ChosenGroup("", names(128))], {1: ONE, 2: TWO}, {1: (0, 100), 2: (0, 28)}, [], id="128 kept"),
+        pytest.param([ChosenGroup("", names(10))], {1: ONE, 2: TWO}, {1: (0, 10)}, [2], id="128, then 10"),
+        pytest.param([ChosenGroup("", ())], {1: ONE, 2: TWO}, {1: (0, 0)}, [2], id="128, then none"),
+        pytest.param(
+            [ChosenGroup("a", names(2)), ChosenGroup("", names(3, 2))], {}, {1: (0, 2), 2: (1, 3)}, [], id="two groups"
+        ),
+        pytest.param(
+            [ChosenGroup("", names(128))], {1: ExistingSlice("7", "odd", names(100))}, {1: (0, 100), 2: (0, 28)}, [],
+            id="labels of another group are corrected, and an object is added",
+        ),
+        pytest.param(
+            [ChosenGroup("", names(99) + names(1, 500))], {1: ONE}, {1: (0, 100)}, [], id="one cluster is replaced"
+        ),
+        pytest.param(
+            [ChosenGroup("", names(100, 1) + names(1, 500))], {1: ONE, 2: ExistingSlice("0", "", names(1, 100))},
+            {1: (0, 100), 2: (0, 1)}, [], id="clusters stay in their object",
+        ),
+    ],
+)  # fmt: skip
+def test_layout(
+    groups: list[ChosenGroup], current: dict[int, ExistingSlice], slices_: dict[int, Any], surplus: list[int]
+) -> None:
+    assert laid_out(groups, current) == (slices_, surplus)
+
+
+def test_a_new_cluster_with_the_first_name_moves_no_other() -> None:
+    found = slices.layout([ChosenGroup("", ("a", *names(128)))], {1: ONE, 2: TWO})
+    assert [planned.clusters for planned in found.slices] == [list(names(100)), ["a", *names(28, 100)]]
+    assert not any(planned.leaving for planned in found.slices)

@@ -39,8 +39,10 @@ def conditions(spec: dict[str, Any], *objects: Any, ocm: bool = True) -> list[Cl
         pytest.param({}, [*ONE], ("False", "AllManagedClusterSetsEmpty"), id="no cluster"),
         pytest.param({}, [C1, BAD_SET, a_binding("odd")], ("False", "NotAllDecisionsScheduled"), id="an error"),
         pytest.param({"numberOfClusters": 0}, [C1, *ONE], ("False", "NoManagedClusterMatched"), id="none wanted"),
-        pytest.param({"numberOfClusters": 1}, [C1, C2, *ONE], ("True", "AllDecisionsScheduled"), id="all is well"),
-        pytest.param({}, [C1, C2, *ONE], ("True", "AllDecisionsScheduled"), id="all that there are"),
+        pytest.param(
+            {"numberOfClusters": 1}, [C1, C2, *ONE], ("True", "AllDecisionsScheduled"), id="as many as wanted"
+        ),
+        pytest.param({}, [C1, C2, *ONE], ("True", "AllDecisionsScheduled"), id="all clusters"),
         pytest.param({"numberOfClusters": 3}, [C1, C2, *ONE], ("False", "NotAllDecisionsScheduled"), id="too few"),
     ],
 )
@@ -61,7 +63,7 @@ def test_the_message_says_how_many_clusters_are_missing() -> None:
         pytest.param(True, ":incorrect prioritizer policy mode: exact", id="as Open Cluster Management says it"),
         pytest.param(
             False,
-            ":spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; Additive or Exact is right; "
+            ":spec.prioritizerPolicy.mode: incorrect prioritizer policy mode: exact; use Additive or Exact; "
             "the last good decisions are kept",
             id="with path and remedy",
         ),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stowplan.embedded import manifests
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects.actions import (
     Action,
@@ -24,12 +26,16 @@ from stowplan.objects.actions import (
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.placement.scheduler import PlacementScheduler
+from stowplan.plugins import clusters
 from stowplan.simulation.bridge import Bridge
 from tests.embedded.controllers.workloads import WEB, condition
 from tests.embedded.virtual_cluster import VirtualCluster
-from tests.simulation.scheduled_cluster import ScheduledCluster
+from tests.simulation.scheduled_cluster import EngineCluster, a_scheduled_cluster
 
 GROUP = "scheduling.x-k8s.io"
+FLEET = "cluster.open-cluster-management.io"
+DEFINITIONS = Path(manifests.__file__).with_name("definitions")
 DEFINITION = f"""
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -75,7 +81,7 @@ def a_pending_pod() -> tuple[VirtualCluster, Bridge, PodRef]:
 
 
 def test_the_pods_of_a_deployment_are_scheduled_and_run() -> None:
-    cluster = ScheduledCluster()
+    cluster = a_scheduled_cluster()
     cluster.nodes(2)
     cluster.create(WEB)
     cluster.settle()
@@ -89,7 +95,7 @@ def test_the_pods_of_a_deployment_are_scheduled_and_run() -> None:
 
 
 def test_a_pod_that_does_not_fit_waits_for_a_node() -> None:
-    cluster = ScheduledCluster()
+    cluster = a_scheduled_cluster()
     cluster.create(node_manifest("small", cpu="1"))
     cluster.create(pod_manifest("p", cpu="2"))
     cluster.settle()
@@ -102,7 +108,7 @@ def test_a_pod_that_does_not_fit_waits_for_a_node() -> None:
 
 
 def test_a_pod_of_higher_priority_preempts() -> None:
-    cluster = ScheduledCluster()
+    cluster = a_scheduled_cluster()
     cluster.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
                     "metadata": {"name": "high"}, "value": 100})  # fmt: skip
     cluster.create(node_manifest("n", cpu="1"))
@@ -112,14 +118,14 @@ def test_a_pod_of_higher_priority_preempts() -> None:
     cluster.settle()
     cluster.settle(60.0)
     assert cluster.placed() == {"urgent": "n"}
-    evicted = cluster.of(Evict)
-    assert [action.pod.name for action in evicted if isinstance(action, Evict)] == ["low"]
-    assert cluster.results[evicted[0].id].succeeded
+    (eviction,) = (action for action in cluster.actions if isinstance(action, Evict))
+    assert eviction.pod.name == "low"
+    assert cluster.results[eviction.id].succeeded
 
 
 def test_the_same_seed_gives_the_same_actions() -> None:
     def run(seed: int) -> list[Action]:
-        cluster = ScheduledCluster(seed=seed)
+        cluster = a_scheduled_cluster(seed)
         cluster.nodes(5)
         cluster.create(WEB)
         cluster.settle()
@@ -134,7 +140,7 @@ def test_the_same_seed_gives_the_same_actions() -> None:
 
 
 def test_a_pod_that_is_deleted_before_its_binding_gives_404() -> None:
-    cluster = ScheduledCluster()
+    cluster = a_scheduled_cluster()
     cluster.nodes(1)
     cluster.create(pod_manifest("p"))
     cluster.deliver()
@@ -144,6 +150,26 @@ def test_a_pod_that_is_deleted_before_its_binding_gives_404() -> None:
     assert cluster.results[bind.id].status == 404
     cluster.settle()
     assert cluster.placed() == {}
+
+
+def test_the_placement_engine_uses_the_same_bridge() -> None:
+    kinds = ("ManagedCluster", "ManagedClusterSet", "ManagedClusterSetBinding", "Placement", "PlacementDecision")
+    cluster = EngineCluster(PlacementScheduler(clusters.policy()), (*kinds, "AddOnPlacementScore"), controllers=False)
+    manifests.load(cluster.api, [DEFINITIONS], cluster.now)
+    for name in ("a", "b", "c"):
+        metadata = {"name": name, "labels": {f"{FLEET}/clusterset": "all"}}
+        cluster.create({"apiVersion": f"{FLEET}/v1", "kind": "ManagedCluster", "metadata": metadata,
+                        "spec": {"hubAcceptsClient": True}})  # fmt: skip
+    cluster.create({"apiVersion": f"{FLEET}/v1beta2", "kind": "ManagedClusterSet", "metadata": {"name": "all"}})
+    cluster.create({"apiVersion": f"{FLEET}/v1beta2", "kind": "ManagedClusterSetBinding", "metadata": {"name": "all"},
+                    "spec": {"clusterSet": "all"}})  # fmt: skip
+    cluster.create({"apiVersion": f"{FLEET}/v1beta1", "kind": "Placement", "metadata": {"name": "p"},
+                    "spec": {"numberOfClusters": 2}})  # fmt: skip
+    cluster.settle()
+    (decision,) = cluster.all(f"placementdecisions.{FLEET}")
+    assert len(decision["status"]["decisions"]) == 2
+    assert cluster.get(f"placements.{FLEET}", "default/p")["status"]["numberOfSelectedClusters"] == 2
+    assert all(result.succeeded for result in cluster.results.values())
 
 
 # -- changes
@@ -167,6 +193,13 @@ def test_a_kind_that_was_not_asked_for_is_left_out() -> None:
     bridge = Bridge(cluster.api, [RESOURCES["Pod"]])
     cluster.create(node_manifest("n"))
     assert list(bridge.changes()) == []
+
+
+def test_a_closed_bridge_follows_no_longer() -> None:
+    cluster, bridge, _ = a_pending_pod()
+    bridge.close()
+    cluster.delete("pods", "default/p")
+    assert [type(change) for change in bridge.changes()] == [Put]
 
 
 def test_a_pod_that_ends_is_gone() -> None:
@@ -208,6 +241,14 @@ def test_an_action_writes_what_it_says() -> None:
     assert "deletionTimestamp" in found["metadata"]
     assert condition(found, "DisruptionTarget")["reason"] == "PreemptionByScheduler"
     assert [event["message"] for event in cluster.all("events")] == ["done"]
+
+
+def test_events_can_be_left_out() -> None:
+    cluster, _, pod = a_pending_pod()
+    bridge = Bridge(cluster.api, [], record_events=False)
+    event = Record(pod=pod, type="Normal", reason="Scheduled", action="Binding", note="", reporting_controller="s")
+    assert bridge.perform(event, cluster.now).status == 202
+    assert cluster.all("events") == []
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Programs: they read files and sockets, wire the rooms together and print. Wiring only."""
+"""Programs: they read files and sockets, connect the packages below, and print."""

@@ -8,8 +8,8 @@ system:anonymous.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,11 +21,40 @@ TOKENS = ApiResource("TokenReview", "tokenreviews", "authentication.k8s.io", nam
 ACCESS = ApiResource("SubjectAccessReview", "subjectaccessreviews", "authorization.k8s.io", namespaced=False)
 CACHED_FOR = 10.0  # seconds
 MAX_CACHED = 1000
-ANONYMOUS = {"username": "system:anonymous", "groups": ["system:unauthenticated"]}
 
+R = TypeVar("R")
 Refusal: TypeAlias = tuple[int, str]  # a status and a message
 _Question: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]
 ResourceAttributes: TypeAlias = dict[str, str]  # in the words of a SubjectAccessReview
+
+
+class User(msgspec.Struct):
+    """A user, as a TokenReview names it."""
+
+    username: str = ""
+    groups: list[str] | None = None
+    uid: str = ""
+    extra: dict[str, list[str]] | None = None
+
+
+class _TokenStatus(msgspec.Struct):
+    authenticated: bool = False
+    user: User = msgspec.field(default_factory=User)
+
+
+class _TokenReview(msgspec.Struct):
+    status: _TokenStatus = msgspec.field(default_factory=_TokenStatus)
+
+
+class _AccessStatus(msgspec.Struct):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct):
+    status: _AccessStatus = msgspec.field(default_factory=_AccessStatus)
+
+
+ANONYMOUS = User("system:anonymous", ["system:unauthenticated"])
 
 
 class Authorizer:
@@ -55,39 +84,35 @@ class Authorizer:
     async def _review_access(
         self, authorization: str, path: str, resource: ResourceAttributes | None
     ) -> Refusal | None:
-        user: dict[str, Any] = ANONYMOUS
+        user = ANONYMOUS
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and token:
-            review = await self._review(self._authentication, TOKENS, {"token": token})
-            if not review.get("authenticated"):
+            review = await _review(self._authentication, TOKENS, {"token": token}, _TokenReview)
+            if not review.status.authenticated:
                 return 401, "Unauthorized"
-            user = review.get("user", {})
-        spec = {
-            "user": user.get("username", ""),
-            "groups": user.get("groups", []),
-            "uid": user.get("uid", ""),
-            "extra": user.get("extra") or {},
-        }
+            user = review.status.user
+        groups, extra = user.groups or [], user.extra or {}
+        spec: dict[str, object] = {"user": user.username, "groups": groups, "uid": user.uid, "extra": extra}
         if resource is None:
             spec["nonResourceAttributes"] = {"path": path, "verb": "get"}
         else:
             spec["resourceAttributes"] = resource
-        if (await self._review(self._authorization, ACCESS, spec)).get("allowed"):
+        if (await _review(self._authorization, ACCESS, spec, _AccessReview)).status.allowed:
             return None
-        return 403, f'forbidden: User "{spec["user"]}" cannot {_described(path, resource)}'
-
-    @staticmethod
-    async def _review(client: Client, resource: ApiResource, spec: dict[str, Any]) -> dict[str, Any]:
-        body = {"apiVersion": f"{resource.group}/v1", "kind": resource.kind, "spec": spec}
-        answer = await client.create(resource, "", body)
-        if not answer.ok:
-            raise WireError(f"{resource.kind}: {answer.status} {answer.message}")
-        decoded: dict[str, Any] = msgspec.json.decode(answer.body)
-        return decoded.get("status", {})  # type: ignore[no-any-return]
+        return 403, f'forbidden: User "{user.username}" cannot {_described(path, resource)}'
 
     async def close(self) -> None:
         await self._authentication.close()
         await self._authorization.close()
+
+
+async def _review(client: Client, resource: ApiResource, spec: Mapping[str, object], review: type[R]) -> R:
+    """Create a review; what the API server makes of it."""
+    body = {"apiVersion": f"{resource.group}/v1", "kind": resource.kind, "spec": spec}
+    answer = await client.create(resource, "", body)
+    if not answer.ok:
+        raise WireError(f"{resource.kind}: {answer.status} {answer.message}")
+    return msgspec.json.decode(answer.body, type=review)
 
 
 def _described(path: str, wanted: ResourceAttributes | None) -> str:

@@ -12,7 +12,7 @@ VALID_FOR = timedelta(days=365)
 
 
 def server_context(cert_file: str, key_file: str) -> ssl.SSLContext:
-    """A TLS context for a server with this certificate, or with a self-signed one."""
+    """Return a TLS context for a server with this certificate, or with a self-signed one."""
     if bool(cert_file) != bool(key_file):
         remedy = "give both --tls-cert-file and --tls-private-key-file, or neither"
         given = "--tls-cert-file" if cert_file else "--tls-private-key-file"
@@ -35,7 +35,7 @@ def _load(context: ssl.SSLContext, cert_file: str, key_file: str) -> None:
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """Make a certificate for localhost; the certificate and its key as PEM."""
+    """Make a certificate for localhost. Return the certificate and its key as PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -177,7 +177,7 @@ main.add_command(
 @main.command()
 @OUTPUT
 def version(output: str) -> None:
-    """Print the version, and the version of kube-scheduler that it decides like."""
+    """Print the version, and the version of kube-scheduler that decides the same."""
     from importlib.metadata import version as installed
 
     found = {"stowplan": installed("stowplan"), "kubernetes": KUBERNETES}

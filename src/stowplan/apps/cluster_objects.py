@@ -18,7 +18,7 @@ from stowplan.objects.meta import Object
 
 
 def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]:
-    """The objects in the files, and the number of objects of each kind that is not used."""
+    """Return the objects in the files, and the number of objects of each kind that is not used."""
     found: list[Object] = []
     skipped: Counter[str] = Counter()
     for file, document in documents(paths):
@@ -34,7 +34,7 @@ def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]
 
 
 def from_cluster(wanted_kinds: Iterable[str], *, kubeconfig: str = "", context: str = "") -> tuple[list[Object], str]:
-    """All objects of these kinds, and the namespace of the context. Each kind is listed at one resource version."""
+    """Return all objects of these kinds, each kind at one resource version, and the namespace of the context."""
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
         return runner.run(_list(sorted(wanted_kinds), kubeconfig, context))
 

@@ -98,7 +98,7 @@ class EngineLoop(Generic[E]):
                 await self._sleep()
 
     async def finish(self, seconds: float) -> bool:
-        """Stop deciding, and wait for writes in progress; True if all were answered in time."""
+        """Stop deciding, and wait for writes in progress. Return True if all were answered in time."""
         self.stop_deciding()
         until = self._clock() + seconds
         while self._tasks and self._clock() < until:
@@ -117,7 +117,7 @@ class EngineLoop(Generic[E]):
                 self._on_problem("A change could not be dealt with", error=repr(error), change=repr(change)[:300])
 
     def _decide(self) -> bool:
-        """Step for one time slice; True if there was anything to do."""
+        """Step for one time slice. Return True if there was anything to do."""
         begun = now = self._clock()
         while self._has_work(now) and now - begun < TIME_SLICE:
             self._send(self.engine.step(now))

@@ -8,7 +8,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 
 
 def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[bytes, str]:
-    """The metrics and their content type: OpenMetrics if the Accept header names it, else Prometheus' own format."""
+    """Return the metrics and their content type: OpenMetrics if the Accept header names it, else Prometheus' format."""
     if "application/openmetrics-text" in accept:
         text = openmetrics(registry)  # type: ignore[no-untyped-call]
         return bytes(text), "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -25,9 +25,9 @@ FROM = click.option(
 class LogLevel(click.types.IntParamType):
     """A whole number. `-v=4`, as Go's programs accept it, arrives here as "=4"."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         digits: Any = value.removeprefix("=") if isinstance(value, str) else value
-        return super().convert(digits, param, ctx)
+        return int(super().convert(digits, param, ctx))
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
@@ -38,7 +38,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
     def __init__(self, *, never: bool = False) -> None:
         self._never = never
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: float | str, param: click.Parameter | None, ctx: click.Context | None) -> float:
         from stowplan.framework.config.document import duration
 
         if not isinstance(value, str):
@@ -52,7 +52,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
 
 def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> Callable[[Command], Command]:
-    """The options of Kubernetes' components for a program's pages and its log."""
+    """Return the options of Kubernetes' components for a program's pages and its log."""
     options = (
         click.option(
             "--authentication-kubeconfig", default="", help="The kubeconfig for TokenReviews, if it is another one."
@@ -84,7 +84,7 @@ def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> C
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """A decorator that adds several options to a command, in this order."""
+    """Return a decorator that adds several options to a command, in this order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):

@@ -12,7 +12,7 @@ import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -73,7 +73,7 @@ class ListenOptions(Protocol):
 
 
 def listeners(options: ListenOptions, client_of: Callable[[str], Client]) -> list[Listener]:
-    """The secure port and the plain port, as far as the options name them."""
+    """Return the secure port and the plain port, as far as the options name them."""
     found = []
     if options.secure_port:
         context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
@@ -143,8 +143,7 @@ class HttpServer:
         await runner.setup()
         site = web.TCPSite(runner, listener.host, listener.port, ssl_context=listener.tls, shutdown_timeout=1.0)
         await site.start()
-        server: Any = site._server
-        self.ports.append(server.sockets[0].getsockname()[1])
+        self.ports.append(runner.addresses[0][1])
         return runner, authorizer
 
     @staticmethod
@@ -181,7 +180,7 @@ def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> we
 
 
 def authorized(authorizer: Authorizer, resource_of: ResourceOf | None = None) -> Middleware:
-    """Middleware that refuses a client that may not read the page."""
+    """Return middleware that refuses a client that may not read the page."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

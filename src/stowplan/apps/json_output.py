@@ -43,7 +43,7 @@ def pod_groups(groups: Iterable[GroupState], start: datetime) -> dict[str, Any]:
 
 
 def decision(decision: Decision) -> dict[str, Any]:
-    """A decision, with the verdict and the scores of each node."""
+    """Return a decision, with the verdict and the scores of each node."""
     trail = decision.trail
     weights = {name: weight for name, (weight, _) in trail.scores.items()}
     return {

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
-from stowplan.framework.profile import EnabledPlugin, Profile, build_all
+from stowplan.framework.profile import Profile, build_all
 from stowplan.framework.registry import Registry, check_arguments, snake
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
@@ -20,12 +21,12 @@ OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a 
 
 
 def registry(folder: Path | None = None) -> Registry:
-    """All plugins. A plugin that is given by its path is searched for in `folder`."""
+    """Return all plugins. A plugin that is given by its path is searched for in `folder`."""
     return Registry(BUILT_IN, folder=folder, discover=True)
 
 
 def read_configuration(file: Path) -> tuple[Configuration, dict[str, Profile]]:
-    """Read a configuration file; the configuration and its profiles by scheduler name."""
+    """Read a configuration file. Return the configuration and its profiles by scheduler name."""
     return read_with(registry(file.parent), file, read_text(file))
 
 
@@ -49,7 +50,7 @@ def read_with(plugins: Registry, file: Path, text: str) -> tuple[Configuration, 
 def configured(
     document: str | bytes | Mapping[str, Any], *, folder: Path | None = None, file: str = ""
 ) -> tuple[Configuration, dict[str, Profile]]:
-    """Make profiles of a configuration document; the configuration and its profiles by scheduler name."""
+    """Read a configuration document. Return the configuration and its profiles by scheduler name."""
     return _configured(document, registry(folder), file)
 
 
@@ -65,7 +66,7 @@ def _configured(
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
-    """Notes of plugins about their arguments, and about extension points where they are missing."""
+    """Yield notes of plugins about their arguments, and about extension points where they are missing."""
     for i, profile in enumerate(profiles):
         for enabled in profile.all:
             points = {point for point, at in profile.points.items() if any(each.name == enabled.name for each in at)}
@@ -77,30 +78,40 @@ def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
                 yield f"profiles[{i}].pluginConfig[name={enabled.name}].args: {note}"
 
 
+class SharedPlugin(NamedTuple):
+    """A plugin that all profiles share, its arguments, and the number of the first profile that has it."""
+
+    plugin: object
+    args: dict[str, Any]
+    profile: int
+
+
 def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configuration) -> dict[str, Profile]:
-    """Profiles that share one instance of each plugin that declares `one_for_all`."""
-    first: dict[type, tuple[Any, dict[str, Any], int]] = {}
+    """Return profiles that share one instance of each plugin that declares `one_for_all`."""
+    first: dict[type, SharedPlugin] = {}
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
         for enabled in profile.all:
             if getattr(enabled.plugin, "one_for_all", False):
                 args = {snake(key): value for key, value in spec.plugin_args.get(enabled.name, {}).items()}
-                _, others, at = first.setdefault(type(enabled.plugin), (enabled.plugin, args, i))
-                if args != others:
+                shared = first.setdefault(type(enabled.plugin), SharedPlugin(enabled.plugin, args, i))
+                if args != shared.args:
                     path = f"profiles[{i}].pluginConfig[name={enabled.name}].args"
                     remedy = (
                         "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
                     )
-                    raise ConfigError(f"the arguments differ from those in profiles[{at}]", path=path, remedy=remedy)
+                    raise ConfigError(
+                        f"the arguments differ from those in profiles[{shared.profile}]", path=path, remedy=remedy
+                    )
     return {name: _with_shared(profile, first) for name, profile in profiles.items()}
 
 
-def _with_shared(profile: Profile, shared: Mapping[type, tuple[Any, Any, int]]) -> Profile:
+def _with_shared(profile: Profile, shared: Mapping[type, SharedPlugin]) -> Profile:
     if not any(type(enabled.plugin) in shared for enabled in profile.all):
         return profile
     points = {
         point: tuple(
-            EnabledPlugin(enabled.name, shared.get(type(enabled.plugin), (enabled.plugin,))[0], enabled.weight)
-            for enabled in plugins
+            replace(each, plugin=shared[type(each.plugin)].plugin) if type(each.plugin) in shared else each
+            for each in plugins
         )
         for point, plugins in profile.points.items()
     }
@@ -127,7 +138,7 @@ def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
 
 
 def _merged(plugin: type, found: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's arguments, and those of the configuration, which win however they are spelled."""
+    """Return the file's arguments, and those of the configuration, which win however they are spelled."""
     alike: Mapping[str, str] = getattr(plugin, "args_alike", {})
     names = {key: alike.get(snake(key), snake(key)) for key in (*found, *own)}
     taken = {names[key] for key in own}
@@ -159,7 +170,7 @@ def _exists(file: Path) -> bool:
 
 
 def defaults() -> tuple[Configuration, dict[str, Profile]]:
-    """The default configuration and its profile."""
+    """Return the default configuration and its profile."""
     plugins = registry()
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)

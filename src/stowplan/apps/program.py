@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -35,6 +36,7 @@ from stowplan.kube.reflector import RECHECK_INTERVAL, Reflector, Sink
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
+from stowplan.objects.actions import Record
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
@@ -52,7 +54,7 @@ class Program(ABC):
         """`election`: the lease to hold; None if the program leads at once."""
         self.log = log
         self.engine_loops: Sequence[EngineLoop[Engine]] = ()  # set by a service that decides
-        self.recorder: EventRecorder | None = None  # set by a service that writes events
+        self.recorder: EventRecorder | None = None  # opened by a service that writes events
         self.reflectors: dict[str, Reflector] = {}  # by kind
         self.lease: LeaseThread | None = None
         self.resources = AsyncExitStack()  # what is closed at the very end, the last one first
@@ -79,14 +81,14 @@ class Program(ABC):
         """How to reach the API server, or the one that this kubeconfig names. Each event loop needs its own."""
 
     def server(self) -> HttpServer | None:
-        """The pages to serve."""
+        """Return a server of the pages, if there is one."""
         return None
 
     def caches_synced(self) -> None:  # noqa: B027 - a service may have nothing to do then
         """Called once every reflector has listed its kind, before decisions begin."""
 
     async def work(self) -> int:
-        """Work until the program is stopped, or until the work is done; the exit code."""
+        """Work until the program is stopped, or until the work is done. Return the exit code."""
         await self._stop.wait()
         return 0
 
@@ -103,7 +105,7 @@ class Program(ABC):
     # -- from start to end
 
     async def main(self) -> int:
-        """Run the program; the exit code is 1 if the lease was lost or a task failed."""
+        """Run the program. Return the exit code, which is 1 if the lease was lost or a task failed."""
         server, code = None, 0
         try:
             await self.prepare()
@@ -130,7 +132,7 @@ class Program(ABC):
         self._stop.set()
 
     async def unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """The result of this work. It is cancelled if the program is stopped first; the result is None then."""
+        """Return the result of this work; None if the program is stopped first, which cancels the work."""
         working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -195,14 +197,24 @@ class Program(ABC):
     # -- connections and caches
 
     def open_client(self, access: Access, connections: int, *, qps: float = 0.0, burst: int = 100) -> Client:
-        """A client that is closed when the program ends. It writes only while this replica leads."""
+        """Return a client that is closed when the program ends. It writes only while this replica leads."""
         transport = Transport(access, connections=connections, qps=qps, burst=burst, may_write=lambda: self.leading)
         client = Client(transport)
         self.resources.push_async_callback(client.close)
         return client
 
+    def open_recorder(self, writers: int, *, qps: float = 0.0, burst: int = 100) -> EventRecorder:
+        """Return the program's event recorder. It has connections of its own: events do not delay other writes."""
+        client = self.open_client(self.access(), writers, qps=qps, burst=burst)
+        self.recorder = EventRecorder(client, host=socket.gethostname(), on_problem=self.log.warning, writers=writers)
+        return self.recorder
+
+    def record(self, event: Record) -> None:
+        assert self.recorder is not None, "events are recorded once the program is prepared"
+        self.recorder.record(event)
+
     def client_of(self, kubeconfig: str = "") -> Client:
-        """A client for the event loop of another thread."""
+        """Return a client for the event loop of another thread."""
         return Client(Transport(self.access(kubeconfig), connections=2))
 
     def follow(
@@ -261,7 +273,7 @@ class Program(ABC):
 
 
 def run(make: Callable[[], Program]) -> int:
-    """Run a program until a signal stops it; the exit code."""
+    """Run a program until a signal stops it. Return the exit code."""
 
     async def main() -> int:
         program = make()

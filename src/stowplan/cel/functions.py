@@ -40,13 +40,14 @@ def find(name: str, member: bool) -> Callable[..., Any]:
 
 
 def index(holder: Any, key: Any) -> Any:
+    """Evaluate `a[b]`."""
     if isinstance(holder, Optional):
         return holder if not holder.present else Optional(index(holder.value, key), True)
     if isinstance(holder, list):
-        place = int(key) if is_number(key) and key == int(key) else -1
-        if not 0 <= place < len(holder):
+        position = int(key) if is_number(key) and key == int(key) else -1
+        if not 0 <= position < len(holder):
             raise CelError(f"index out of bounds: {key}")
-        return holder[place]
+        return holder[position]
     if isinstance(holder, dict) and isinstance(key, str | int) and key in holder:
         return holder[key]
     raise CelError(f"no such key: {key}")

@@ -55,19 +55,20 @@ class DecisionWrites:
 
     def __init__(self, choice: PlacementChoice, status: PluginStatus, entries: Mapping[str, ClusterDecision]) -> None:
         self._choice, self._status, self._entries = choice, status, entries
-        self._placement = choice.asked.placement
+        self._placement = choice.question.placement
 
     def phases(
         self, layout: SliceLayout, current: Mapping[int, PlacementDecision], surplus: Mapping[str, str]
     ) -> list[Phase]:
-        """Return the phases; some may be empty. `surplus` are the objects to delete: keys and uids."""
+        """Return the phases that have writes. `surplus` are the objects to delete: keys and uids."""
         shown = dict(current)
-        return [
+        phases = [
             self._create(layout.slices, shown),
             self._add(layout.slices, shown),
             self._remove(layout.slices, shown),
             self._delete(surplus),
         ]
+        return [phase for phase in phases if phase.writes]
 
     # -- phases; each notes in `shown` what it makes of the objects
 

@@ -1,5 +1,5 @@
-"""A choice, told in full: what Open Cluster Management's debug page shows, and beyond that who was dropped by whom and
-why, who was chosen, and what the others lack.
+"""A choice explained: what Open Cluster Management's debug page shows, which clusters were dropped and why, which were
+chosen, and what the others lack.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import msgspec
 from stowplan.framework.placement.decision import PlacementChoice, Prioritized
 
 
-def account(choice: PlacementChoice) -> dict[str, Any]:
-    """Plain values, fit for JSON."""
+def explanation(choice: PlacementChoice) -> dict[str, Any]:
+    """Return the explanation as plain values, for JSON."""
     return {
-        "placement": _asked(choice),
+        "placement": _placement(choice),
         "filteredPipelineResults": _stages(choice),
         "prioritizeResults": [_prioritized(choice, each) for each in choice.prioritized],
         "aggregatedScores": _totals(choice),
@@ -31,8 +31,8 @@ def account(choice: PlacementChoice) -> dict[str, Any]:
     }
 
 
-def _asked(choice: PlacementChoice) -> dict[str, Any]:
-    placement = choice.asked.placement
+def _placement(choice: PlacementChoice) -> dict[str, Any]:
+    placement = choice.question.placement
     metadata = {
         "name": placement.name,
         "namespace": placement.namespace,
@@ -48,17 +48,17 @@ def _asked(choice: PlacementChoice) -> dict[str, Any]:
 def _stages(choice: PlacementChoice) -> list[dict[str, Any]]:
     names = [stage.plugin.name for stage in choice.stages]
     return [
-        {"name": ",".join(names[: place + 1]), "filteredClusters": choice.asked.fleet.named(stage.rows)}
-        for place, stage in enumerate(choice.stages)
+        {"name": ",".join(names[: index + 1]), "filteredClusters": choice.question.fleet.named(stage.rows)}
+        for index, stage in enumerate(choice.stages)
     ]
 
 
 def _prioritized(choice: PlacementChoice, each: Prioritized) -> dict[str, Any]:
-    names, there = choice.asked.fleet.named(choice.rows), each.scored.there
+    names, present = choice.question.fleet.named(choice.rows), each.scored.present
     scores = {
         name: value
-        for place, (name, value) in enumerate(zip(names, each.scored.values.tolist(), strict=True))
-        if there is None or there[place]
+        for index, (name, value) in enumerate(zip(names, each.scored.values.tolist(), strict=True))
+        if present is None or present[index]
     }
     return {"name": each.name, "weight": each.weight, "scores": scores}
 

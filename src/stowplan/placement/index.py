@@ -8,8 +8,8 @@ when a placement is decided, as in Open Cluster Management.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeAlias
 
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.framework.placement.decision import ScoresUsed
@@ -17,7 +17,8 @@ from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
 from stowplan.objects.placements import BUILT_IN, Placement
 
 LABELS, CLAIMS, RESOURCES, WHOLE = "labels", "claims", "resources", "the whole object"
-Keys = set[str]
+Keys: TypeAlias = set[str]
+Table: TypeAlias = dict[Hashable, Keys]
 NONE: Keys = set()
 
 
@@ -26,21 +27,23 @@ class PlacementIndex:
 
     def __init__(self, sets: ClusterSets) -> None:
         self._sets = sets
-        self._in_namespace: dict[str, Keys] = {}
-        self._by_part: dict[str, Keys] = {}
-        self._by_score: dict[tuple[str, str], Keys] = {}
-        self._by_object: dict[str, Keys] = {}  # score objects that expressions read; "": any
-        self._by_set: dict[str, Keys] = {}
+        self._in_namespace: Table = {}
+        self._by_part: Table = {}
+        self._by_score: Table = {}  # resource and score
+        self._by_resource: Table = {}
+        self._by_object: Table = {}  # score objects that expressions read; "": any
+        self._by_set: Table = {}
         self._named_sets: dict[str, tuple[str, ...]] = {}  # the sets that a placement names
         self._sets_of: dict[str, tuple[str, ...]] = {}  # the sets that it was last decided with
-        self._entries: dict[str, list[tuple[dict[Any, Keys], Any]]] = {}
+        self._entries: dict[str, list[tuple[Table, Hashable]]] = {}
 
     def add(self, placement: Placement, scores: ScoresUsed) -> None:
         """Index a placement by what its decision depends on."""
         self.remove(placement.key)
-        entries: list[tuple[dict[Any, Keys], Any]] = [(self._in_namespace, placement.namespace)]
+        entries: list[tuple[Table, Hashable]] = [(self._in_namespace, placement.namespace)]
         entries += [(self._by_part, part) for part in parts(placement)]
         entries += [(self._by_score, each) for each in scores.coordinates]
+        entries += [(self._by_resource, resource) for resource, _ in scores.coordinates]
         entries += [(self._by_object, name) for name in ([""] if scores.objects is None else scores.objects)]
         for table, value in entries:
             table.setdefault(value, set()).add(placement.key)
@@ -117,9 +120,9 @@ class PlacementIndex:
 
     def by_expiry(self, resource: str, clusters: Iterable[ManagedCluster], *, expressions: bool) -> list[str]:
         """Scores of these clusters expired. `expressions`: expired scores are hidden from expressions, too."""
-        users: Keys = set().union(*(keys for (name, _), keys in self._by_score.items() if name == resource))
+        users = self._by_resource.get(resource, NONE)
         if expressions:
-            users |= self._reading(resource)
+            users = users | self._reading(resource)
         if not users:
             return []
         return sorted(users & self._of_sets(frozenset().union(*(self._selectable_in(each) for each in clusters))))
@@ -170,7 +173,7 @@ def _changed_scores(old: AddOnPlacementScore | None, new: AddOnPlacementScore | 
     return frozenset(found)
 
 
-def _discard(table: dict[Any, Keys], value: Any, key: str) -> None:
+def _discard(table: Table, value: Hashable, key: str) -> None:
     keys = table.get(value)
     if keys is not None:
         keys.discard(key)

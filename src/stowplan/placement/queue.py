@@ -1,7 +1,7 @@
 """Which placement is decided next, and when time alone makes one due.
 
-PlacementQueue works as client-go's workqueue does: a placement that is handed out and not done is not handed out
-again; if it is added meanwhile, it is due as soon as it is done.
+PlacementQueue works as client-go's workqueue does: a placement whose writes are in progress is not handed out; if it is
+added meanwhile, it is due as soon as it is done.
 """
 
 from __future__ import annotations
@@ -77,12 +77,15 @@ class PlacementQueue:
             self.add((key,))
 
     def pop(self) -> str | None:
-        """Hand out the next placement. It is in progress until `done` or `retry`."""
+        """Hand out the next placement."""
         key = next(iter(self._due), None)
         if key is not None:
             del self._due[key]
-            self._in_progress.add(key)
         return key
+
+    def start(self, key: str) -> None:
+        """The placement's writes are in progress, until `done` or `retry`."""
+        self._in_progress.add(key)
 
     def done(self, key: str) -> None:
         self._in_progress.discard(key)

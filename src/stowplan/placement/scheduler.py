@@ -79,8 +79,10 @@ class PlacementScheduler:
             return self._answered(change, now)
         found, gone = change.object, isinstance(change, Gone)
         match found:
+            case Placement() if gone:
+                self._forget(found.key)
             case Placement():
-                self._put_placement(found, now) if not gone else self._forget(found.key)
+                self._put_placement(found, now)
             case PlacementDecision():
                 self._put_decision(found, gone)
             case ManagedCluster():
@@ -158,12 +160,7 @@ class PlacementScheduler:
         for resource, clusters in self._expiries.expired(now):
             self._queue.add(self._index.by_expiry(resource, clusters, expressions=not self._ocm))
         key = self._queue.pop()
-        if key is not None:
-            writes = self._decide(key, now)
-            if not writes:
-                self._queue.done(key)
-            actions += writes
-        return actions
+        return actions if key is None else actions + self._decide(key, now)
 
     # -- decide, plan writes, write
 
@@ -183,13 +180,15 @@ class PlacementScheduler:
         choice = self.choose(placement, now)
         self._index.set_sets(key, choice.sets)
         groups, status = decision_groups.grouped(choice)
-        status = status if status.failed else choice.status
         if status.failed:
             plan = self._planner.plan_undecided(choice, status, now)
         else:
             plan = self._planner.plan(choice, groups, status, current, now)
         again_at = min(now + self._reschedule, evaluation.changes_at(choice, self._policy), plan.refresh_at)
         self._queue.add_at(key, again_at)
+        if not plan.phases:
+            return []
+        self._queue.start(key)
         return self._writes.start(placement, plan.phases, now)
 
     # -- settled, or backoff

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,7 @@ from stowplan.placement.slices import SliceLayout
 
 LONGEST_CONDITION = 4096
 KEPT = "the last good decisions are kept"
+Comparable: TypeAlias = tuple[int, tuple[DecisionGroupStatus, ...], list[tuple[str, str, str, str, int]]]
 
 
 class StatusCache:
@@ -65,7 +66,7 @@ def decided(
     choice: PlacementChoice, status: PluginStatus, groups: Sequence[ChosenGroup], layout: SliceLayout
 ) -> PlacementStatus:
     """Return the status after a decision. The objects of a group are listed in the order of their numbers."""
-    placement = choice.asked.placement
+    placement = choice.question.placement
     listed = []
     for index, group in enumerate(groups):
         numbers = sorted(each.number for each in layout.slices if each.index == index)
@@ -83,8 +84,8 @@ def undecided(choice: PlacementChoice, status: PluginStatus, before: PlacementSt
         found = ClusterCondition(api.SATISFIED, "False", "NotAllDecisionsScheduled", message)
     elif found is None:
         found = _satisfied(choice, status, before.number_of_selected_clusters)
-    both = [_misconfigured(status, ocm=choice.asked.ocm), found]
-    observed = _observed(choice.asked.placement, both)
+    both = [_misconfigured(status, ocm=choice.question.ocm), found]
+    observed = _observed(choice.question.placement, both)
     return PlacementStatus(before.number_of_selected_clusters, before.decision_groups, observed)
 
 
@@ -98,7 +99,7 @@ def _observed(placement: Placement, conditions: Sequence[ClusterCondition]) -> t
 
 def conditions(choice: PlacementChoice, status: PluginStatus, selected: int) -> list[ClusterCondition]:
     """Return both conditions, sorted by type. `status` is that of the choice, or of its decision groups."""
-    return [_misconfigured(status, ocm=choice.asked.ocm), _satisfied(choice, status, selected)]
+    return [_misconfigured(status, ocm=choice.question.ocm), _satisfied(choice, status, selected)]
 
 
 def _misconfigured(status: PluginStatus, *, ocm: bool) -> ClusterCondition:
@@ -110,7 +111,7 @@ def _misconfigured(status: PluginStatus, *, ocm: bool) -> ClusterCondition:
 
 def _satisfied(choice: PlacementChoice, status: PluginStatus, selected: int) -> ClusterCondition:
     reason, message = _satisfied_reason(choice, status, selected)
-    if status.code == WARNING and not choice.asked.ocm:
+    if status.code == WARNING and not choice.question.ocm:
         message = f"{message}; {status.text}"[:LONGEST_CONDITION]
     return ClusterCondition(api.SATISFIED, str(reason == "AllDecisionsScheduled"), reason, message)
 
@@ -120,7 +121,7 @@ def _satisfied_reason(choice: PlacementChoice, status: PluginStatus, selected: i
     if not choice.bindings:
         return "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace"
     if not choice.sets:
-        listed = ",".join(choice.asked.placement.spec.cluster_sets)
+        listed = ",".join(choice.question.placement.spec.cluster_sets)
         return "NoIntersection", f"None of ManagedClusterSets [{listed}] is bound to placement namespace"
     if status.code == ERROR:
         return "NotAllDecisionsScheduled", status.message
@@ -137,7 +138,7 @@ def _satisfied_reason(choice: PlacementChoice, status: PluginStatus, selected: i
 # -- comparing and writing
 
 
-def comparable(status: PlacementStatus) -> tuple[Any, ...]:
+def comparable(status: PlacementStatus) -> Comparable:
     """Return what counts when two statuses are compared: no foreign conditions, no transition times."""
     conditions = sorted(
         (each.type, each.status, each.reason, each.message, each.observed_generation)

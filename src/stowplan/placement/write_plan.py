@@ -47,7 +47,7 @@ class WritePlanner:
         now: float,
     ) -> WritePlan:
         """Plan the writes after a decision. `current` are the placement's PlacementDecisions as they are, by key."""
-        placement, entries = choice.asked.placement, self._entries(choice)
+        placement, entries = choice.question.placement, self._entries(choice)
         by_score = placement.by_score and not self._ocm
         numbered, unnumbered = slices.by_number(placement, current)
         layout = slices.layout_of(groups, numbered)
@@ -60,7 +60,7 @@ class WritePlanner:
 
     def plan_undecided(self, choice: PlacementChoice, status: PluginStatus, now: float) -> WritePlan:
         """Plan the write of the status alone: the last good decisions stay."""
-        placement = choice.asked.placement
+        placement = choice.question.placement
         wanted = statuses.undecided(choice, status, self._statuses.current(placement, now))
         return WritePlan(self._statuses.write(placement, wanted, None, now))
 
@@ -71,7 +71,7 @@ class WritePlanner:
         """Return what a decision says about each chosen cluster."""
         if self._ocm:
             return {name: ClusterDecision(name) for name in choice.names}
-        reason = "Matched" if choice.asked.placement.spec.number_of_clusters is None else "BestScore"
+        reason = "Matched" if choice.question.placement.spec.number_of_clusters is None else "BestScore"
         return {name: ClusterDecision(name, reason, total) for name, total in choice.best().items()}
 
     def _surplus(self, placement: Placement, numbers: list[int], unnumbered: list[str]) -> dict[str, str]:
@@ -105,7 +105,7 @@ class WritePlanner:
 
     def _note_scores(self, placement: Placement, phases: list[Phase], now: float) -> float | None:
         """Return when scores are written: now, if decisions are written at all."""
-        if not any(phase.writes for phase in phases):
+        if not phases:
             return None
         self._scored_at[placement.key] = now
         return now

@@ -95,10 +95,7 @@ class PlacementWrites:
         self._failures: dict[str, int] = {}  # in a row
 
     def start(self, placement: Placement, phases: list[Phase], now: float) -> list[Action]:
-        """Return the writes of the first phase; none if nothing is to be written."""
-        phases = [phase for phase in phases if phase.writes]
-        if not phases:
-            return []
+        """Return the writes of the first phase. There is at least one phase, and each has at least one write."""
         plan = self._plans[placement.key] = WritesInProgress(placement, phases)
         return self._send_next(plan, now)
 

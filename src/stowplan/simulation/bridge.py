@@ -44,22 +44,34 @@ class _Watched(msgspec.Struct, frozen=True):
 
 
 class Bridge:
-    """`resources` are the kinds that the engine reads; `on_problem` gets one line for each unreadable object."""
+    """Changes of an API server for an engine, and actions of the engine for the API server.
+
+    `resources` are the kinds that the engine reads. `on_problem` gets one line for each object that cannot be read.
+    Without `record_events`, events of the engine are not stored.
+    """
 
     def __init__(
-        self, api: Api, resources: Iterable[ApiResource], *, on_problem: Callable[[str], None] = lambda _: None
+        self,
+        api: Api,
+        resources: Iterable[ApiResource],
+        *,
+        record_events: bool = True,
+        on_problem: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._api, self._on_problem = api, on_problem
+        self._api, self._record_events, self._on_problem = api, record_events, on_problem
         self._watched = {_collection(resource): _watched(resource) for resource in resources}
         self._objects: dict[tuple[str, str], Object] = {}  # the last version that was put, by collection and key
         self._changes: deque[Change] = deque()
         self._now = 0.0
-        self._events = 0
         self._handlers = Handlers(api, lambda: self._now)
         for collection in self._watched:
             for key, stored in list(api.store.collection(collection).items.items()):
                 self._store_changed(StoreChange(collection, key, None, stored.document))
         api.store.listeners.append(self._store_changed)
+
+    def close(self) -> None:
+        """Stop following the API server."""
+        self._api.store.listeners.remove(self._store_changed)
 
     # -- changes of the cluster
 
@@ -104,7 +116,7 @@ class Bridge:
             case Ask():
                 return Result(action.id, 0, "no extender is configured")
             case Record():
-                return self._send(action, [self._event(action, moment)])
+                return self._record(action, moment)
             case Read():
                 return self._read(action)
             case Patch() | Create() | Delete():
@@ -144,9 +156,12 @@ class Bridge:
             return Result(action.id, 404, f'pods "{action.pod.name}" not found')
         return Result(action.id)
 
-    def _event(self, action: Record, moment: datetime) -> ActionRequest:
-        self._events += 1
-        return action_requests.event(action, name=f"{action.pod.name}.{self._events:x}", at=moment, host=HOST)
+    def _record(self, action: Record, moment: datetime) -> Result:
+        """Create an Event. Every event is an object of its own: there are no series."""
+        if not self._record_events:
+            return Result(action.id, 202)
+        name = f"{action.pod.name}.{self._api.store.version:x}"  # unique, since each event raises the version
+        return self._send(action, [action_requests.event(action, name=name, at=moment, host=HOST)])
 
     def _served(self, kind: str) -> ApiResource | None:
         """The kind at the first of its versions that the API server serves."""

@@ -1,4 +1,4 @@
-"""`stowplan demo`: a summary and an end in a pipe, a live picture on a terminal."""
+"""`stowplan demo`: a summary in a pipe, a live screen on a terminal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from stowplan.objects.pods import Pod
 
 KINDS = ("Pod", "Node", "ReplicaSet", "Deployment", "WorkloadPolicy", "ResourceReservation")
 ALL = b"112 of 123 pods placed"
-SETTLED = rb"again and again: [a-z]+-\d"  # the first place of the pod that is moved; it is shown once all is settled
+SETTLED = rb"again and again: [a-z]+-\d"  # the first node of the pod that is moved; shown once all pods are settled
 GANG = "default/south-"
 STOWPLAN = [sys.executable, "-m", "stowplan.apps.cli"]
 COMMAND, EXPLAIN = [*STOWPLAN, "demo"], [*STOWPLAN, "explain", "-A", "-o", "json"]
 
 
-def test_in_a_pipe_it_says_what_became_of_every_pod_and_ends() -> None:
+def test_in_a_pipe_it_prints_the_outcome_of_each_pod_and_ends() -> None:
     answer = subprocess.run(COMMAND, capture_output=True, text=True, timeout=300, check=False)
     assert answer.returncode == 0, answer.stderr
     text = " ".join(answer.stdout.split())
@@ -43,17 +43,17 @@ def test_in_a_pipe_it_says_what_became_of_every_pod_and_ends() -> None:
     assert journey is not None
     places = journey[1].split(" → ")
     assert len(places) == 4 and all(here != there for here, there in pairwise(places))
-    assert text.count("node(s) didn't match pod anti-affinity rules") == 3, "each pending pod's reason"
+    assert text.count("node(s) didn't match pod anti-affinity rules") == 3, "the reason of each pending pod"
     assert "Insufficient nvidia.com/gpu" in text
     for workload, placed in {"north": "3 of 3", "south": "0 of 3", "rival": "3 of 6", "wordcount": "5 of 5"}.items():
-        assert re.search(rf"{workload} [^a-z0-9]*{placed} ", text), "gangs and room that is kept"
+        assert re.search(rf"{workload} [^a-z0-9]*{placed} ", text), "groups and held room"
     assert "Pod group default/south: 2 of 3 pods tried found a node, 3 of 3 must" in text
-    assert "is deleted and created again: primary → backup → primary" in text, "a placement follows"
+    assert "is deleted and created again: primary → backup → primary" in text, "the placement follows"
 
 
 @contextmanager
 def on_a_terminal() -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], bytes]]]:
-    """The demo and a way to read what it draws, nothing once it has ended."""
+    """The demo, and a function that reads what it draws; empty once the demo has ended."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160", "LINES": "50"}
     process = subprocess.Popen(COMMAND, stdout=theirs, stderr=theirs, stdin=theirs, env=environment)
@@ -80,12 +80,12 @@ def wait_for(pattern: bytes, read: Callable[[], bytes]) -> bytes:
     seen = b""
     while not re.search(pattern, seen):
         new = read()
-        assert new, "it ended"
+        assert new, "the demo ended"
         seen += new
     return seen
 
 
-def test_on_a_terminal_it_stays_up_until_it_is_told_to_end() -> None:
+def test_on_a_terminal_it_runs_until_a_signal() -> None:
     with on_a_terminal() as (process, read):
         assert b"kubectl --kubeconfig" in wait_for(ALL, read)
         wait_for(SETTLED, read)
@@ -95,15 +95,15 @@ def test_on_a_terminal_it_stays_up_until_it_is_told_to_end() -> None:
         assert process.wait(60) == 0
 
 
-def test_what_is_explained_of_its_pods_is_what_their_conditions_say(tmp_path: Path) -> None:
-    """Asked of the demo's own API, and of a dump of it."""
+def test_explanations_of_its_pods_agree_with_their_conditions(tmp_path: Path) -> None:
+    """Explained from the demo's API, and from a dump of it."""
     with on_a_terminal() as (_, read):
         found = re.search(rb"--kubeconfig (\S+)", wait_for(ALL, read))
         assert found is not None
         kubeconfig = found[1].decode()
         drain = threading.Thread(target=lambda: [None for _ in iter(read, b"")], daemon=True)
-        drain.start()  # or it would wait for somebody to look
-        objects, said = once_all_are_told(kubeconfig)
+        drain.start()  # otherwise the demo blocks on a full terminal
+        objects, said = once_all_have_conditions(kubeconfig)
         dump = tmp_path / "dump.json"
         items = [{**msgspec.to_builtins(each, enc_hook=str), "kind": type(each).__name__} for each in objects]
         dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
@@ -117,15 +117,15 @@ def test_what_is_explained_of_its_pods_is_what_their_conditions_say(tmp_path: Pa
             explained = {each["pod"]: each["message"] for each in items}
             alone = {pod: text for pod, text in said.items() if not pod.startswith(GANG)}
             assert {pod: text for pod, text in explained.items() if not pod.startswith(GANG)} == alone
-            assert explained.keys() == said.keys(), "pods of a gang are looked at, too, each by itself"
+            assert explained.keys() == said.keys(), "pods of groups included"
 
 
-def once_all_are_told(kubeconfig: str) -> tuple[Sequence[Object], dict[str, str]]:
-    """What there is, and what each pending pod is told: a condition is written after the picture shows its pod."""
+def once_all_have_conditions(kubeconfig: str) -> tuple[Sequence[Object], dict[str, str]]:
+    """All objects, and the message of each pending pod. A condition is written after the screen shows its pod."""
     deadline = time.monotonic() + 60
     while True:
         objects, _ = cluster_objects.from_cluster((*KINDS, "PriorityClass"), kubeconfig=kubeconfig)
-        pods = [each for each in objects if isinstance(each, Pod) and "nomad" not in each.name]  # that one moves on
+        pods = [each for each in objects if isinstance(each, Pod) and "nomad" not in each.name]  # that pod is moved
         said = {pod.key: said_of(pod) for pod in pods if pod.pending}
         if len(said) == 11 and all(said.values()):
             return objects, said

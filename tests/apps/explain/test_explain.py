@@ -1,4 +1,4 @@
-"""`stowplan explain` on dumps: it says what the engine says, for people and for programs, and changes nothing."""
+"""`stowplan explain` on dumps: tables, JSON and YAML with the decisions of the engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXTENDERS = "extenders: [{urlPrefix: 'http://127.0.0.1:1/scheduler', filterVerb:
 
 
 def dump(folder: Path, *objects: Object) -> str:
-    """As `kubectl get -o yaml` gives it: a List."""
+    """Write a List, as `kubectl get -o yaml` does."""
     items = [
         msgspec.to_builtins(each, enc_hook=str) | {"kind": type(each).__name__, "apiVersion": "v1"} for each in objects
     ]
@@ -52,10 +52,10 @@ def test_a_pending_pod_has_the_message_of_its_event_and_the_nearest_nodes(tmp_pa
     text = " ".join(answer.output.split())
     assert " ".join(world.event_notes("web")[0].split()) in text
     assert "b lacks 500m cpu" in text and "a lacks 800m cpu" in text
-    assert text.index("b lacks") < text.index("a lacks"), "the nearest first"
+    assert text.index("b lacks") < text.index("a lacks"), "the nearest node first"
 
 
-def test_a_pod_with_a_place_has_scores_and_how_far_ahead_the_winner_is(tmp_path: Path) -> None:
+def test_a_pod_that_fits_has_scores_and_the_margin_of_the_best_node(tmp_path: Path) -> None:
     answer = explain("web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert answer.exit_code == 0, answer.output
     assert "default/web would be scheduled to a" in answer.output and "ahead" in answer.output
@@ -63,7 +63,7 @@ def test_a_pod_with_a_place_has_scores_and_how_far_ahead_the_winner_is(tmp_path:
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_for_programs_the_form_is_versioned(tmp_path: Path, form: str) -> None:
+def test_json_and_yaml_have_a_version(tmp_path: Path, form: str) -> None:
     answer = explain("web", "-o", form, "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1", node="b")))
     found: Any = json.loads(answer.output) if form == "json" else yaml.safe_load(answer.output)
     assert (found["apiVersion"], found["kind"]) == ("stowplan.io/v1alpha1", "Decision")
@@ -73,13 +73,13 @@ def test_for_programs_the_form_is_versioned(tmp_path: Path, form: str) -> None:
     assert total == found["scores"]["a"]["total"]
 
 
-def test_reasons_in_brackets_are_printed_as_they_are(tmp_path: Path) -> None:
+def test_brackets_in_reasons_are_not_markup(tmp_path: Path) -> None:
     gated = a_pod("web", schedulingGates=[{"name": "quota"}, {"name": "bold"}])
     answer = explain("web", "--from", dump(tmp_path, *NODES, gated))
     assert "waiting for scheduling gates: [quota bold]" in " ".join(answer.output.split())
 
 
-def test_kinds_of_no_use_are_passed_over_and_what_is_wrong_is_named(tmp_path: Path) -> None:
+def test_unknown_kinds_are_ignored_and_errors_are_located(tmp_path: Path) -> None:
     (tmp_path / "others.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", encoding="utf-8")
     dump(tmp_path, *NODES, a_pod("web", cpu="1"))
     assert explain("web", "--from", str(tmp_path)).exit_code == 0
@@ -94,7 +94,7 @@ def test_version() -> None:
     assert CliRunner().invoke(main, ["version"]).output.startswith("stowplan 0.")
 
 
-def test_without_a_pod_each_pending_one_is_looked_at(tmp_path: Path) -> None:
+def test_without_a_pod_each_pending_pod_is_explained(tmp_path: Path) -> None:
     there = [*NODES, *BUSY, a_pod("small", cpu="100m"), a_pod("large", cpu="3"), a_pod("other", namespace="far", cpu=9)]
     files = ("--from", dump(tmp_path, *there))
     text = " ".join(explain(*files).output.split())
@@ -111,19 +111,19 @@ def test_without_a_pod_each_pending_one_is_looked_at(tmp_path: Path) -> None:
     assert explain("web", "-A", *files).exit_code == 2
 
 
-def test_a_pod_may_be_named_as_kubectl_names_it(tmp_path: Path) -> None:
+def test_a_pod_can_be_named_as_in_kubectl(tmp_path: Path) -> None:
     answer = explain("pod/web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert "default/web would be scheduled to a" in answer.output
 
 
 @pytest.mark.parametrize("name", ["deploy/web", "deployment/web", "default/web"])
-def test_what_is_no_pod_is_not_taken_for_one(tmp_path: Path, name: str) -> None:
+def test_other_kinds_are_refused(tmp_path: Path, name: str) -> None:
     answer = explain(name, "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert answer.exit_code == 2 and f"{name!r} is not a pod; name a pod" in answer.output
 
 
-def test_pods_that_were_written_by_hand_are_not_taken_for_one_another(tmp_path: Path) -> None:
-    """They have no uids. Each takes its room."""
+def test_pods_without_a_uid_are_distinct(tmp_path: Path) -> None:
+    """Each takes its own room."""
     pods = [by_hand(a_pod(f"p{number}", cpu="1", node="a")) for number in range(4)]
     answer = explain("web", "--from", dump(tmp_path, a_node("a", cpu=4), *pods, by_hand(a_pod("web", cpu="1"))))
     assert answer.exit_code == 1 and "Insufficient cpu" in answer.output
@@ -137,12 +137,12 @@ def by_hand(pod: Pod) -> Pod:
 
 
 @pytest.mark.parametrize("name", ["default-scheduler", "stowplan"])
-def test_without_a_configuration_it_speaks_for_these_names(tmp_path: Path, name: str) -> None:
+def test_without_a_configuration_these_schedulers_have_a_profile(tmp_path: Path, name: str) -> None:
     answer = explain("web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName=name)))
     assert answer.exit_code == 0 and "default/web would be scheduled to a" in answer.output
 
 
-def test_for_other_schedulers_it_does_not_speak(tmp_path: Path) -> None:
+def test_a_pod_of_another_scheduler_is_refused(tmp_path: Path) -> None:
     file = dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
     answer = explain("web", "--from", file)
     assert answer.exit_code == 2 and answer.stdout == ""
@@ -153,7 +153,7 @@ def test_for_other_schedulers_it_does_not_speak(tmp_path: Path) -> None:
     assert explain("web", "--from", file, "--config", str(config)).exit_code == 0
 
 
-def test_and_in_a_list_it_leaves_their_pods_out(tmp_path: Path) -> None:
+def test_pods_of_other_schedulers_are_left_out_of_a_list(tmp_path: Path) -> None:
     there = [*NODES, a_pod("ours", cpu="1"), a_pod("theirs", cpu=99, schedulerName="other")]
     answer = explain("-o", "json", "--from", dump(tmp_path, *there))
     found = json.loads(answer.stdout)
@@ -162,8 +162,8 @@ def test_and_in_a_list_it_leaves_their_pods_out(tmp_path: Path) -> None:
     assert answer.stderr == "Left out: 1 pod(s) of schedulers that have no profile here: other\n"
 
 
-@pytest.mark.parametrize("what", [pytest.param(["web"], id="a pod"), pytest.param([], id="all that are pending")])
-def test_extenders_are_not_asked_and_that_is_said(tmp_path: Path, what: list[str]) -> None:
+@pytest.mark.parametrize("what", [pytest.param(["web"], id="a pod"), pytest.param([], id="all pending pods")])
+def test_extenders_are_not_asked_and_the_output_says_so(tmp_path: Path, what: list[str]) -> None:
     config = tmp_path / "config"
     config.write_text(CONFIG % "schedulerName: default-scheduler" + EXTENDERS, encoding="utf-8")
     files = ("--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
@@ -178,13 +178,13 @@ def test_extenders_are_not_asked_and_that_is_said(tmp_path: Path, what: list[str
     assert json.loads(plain.stdout)["extendersNotAsked"] == [] and plain.stderr == ""
 
 
-def test_a_node_promised_to_a_more_important_pod_is_taken(tmp_path: Path) -> None:
+def test_room_nominated_for_a_pod_of_higher_priority_is_not_free(tmp_path: Path) -> None:
     promised = a_pod("first", cpu="3", priority=10, nominated="a")
     answer = explain("web", "--from", dump(tmp_path, NODES[0], promised, a_pod("web", cpu="2")))
     assert answer.exit_code == 1 and "Insufficient cpu" in answer.output
 
 
-def test_a_bound_pods_room_is_free_for_itself(tmp_path: Path) -> None:
+def test_the_room_of_a_bound_pod_is_free_for_itself(tmp_path: Path) -> None:
     answer = explain("web", "--from", dump(tmp_path, a_node("a", cpu=1), a_pod("web", cpu="1", node="a")))
     assert answer.exit_code == 0 and "is on a" in answer.output
 
@@ -245,11 +245,11 @@ def in_a_group(folder: Path, *arguments: str, pods: list[Pod]) -> tuple[int, Any
             [member("x", "1"), member("y", "1"), a_pod("other", cpu="1")],
             1,
             ["2 of 3 pods exist"],
-            id="others count not",
+            id="other pods do not count",
         ),
     ],
 )
-def test_a_pod_that_waits_with_a_group_is_looked_at_together_with_it(
+def test_a_pending_pod_is_explained_together_with_its_group(
     tmp_path: Path, pods: list[Pod], code: int, said: list[str]
 ) -> None:
     exit_code, text = in_a_group(tmp_path, "x", pods=pods)
@@ -258,17 +258,17 @@ def test_a_pod_that_waits_with_a_group_is_looked_at_together_with_it(
         assert each in text
 
 
-def test_and_so_are_all_that_are_pending(tmp_path: Path) -> None:
+def test_all_pending_pods_are_explained_with_their_groups(tmp_path: Path) -> None:
     pods = [member("x", "2"), member("y", "2"), member("z", "3"), a_pod("other", cpu="1")]
     code, found = in_a_group(tmp_path, "-o", "json", pods=pods)
     nodes = {each["pod"].partition("/")[2]: each["node"] for each in found["items"]}
     assert code == 1
-    assert nodes["x"] is nodes["y"] is nodes["z"] is None and nodes["other"], "a group takes no room that it cannot use"
+    assert nodes["x"] is nodes["y"] is nodes["z"] is None and nodes["other"], "a group that does not fit takes no room"
     group = next(each["podGroup"] for each in found["items"] if each["pod"] == "default/z")
     assert (group["name"], group["needed"], group["whole"]) == ("default/g", 3, False)
 
 
-def test_a_group_that_lost_a_member_is_told_what_the_others_count_for(tmp_path: Path) -> None:
+def test_bound_members_count_for_a_group_that_lost_one(tmp_path: Path) -> None:
     running = [bound_member("x", "a"), bound_member("y", "b")]
     code, text = in_a_group(tmp_path, "z", pods=[*running, member("z", "1")])
     assert code == 0 and "1 of 1 pods found a node, 1 needed" in text

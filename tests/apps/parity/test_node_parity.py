@@ -1,4 +1,4 @@
-"""Every recorded decision of the real kube-scheduler is ours too; and `stowplan parity` says so, or what differs."""
+"""We agree with every recorded decision of the real kube-scheduler; and the output of `stowplan parity`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["parity", *map(str, arguments)])
 
 
-def test_the_records_are_there() -> None:
+def test_records_exist() -> None:
     assert len(GOLDEN) == 14
     assert {file.name.partition(".")[0] for file in GOLDEN} >= {"taints", "preemption", "volumes", *UNSUPPORTED}
 
@@ -73,7 +73,7 @@ def test_agreement_exits_with_0(tmp_path: Path, few: list[dict[str, Any]], name:
     assert result.output.split()[-5:] == ["all", "3", "3", "0", "0"]
 
 
-def test_the_unsupported_are_counted_apart_and_are_no_difference(tmp_path: Path) -> None:
+def test_unsupported_scenarios_are_counted_apart_and_do_not_differ(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     result = run(DYNAMIC, "--json", out)
     assert result.exit_code == 0
@@ -85,7 +85,7 @@ def test_the_unsupported_are_counted_apart_and_are_no_difference(tmp_path: Path)
     )
 
 
-def test_our_answers_are_written_in_the_records_own_form(tmp_path: Path, few: list[dict[str, Any]]) -> None:
+def test_our_answers_are_written_in_the_form_of_the_records(tmp_path: Path, few: list[dict[str, Any]]) -> None:
     out = tmp_path / "out.jsonl"
     assert run(written(tmp_path, few), "--json", out).exit_code == 0
     answers = [json.loads(line) for line in out.read_text().splitlines()]
@@ -121,12 +121,12 @@ def add_a_field(expect: dict[str, Any]) -> None:
     [
         pytest.param(drop_a_node, "filter.", id="a node is missing"),
         pytest.param(add_a_node, "filter.unheard-of", id="a node is added"),
-        pytest.param(change_a_score, "scores.", id="a score is another"),
-        pytest.param(change_the_best, "best", id="the best node is another"),
+        pytest.param(change_a_score, "scores.", id="a score is changed"),
+        pytest.param(change_the_best, "best", id="the best node is changed"),
         pytest.param(add_a_field, "message", id="a field is added"),
     ],
 )
-def test_an_altered_record_is_shown_as_differing(tmp_path: Path, alter: Any, path: str) -> None:
+def test_an_altered_record_differs(tmp_path: Path, alter: Any, path: str) -> None:
     record = next(each for each in scenarios(TAINTS) if each["expect"].get("scores"))
     alter(record["expect"])
     result = run(written(tmp_path, [record]))
@@ -135,7 +135,7 @@ def test_an_altered_record_is_shown_as_differing(tmp_path: Path, alter: Any, pat
     assert result.output.split()[-5:] == ["all", "1", "0", "1", "0"]
 
 
-def test_only_so_many_differences_are_shown(tmp_path: Path, few: list[dict[str, Any]]) -> None:
+def test_the_number_of_differences_shown_is_limited(tmp_path: Path, few: list[dict[str, Any]]) -> None:
     altered = [{**record, "expect": {**record["expect"], "extra": True}} for record in few]
     result = run(written(tmp_path, altered), "--show", "1")
     assert result.exit_code == 1
@@ -150,16 +150,16 @@ GARBLED = gzip.compress(b"")[:10] + b"\xff" * 20
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        pytest.param(b"hello", "line 1: not JSON: ", id="no JSON"),
-        pytest.param(b"\n\n[1]", "line 3: not a record; ", id="JSON, but no record"),
+        pytest.param(b"hello", "line 1: not JSON: ", id="not JSON"),
+        pytest.param(b"\n\n[1]", "line 3: not a record; ", id="JSON, not a record"),
         pytest.param(b'{"id": 1}', "line 1: not a record; ", id="half a record"),
         pytest.param(b"\xff\xfe\x00", "line 1: not JSON: ", id="bytes"),
         pytest.param(gzip.compress(RECORD.encode())[:-10], "cannot be read: ", id="a compressed file cut short"),
-        pytest.param(b"\x1f\x8bnonsense", "cannot be read: ", id="what only starts as a compressed file"),
-        pytest.param(GARBLED, "cannot be read: ", id="a garbled one"),
+        pytest.param(b"\x1f\x8bnonsense", "cannot be read: ", id="only the first bytes of a compressed file"),
+        pytest.param(GARBLED, "cannot be read: ", id="a garbled compressed file"),
         pytest.param(RECORD.replace("{}", "[]").encode(), "line 1: not a record; ", id="a cluster that is a list"),
         pytest.param(
-            RECORD.replace("{}", '{"nodes": 5}').encode(), "line 1: not a record; ", id="nodes that are no list"
+            RECORD.replace("{}", '{"nodes": 5}').encode(), "line 1: not a record; ", id="nodes that are not a list"
         ),
         pytest.param(
             RECORD.replace('{"metadata": {"name": "p"}}', "5").encode(), "not a record; ", id="a pod that is a number"
@@ -191,11 +191,11 @@ def test_files_that_cannot_be_read_exit_with_2(tmp_path: Path, name: str, proble
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param({"pod": {"metadata": {"name": "p"}, "spec": 5}}, id="a pod that is none"),
+        pytest.param({"pod": {"metadata": {"name": "p"}, "spec": 5}}, id="an invalid pod"),
         pytest.param({"cluster": {"unheardOf": []}}, id="a list of an unknown kind"),
-        pytest.param({"cluster": {"nodes": ["x"]}}, id="a node that is none"),
-        pytest.param({"config": {"kind": "Wrong"}}, id="a configuration that is none"),
-        pytest.param({"pod": {"spec": {"schedulerName": "nobody"}}}, id="a scheduler that nobody is"),
+        pytest.param({"cluster": {"nodes": ["x"]}}, id="an invalid node"),
+        pytest.param({"config": {"kind": "Wrong"}}, id="an invalid configuration"),
+        pytest.param({"pod": {"spec": {"schedulerName": "nobody"}}}, id="an unknown scheduler"),
     ],
 )
 def test_a_record_that_cannot_be_answered_differs(tmp_path: Path, part: dict[str, Any]) -> None:

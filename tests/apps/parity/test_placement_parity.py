@@ -1,4 +1,4 @@
-"""Every recorded decision of Open Cluster Management's controller is ours too; and `stowplan parity` says so."""
+"""We agree with every recorded decision of Open Cluster Management; and the output of `stowplan parity`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def written(folder: Path, records: list[dict[str, Any]]) -> Path:
     return file
 
 
-def test_the_records_are_there() -> None:
+def test_records_exist() -> None:
     assert {file.name.partition(".")[0] for file in GOLDEN} == COUNTS.keys()
 
 
@@ -60,13 +60,13 @@ def test_the_command_counts_invalid_objects_apart() -> None:
     assert result.output.split()[-6:] == ["all", "469", "464", "0", "0", "5"]
 
 
-def test_both_sorts_of_records_can_be_mixed() -> None:
+def test_both_kinds_of_records_can_be_mixed() -> None:
     result = run(NODES, GOLDEN[0])
     assert result.exit_code == 0, result.output
     assert result.output.split()[-6:] == ["all", "120", "116", "0", "0", "4"]
 
 
-def test_our_answers_are_written_in_the_records_own_form(tmp_path: Path) -> None:
+def test_our_answers_are_written_in_the_form_of_the_records(tmp_path: Path) -> None:
     few, out = scenarios(GOLDEN[1])[:3], tmp_path / "out.jsonl"
     assert run(written(tmp_path, few), "--json", out).exit_code == 0
     answers = [json.loads(line) for line in out.read_text().splitlines()]
@@ -106,17 +106,17 @@ def alter(expect: dict[str, Any], path: str, value: Any) -> None:
         pytest.param({"decisions": ...}, "prioritizers__0__scores", {}, id="scores"),
         pytest.param({"decisions": ...}, "totals", {}, id="totals"),
         pytest.param({"decisions": ...}, "decisions", [], id="decisions"),
-        pytest.param({"decisions": ...}, "unscheduled", 77, id="what is unscheduled"),
+        pytest.param({"decisions": ...}, "unscheduled", 77, id="unscheduled"),
         pytest.param({"decisions": ...}, "status__code", "Warning", id="the status"),
         pytest.param({"status__code": "Warning"}, "status__message", "x", id="a warning's text"),
         pytest.param({"status__plugin": "TaintToleration"}, "status__message", "x", id="a text of our own"),
-        pytest.param({"status__plugin": "Predicate"}, "status__plugin", "x", id="where an error comes from"),
-        pytest.param({"decisions": ...}, "requeueAfterSeconds", 77, id="when to look again"),
-        pytest.param({"decisions": ...}, "numberOfSelectedClusters", 77, id="how many"),
+        pytest.param({"status__plugin": "Predicate"}, "status__plugin", "x", id="the plugin of an error"),
+        pytest.param({"decisions": ...}, "requeueAfterSeconds", 77, id="requeue time"),
+        pytest.param({"decisions": ...}, "numberOfSelectedClusters", 77, id="number of clusters"),
         pytest.param({"decisions": ...}, "groups__0__clusters", [], id="a group"),
         pytest.param({"decisions": ...}, "slices__0__labels", {}, id="a slice's labels"),
         pytest.param({"decisions": ...}, "conditions__1__reason", "x", id="a condition"),
-        pytest.param({"skipped": True}, "skipped", False, id="what is left alone"),
+        pytest.param({"skipped": True}, "skipped", False, id="a skipped placement"),
         pytest.param({"error": ...}, "decisions", [], id="an error beside an answer"),
     ],
 )
@@ -130,7 +130,7 @@ def test_an_altered_record_differs(wanted: dict[str, Any], path: str, value: Any
     assert command.replay(found)[0] == command.DIFFERS
 
 
-def test_another_librarys_wording_is_no_difference() -> None:
+def test_the_wording_of_libraries_is_not_compared() -> None:
     found = record(status__plugin="Predicate")
     found["expect"]["status"]["message"] = "said otherwise"
     for condition in found["expect"]["conditions"]:
@@ -151,10 +151,10 @@ RECORD = {
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param({"now": "yesterday"}, id="no moment"),
+        pytest.param({"now": "yesterday"}, id="not a time"),
         pytest.param({"objects": {"unheardOf": []}}, id="a list of an unknown kind"),
-        pytest.param({"objects": {"managedClusters": ["x"]}}, id="a cluster that is none"),
-        pytest.param({"placement": {"spec": 5}}, id="a placement that is none"),
+        pytest.param({"objects": {"managedClusters": ["x"]}}, id="an invalid cluster"),
+        pytest.param({"placement": {"spec": 5}}, id="an invalid placement"),
     ],
 )
 def test_a_record_that_cannot_be_answered_differs(tmp_path: Path, part: dict[str, Any]) -> None:
@@ -167,11 +167,11 @@ def test_a_record_that_cannot_be_answered_differs(tmp_path: Path, part: dict[str
     "part",
     [
         pytest.param({"objects": []}, id="objects that are a list"),
-        pytest.param({"objects": {"managedClusters": 5}}, id="clusters that are no list"),
+        pytest.param({"objects": {"managedClusters": 5}}, id="clusters that are not a list"),
         pytest.param({"placement": 5}, id="a placement that is a number"),
     ],
 )
-def test_what_is_no_record_exits_with_2(tmp_path: Path, part: dict[str, Any]) -> None:
+def test_an_invalid_record_exits_with_2(tmp_path: Path, part: dict[str, Any]) -> None:
     result = run(written(tmp_path, [RECORD | part]))
     assert result.exit_code == 2
     assert "not a record" in result.stderr

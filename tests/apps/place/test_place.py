@@ -1,4 +1,4 @@
-"""`stowplan place explain` and what `stowplan place` refuses, without a hub; how pages answer."""
+"""`stowplan place explain`, invalid command lines of `stowplan place`, and its metrics, without a hub."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_a_placement_explained_for_people(tmp_path: Path) -> None:
+def test_a_placement_explained_as_a_table(tmp_path: Path) -> None:
     code, said = run("explain", "p", "-n", "test", "--from", str(a_dump(tmp_path, cpu(1))))
     assert code == 0
     assert "test/p gets 1 of 4 clusters" in said
@@ -74,11 +74,11 @@ def test_a_placement_explained_for_people(tmp_path: Path) -> None:
     assert "gone:NoSelect, which is not tolerated" in lines["c3"]
 
 
-def test_a_placement_explained_for_programs(tmp_path: Path) -> None:
+def test_a_placement_explained_as_json(tmp_path: Path) -> None:
     file = a_dump(tmp_path, cpu(5))
     code, said = run("explain", "placement/p", "-n", "test", "--from", str(file), "-o", "json")
     found = json.loads(said)
-    assert code == 1, "it does not get all it asks for"
+    assert code == 1, "the placement does not get all clusters"
     assert (found["kind"], found["unscheduled"], found["candidates"]) == ("PlacementExplanation", 2, 4)
     assert found["filteredPipelineResults"][-1] == {
         "name": "Predicate,TaintToleration",
@@ -90,7 +90,7 @@ def test_a_placement_explained_for_programs(tmp_path: Path) -> None:
     assert yaml.safe_load(said) == found
 
 
-def test_one_that_is_not_saved(tmp_path: Path) -> None:
+def test_a_placement_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(yaml.safe_dump(cpu(2)))
     code, said = run("explain", "-f", str(file), "--from", str(a_dump(tmp_path)), "-o", "json")
@@ -98,7 +98,7 @@ def test_one_that_is_not_saved(tmp_path: Path) -> None:
     assert [each["clusterName"] for each in json.loads(said)["selected"]] == ["c1", "c2"]
 
 
-def test_one_that_cannot_be_decided(tmp_path: Path) -> None:
+def test_a_placement_that_cannot_be_decided(tmp_path: Path) -> None:
     bad = placement(prioritizerPolicy={"mode": "Sideways"})
     code, said = run("explain", "p", "-n", "test", "--from", str(a_dump(tmp_path, bad)))
     assert code == 1
@@ -114,17 +114,17 @@ def test_one_that_cannot_be_decided(tmp_path: Path) -> None:
         pytest.param(["explain", "pod/p", "--from", "."], "'pod/p' is not a placement", id="another kind"),
         pytest.param(["explain", "q", "--from", "."], "there is no placement default/q", id="no such placement"),
         pytest.param(["explain", "-f", "nowhere.yaml", "--from", "."], "no such file", id="no such file"),
-        pytest.param(["--reschedule-interval", "soon"], "'soon' is not a duration", id="no duration"),
-        pytest.param(["--reschedule-interval", "0s"], "found 0s", id="all the time"),
+        pytest.param(["--reschedule-interval", "soon"], "'soon' is not a duration", id="not a duration"),
+        pytest.param(["--reschedule-interval", "0s"], "found 0s", id="an interval of 0"),
         pytest.param(
             ["--leader-elect-renew-deadline", "20s"],
             "expected lease_duration > renew_deadline > retry_period",
             id="a lease too short",
         ),
-        pytest.param(["--compatibility", "karmada"], "karmada", id="compatible with whom?"),
+        pytest.param(["--compatibility", "karmada"], "karmada", id="unknown compatibility"),
     ],
 )
-def test_what_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
+def test_invalid_command_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
     a_dump(tmp_path)
     monkeypatch.chdir(tmp_path)
     code, output = run(*words)
@@ -148,7 +148,8 @@ def test_plugins_that_are_timed_decide_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "times"), [pytest.param("PlacementDecision", 1, id="a decision"), pytest.param("Placement", 0, id="no")]
+    ("kind", "times"),
+    [pytest.param("PlacementDecision", 1, id="a decision"), pytest.param("Placement", 0, id="another kind")],
 )
 def test_writes_of_decisions_are_timed_as_bindings(kind: str, times: int) -> None:
     ticks = iter((1.0, 3.5))

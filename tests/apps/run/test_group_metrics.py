@@ -1,4 +1,4 @@
-"""KubeNexus' metrics: its five names, really counted, with bounded labels; and what is told of groups besides."""
+"""KubeNexus' metrics under its five names with a limited number of labels, and our own metrics of groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reservation(name: str, namespace: str = "default", minutes: float = 0.0) -> 
 
 
 def at_work() -> tuple[Metrics, World]:
-    """A gang that runs, one that does not fit, one of which too few exist."""
+    """A group that runs, one that does not fit, one that has too few pods."""
     metrics = Metrics()
     profiles = {name: metrics.timed(each) for name, each in pod_groups.profiles().items()}
     world = World(nodes=[f"n{at}" for at in range(2)], profiles=profiles, report=metrics.report)
@@ -74,7 +74,7 @@ def test_a_line(line: str) -> None:
     assert line in text_of(at_work()[0]).splitlines()
 
 
-def test_what_is_over_is_not_shown_any_more() -> None:
+def test_labels_of_groups_that_ended_are_removed() -> None:
     metrics, world = at_work()
     world.delete(*world.pods(), reservation("r"))
     world.run()
@@ -85,7 +85,7 @@ def test_what_is_over_is_not_shown_any_more() -> None:
     assert 'kubenexus_pod_group_size_count{namespace="default"} 1.0' in text
 
 
-def test_without_these_plugins_there_are_none_of_them() -> None:
+def test_profiles_without_these_plugins_have_no_such_metrics() -> None:
     metrics = Metrics()
     metrics.timed(a_profile())
     assert "kubenexus" not in text_of(metrics)
@@ -102,21 +102,23 @@ def test_without_these_plugins_there_are_none_of_them() -> None:
         pytest.param(
             reports.AttemptFailed("default/driver", "p", False, "no room"),
             'kubenexus_scheduling_attempts_total{plugin="ResourceReservation",result="unschedulable"} 1.0',
-            id="one without",
+            id="a driver without room",
         ),
         pytest.param(
             reports.AttemptFailed("default/driver", "p", True, "oops"),
             'kubenexus_scheduling_attempts_total{plugin="ResourceReservation",result="error"} 1.0',
-            id="one that a plugin stumbled over",
+            id="a driver with an error",
         ),
         pytest.param(reports.GroupTimedOut("default/g", 10.0), "kubenexus_gang_timeouts_total 1.0", id="too late"),
         pytest.param(
-            reports.GroupInPart("default/g", "", evicts=True), "kubenexus_gang_bound_in_part_total 1.0", id="by half"
+            reports.GroupInPart("default/g", "", evicts=True),
+            "kubenexus_gang_bound_in_part_total 1.0",
+            id="partially bound",
         ),
         pytest.param(
             reports.GroupTried("default/g", "p", 0, 3, whole=False, error=True),
             'kubenexus_scheduling_attempts_total{plugin="Coscheduling",result="error"} 1.0',
-            id="a group that a plugin stumbled over",
+            id="a group with an error",
         ),
     ],
 )
@@ -131,7 +133,7 @@ def test_a_report(what: reports.Report, line: str) -> None:
     assert line in text_of(metrics).splitlines()
 
 
-def test_other_pods_are_no_drivers() -> None:
+def test_other_pods_are_not_drivers() -> None:
     metrics = Metrics()
     metrics.timed(pod_groups.profiles()["default-scheduler"])
     metrics.pod_of = lambda _: a_pod("web")
@@ -166,8 +168,8 @@ def test_too_many_namespaces_are_counted_together(monkeypatch: pytest.MonkeyPatc
     assert samples(registry, "kubenexus_pod_group_size_count") == {("a",): 1, ("(others)",): 2}
 
 
-def test_too_many_groups_that_wait_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The largest are told apart."""
+def test_too_many_waiting_groups_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest groups have labels of their own."""
     monkeypatch.setattr(group_metrics, "MAX_GROUPS", 1)
     world = pod_groups.a_world(nodes=1)
     world.submit(*gang("a", 2, needed=9), *gang("b", 3, needed=9), *gang("c", 1, needed=9))

@@ -1,4 +1,4 @@
-"""kube-scheduler's metrics: the names, labels and buckets that dashboards ask for."""
+"""kube-scheduler's metrics: the names, labels and buckets that dashboards use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STABLE = {
 
 
 def at_work() -> Metrics:
-    """One pod bound, one without a place."""
+    """Metrics after one pod was bound, and one was unschedulable."""
     metrics = Metrics()
     profile = {"default-scheduler": metrics.timed(a_profile())}
     engine = Scheduler(profile, np.random.default_rng(0), report=metrics.report)
@@ -85,7 +85,7 @@ def test_values() -> None:
         assert line in text
 
 
-def test_a_timed_plugin_is_that_plugin_in_all_else() -> None:
+def test_a_timed_plugin_has_the_other_attributes_of_the_plugin() -> None:
     profile = a_profile()
     timed = Metrics().timed(profile)
     for point, bounds in profile.points.items():
@@ -96,13 +96,13 @@ def test_a_timed_plugin_is_that_plugin_in_all_else() -> None:
                 assert callable(marks[0]) or marks[0] == marks[1]
 
 
-def test_openmetrics_where_it_is_asked_for() -> None:
+def test_openmetrics_if_the_client_asks_for_it() -> None:
     text, kind = at_work().text("application/openmetrics-text; version=1.0.0")
     assert "openmetrics" in kind and text.endswith(b"# EOF\n")
 
 
 class Counting:
-    """Has figures of its own; one of its profiles' copies is enough."""
+    """A plugin with gauges; the same in all its profiles."""
 
     fails = False
 
@@ -116,7 +116,7 @@ class Counting:
             yield interfaces.Gauge("pods_there", "Pods there.", len(list(node.pods)), {"node": node.name})
 
 
-def test_plugins_have_figures_of_their_own() -> None:
+def test_gauges_of_plugins() -> None:
     metrics, plugin = Metrics(), Counting()
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
     for each in (a_node("a"), a_node("b"), a_pod("web", node="a")):
@@ -125,15 +125,15 @@ def test_plugins_have_figures_of_their_own() -> None:
     assert 'stowplan_pods_there{node="a"} 1.0' in metrics.text()[0].decode()
     engine.handle(Gone(a_node("b")), 1.0)
     metrics.read_plugins(engine)
-    assert 'node="b"' not in metrics.text()[0].decode(), "what is gone is not shown"
+    assert 'node="b"' not in metrics.text()[0].decode(), "a deleted node is not shown"
     plugin.fails, said = True, list[reports.PluginMisbehaved]()
     metrics.read_plugins(engine, said.append)
     assert "pods_there{" not in metrics.text()[0].decode()
     assert said == [reports.PluginMisbehaved("Counting", "gauges", "KeyError: 'oops'")]
 
 
-class Figures:
-    """Shows what a test wants."""
+class GaugePlugin:
+    """Shows the gauges that a test sets."""
 
     def __init__(self, *shown: interfaces.Gauge) -> None:
         self.shown = shown
@@ -145,10 +145,10 @@ class Figures:
         return self.shown
 
 
-def test_each_profile_shows_its_own_figures() -> None:
-    """Two of them may have one plugin with different arguments."""
+def test_each_profile_has_its_own_gauges() -> None:
+    """Two profiles may have one plugin with different arguments."""
     metrics = Metrics()
-    one, two = (Figures(interfaces.Gauge("told", "Told.", 1, {"of": name})) for name in ("one", "two"))
+    one, two = (GaugePlugin(interfaces.Gauge("told", "Told.", 1, {"of": name})) for name in ("one", "two"))
     made = {plugin: metrics.timed(profiles(score=[plugin])["default-scheduler"]) for plugin in (one, two)}
     engine = Scheduler({"one": made[one], "two": made[two]}, np.random.default_rng(0))
     metrics.read_plugins(engine)
@@ -163,47 +163,47 @@ def test_each_profile_shows_its_own_figures() -> None:
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        pytest.param(interfaces.Gauge("told", "Told.", 3), "stowplan_told 3.0", id="a figure without labels"),
+        pytest.param(interfaces.Gauge("told", "Told.", 3), "stowplan_told 3.0", id="no labels"),
         pytest.param(
             interfaces.Gauge("told", "Told.", 3, {"a": "x", "b": "y"}), 'told{a="x",b="y"} 3.0', id="two labels"
         ),
     ],
 )
-def test_figures_with_and_without_labels(shown: interfaces.Gauge, expected: str) -> None:
-    metrics, plugin = Metrics(), Figures(shown)
+def test_gauges_with_and_without_labels(shown: interfaces.Gauge, expected: str) -> None:
+    metrics, plugin = Metrics(), GaugePlugin(shown)
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
     metrics.read_plugins(engine)
     assert expected in metrics.text()[0].decode()
     names, said = ", ".join(shown.labels) or "none", list[reports.PluginMisbehaved]()
     for other in ({"other": "z"}, {"a": "z", "other": "z"}):
         plugin.shown = (interfaces.Gauge("told", "Told.", 4, other),)
-        metrics.read_plugins(engine, said.append)  # labels cannot change; nothing breaks
+        metrics.read_plugins(engine, said.append)  # labels cannot change
         assert "z" not in metrics.text()[0].decode().split("stowplan_told")[-1]
         now = ", ".join(other)
         assert said.pop() == reports.PluginMisbehaved(
-            "Figures", "gauges", f"the labels of told were {names} before, and are {now} now"
+            "GaugePlugin", "gauges", f"the labels of told were {names} before, and are {now} now"
         )
 
 
-def test_labels_go_by_their_names() -> None:
-    metrics, plugin = Metrics(), Figures(interfaces.Gauge("told", "Told.", 1, {"a": "x", "b": "y"}))
+def test_the_order_of_labels_does_not_matter() -> None:
+    metrics, plugin = Metrics(), GaugePlugin(interfaces.Gauge("told", "Told.", 1, {"a": "x", "b": "y"}))
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
     metrics.read_plugins(engine)
     plugin.shown = (interfaces.Gauge("told", "Told.", 2, {"b": "y", "a": "x"}),)
     metrics.read_plugins(engine)
     lines = [line for line in metrics.text()[0].decode().splitlines() if line.startswith("stowplan_told")]
-    assert lines == ['stowplan_told{a="x",b="y"} 2.0'], "in whatever order they come"
+    assert lines == ['stowplan_told{a="x",b="y"} 2.0'], "in any order"
 
 
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        pytest.param(interfaces.Gauge("told", "Told.", 1, {"__a": "x"}), "__a", id="a label that others keep"),
-        pytest.param(interfaces.Gauge("told", "Told.", "many"), "many", id="no number"),  # type: ignore[arg-type]
+        pytest.param(interfaces.Gauge("told", "Told.", 1, {"__a": "x"}), "__a", id="a reserved label"),
+        pytest.param(interfaces.Gauge("told", "Told.", "many"), "many", id="not a number"),  # type: ignore[arg-type]
     ],
 )
-def test_a_figure_that_cannot_be_shown_is_told(wrong: interfaces.Gauge, problem: str) -> None:
-    metrics, plugin, said = Metrics(), Figures(wrong), list[reports.PluginMisbehaved]()
+def test_an_invalid_gauge_is_reported(wrong: interfaces.Gauge, problem: str) -> None:
+    metrics, plugin, said = Metrics(), GaugePlugin(wrong), list[reports.PluginMisbehaved]()
     engine = Scheduler({"one": metrics.timed(profiles(score=[plugin])["default-scheduler"])}, np.random.default_rng(0))
     metrics.read_plugins(engine, said.append)
-    assert len(said) == 1 and said[0].plugin == "Figures" and problem in said[0].problem
+    assert len(said) == 1 and said[0].plugin == "GaugePlugin" and problem in said[0].problem

@@ -19,7 +19,7 @@ def shown(world: World) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in found["items"]}
 
 
-def test_what_is_said_of_a_group() -> None:
+def test_what_is_shown_of_a_group() -> None:
     world = a_world(nodes=3)
     world.submit(*gang("whole", 3, at=1), *gang("few", 2, needed=4, at=2))
     world.advance(7)
@@ -31,7 +31,7 @@ def test_what_is_said_of_a_group() -> None:
     assert (few["minAvailable"], few["scheduledPods"], few["waitingPods"]) == (4, 0, 2)
 
 
-def test_a_record_goes_ten_minutes_after_the_last_member() -> None:
+def test_a_group_is_shown_for_ten_minutes_after_its_last_member() -> None:
     world = a_world(nodes=3)
     world.submit(*(pods := gang("g", 3)))
     world.advance(60)

@@ -1,4 +1,4 @@
-"""Recounts from the API's objects: what they compare, when, and what is said of it."""
+"""Recounts from the API server's objects: what is compared, when, and what is reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ profiles:
 
 
 class Reflector:
-    """Knows what a test lets it."""
+    """Knows the pods that a test gives it."""
 
     def __init__(self) -> None:
         self.cache, self.synced = ReflectorCache(PODS, lambda _: None), asyncio.Event()
@@ -51,7 +51,7 @@ class Scene:
         self.loop.receive([Put(a_node("a")), Put(a_node("b"))])
 
     def hear(self, *pods: Pod) -> None:
-        """The API server says so; the engine will look at it."""
+        """The API server reports these pods; they are in the engine's inbox."""
         for pod in pods:
             self.reflector.cache.objects[pod.key] = pod
         self.loop.receive([Put(pod) for pod in pods])
@@ -61,12 +61,12 @@ class Scene:
         return self.metrics.registry.get_sample_value(f"stowplan_{name}", labels)
 
 
-def test_no_drift_is_told_as_such_and_what_came_last_is_taken_in_first() -> None:
+def test_no_drift_is_reported_as_zero_after_the_inbox_is_handled() -> None:
     scene = Scene("10")
     scene.hear(gold("p", node="a"), gold("q", node="b"))
     for now in (0.0, 9.9):
         scene.service._recount(now)
-    assert scene.metric("recounts_total") is None, "not before the first period is over"
+    assert scene.metric("recounts_total") is None, "not before the end of the first period"
     scene.hear(gold("r", node="b"))
     scene.service._recount(10.0)
     assert (scene.metric("recounts_total"), scene.metric("drift"), scene.said.getvalue()) == (1.0, 0.0, "")
@@ -92,7 +92,7 @@ def test_drift_goes_into_a_metric_and_a_log_line_each_time() -> None:
 
 
 @pytest.mark.parametrize("period", [pytest.param("0", id="off"), pytest.param("null", id="not given")])
-def test_nobody_asks_for_it_by_default(period: str) -> None:
+def test_there_is_no_recount_by_default(period: str) -> None:
     scene = Scene(period)
     scene.hear(gold("p", node="a"))
     for now in (0.0, 1e6, 1e9):
@@ -100,7 +100,7 @@ def test_nobody_asks_for_it_by_default(period: str) -> None:
     assert scene.metric("recounts_total") is None
 
 
-def test_pods_on_their_way_are_no_drift() -> None:
+def test_assumed_pods_are_no_drift() -> None:
     scene = Scene("10")
     scene.hear(gold("p"), gold("q"))
     scene.loop.handle_inbox()
@@ -115,7 +115,7 @@ def test_pods_on_their_way_are_no_drift() -> None:
     assert {pod.node_name for pod in shown} == {"a", "b"}
 
 
-def test_before_all_is_listed_nothing_is_compared() -> None:
+def test_there_is_no_recount_before_caches_are_synced() -> None:
     scene = Scene("10")
     scene.reflector.synced.clear()
     scene.loop.receive([Put(gold("p", node="a"))])
@@ -125,7 +125,7 @@ def test_before_all_is_listed_nothing_is_compared() -> None:
     assert scene.metric("recounts_total") is None
 
 
-def test_a_plugin_that_fails_goes_without() -> None:
+def test_a_plugin_that_fails_is_reported_once_per_problem() -> None:
     scene = Scene("10")
     scene.reflector.cache.objects["default/p"] = gold("p", node="a")
     plugin = scene.engine.profiles["default-scheduler"].plugin("FlavourClusterWide")
@@ -140,11 +140,11 @@ def test_a_plugin_that_fails_goes_without() -> None:
     plugin.recount = lambda *_: ["two"]
     scene.service._recount(40.0)
     scene.service._recount(50.0)
-    assert len(scene.said.getvalue().splitlines()) == 2, "each different text once"
+    assert len(scene.said.getvalue().splitlines()) == 2, "each problem once"
 
 
-@pytest.mark.parametrize("left", [pytest.param("0", id="switched off"), pytest.param("", id="gone")])
-def test_after_a_reload_without_it_nothing_is_shown(left: str) -> None:
+@pytest.mark.parametrize("left", [pytest.param("0", id="switched off"), pytest.param("", id="plugin disabled")])
+def test_after_a_reload_without_the_recount_there_is_no_metric(left: str) -> None:
     scene = Scene("10")
     scene.hear(gold("p", node="a"))
     for now in (0.0, 10.0):
@@ -153,14 +153,14 @@ def test_after_a_reload_without_it_nothing_is_shown(left: str) -> None:
     after = a_profile(CONFIG % left) if left else a_profile()
     scene.engine.adopt({"default-scheduler": scene.metrics.timed(after)}, 11.0)
     scene.service._recount(12.0)
-    assert scene.metric("drift") is None and scene.metric("recounts_total") == 1.0, "what was done was done"
+    assert scene.metric("drift") is None and scene.metric("recounts_total") == 1.0, "the counter stays"
     scene.engine.adopt({"default-scheduler": scene.metrics.timed(a_profile(CONFIG % "5"))}, 13.0)
     for now in (13.0, 18.0):
         scene.service._recount(now)
-    assert scene.metric("drift") == 0.0, "and back again"
+    assert scene.metric("drift") == 0.0, "enabled again"
 
 
-def test_what_the_engine_reports_of_plugins_is_said_once_for_each_text() -> None:
+def test_problems_of_plugins_are_logged_once_each() -> None:
     said = io.StringIO()
     program = SchedulerService(RunOptions(), beside_kube_scheduler, Log(stream=said))
     for problem in ("one", "one", "two", "one"):

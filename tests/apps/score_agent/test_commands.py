@@ -1,4 +1,4 @@
-"""`stowplan score-agent`: what is wrong with a command line is said in one line, before anybody is asked anything."""
+"""`stowplan score-agent`: an error in a command line is one line, printed before any server is asked."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HTTP = ["http", "--url", "http://127.0.0.1:9"]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(["usage"], "Missing option '--cluster-name'", id="which cluster"),
+        pytest.param(["usage"], "Missing option '--cluster-name'", id="no cluster name"),
         pytest.param([*USAGE, "--cpu-bounds", "10"], "'10' is not WORST:BEST, such as 1G:100G", id="one bound"),
-        pytest.param([*USAGE, "--memory-bounds", "1X:2G"], "'1X:2G' is not WORST:BEST", id="no quantity"),
+        pytest.param([*USAGE, "--memory-bounds", "1X:2G"], "'1X:2G' is not WORST:BEST", id="not a quantity"),
         pytest.param(
             [*USAGE, "--free", "gpu=nvidia.com/gpu"], "--free: found 'gpu=nvidia.com/gpu'; expected", id="no bounds"
         ),
@@ -35,29 +35,45 @@ HTTP = ["http", "--url", "http://127.0.0.1:9"]
         ),
         pytest.param([*STATIC, "--value", "b=1.5"], "expected CLUSTER=SCORE", id="a fraction"),
         pytest.param([*STATIC, "--value", "a=2"], "--value a=2: found two scores of a", id="a cluster twice"),
-        pytest.param([*STATIC, "--interval", "0s"], "--interval: found 0 s, expected more", id="without a pause"),
-        pytest.param([*STATIC, "--interval", "soon"], "'soon' is not a duration such as 90s or 5m", id="no duration"),
-        pytest.param([*QUERY, "--valid-for", "3m"], "--valid-for: scores that are valid for 180 s", id="hardly valid"),
-        pytest.param([*QUERY, "--valid-for", "later"], "such as 90s or 5m, or never", id="valid for how long"),
+        pytest.param([*STATIC, "--interval", "0s"], "--interval: found 0 s, expected more", id="an interval of 0"),
+        pytest.param(
+            [*STATIC, "--interval", "soon"], "'soon' is not a duration such as 90s or 5m", id="not a duration"
+        ),
+        pytest.param(
+            [*QUERY, "--valid-for", "3m"],
+            "--valid-for: scores that are valid for 180 s",
+            id="valid for too short a time",
+        ),
+        pytest.param(
+            [*QUERY, "--valid-for", "later"], "such as 90s or 5m, or never", id="validity that is not a duration"
+        ),
         pytest.param([*QUERY, "--refresh-before", "30s"], "--refresh-before: found 30 s, less than one", id="too late"),
         pytest.param(
             [*QUERY, "--bounds", "0:1", "--over-fleet"], "found both --bounds and --over-fleet", id="two scales"
         ),
-        pytest.param([*QUERY, "--bounds", "0:1", "--less-is-better"], "put the larger number first", id="turned how"),
-        pytest.param([*HTTP, "--less-is-better"], "found --less-is-better without --over-fleet", id="less than what"),
-        pytest.param(["http", "--url", "scorer:80"], 'url: found "scorer:80", expected an address', id="no address"),
-        pytest.param([*QUERY, "--deadband", "201"], "201 is not in the range 0<=x<=200", id="a band beyond all scores"),
+        pytest.param(
+            [*QUERY, "--bounds", "0:1", "--less-is-better"],
+            "put the larger number first",
+            id="--less-is-better with --bounds",
+        ),
+        pytest.param(
+            [*HTTP, "--less-is-better"], "found --less-is-better without --over-fleet", id="--less-is-better alone"
+        ),
+        pytest.param(
+            ["http", "--url", "scorer:80"], 'url: found "scorer:80", expected an address', id="not an address"
+        ),
+        pytest.param([*QUERY, "--deadband", "201"], "201 is not in the range 0<=x<=200", id="a deadband above 200"),
         pytest.param(["tea"], "No such command 'tea'", id="no such producer"),
         pytest.param([*STATIC, "--hub-kubeconfig", "/nowhere"], "/nowhere: no such file", id="no kubeconfig"),
     ],
 )
-def test_what_cannot_be_used(words: list[str], said: str) -> None:
+def test_invalid_command_lines(words: list[str], said: str) -> None:
     done = CliRunner().invoke(main, ["score-agent", *words])
     assert done.exit_code == 2
     assert said in " ".join(done.output.split()) and "Traceback" not in done.output
 
 
-def test_every_producer_tells_its_exit_codes() -> None:
+def test_help_of_every_producer_lists_exit_codes() -> None:
     assert list(PRODUCERS) == ["usage", "prometheus", "http", "static"]
     for name in PRODUCERS:
         assert "Exit codes" in CliRunner().invoke(main, ["score-agent", name, "--help"]).output
@@ -69,8 +85,8 @@ def test_completion_knows_the_producers(monkeypatch: pytest.MonkeyPatch, capsys:
     assert capsys.readouterr().out.startswith("prometheus\t")
 
 
-def test_an_agent_loads_nothing_of_the_scheduler() -> None:
-    """It runs in every cluster of a fleet, so it should be small."""
+def test_an_agent_does_not_import_the_scheduler() -> None:
+    """The agent runs in every cluster of a fleet, so it should be small."""
     heavy = ("numpy", "aiohttp", "rich", "stowplan.engine.scheduler", "stowplan.plugins", "stowplan.columns.state")
     code = "import sys, stowplan.apps.score_agent.service, stowplan.apps.score_agent.commands; "
     code += f"print(*(each for each in {heavy} if each in sys.modules))"

@@ -1,4 +1,4 @@
-"""The agent's rounds, in one process with an embedded hub: news, sources that fail, clusters that fall silent."""
+"""The rounds of an agent with an embedded hub: changes of the hub, sources that fail, clusters that do not answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GROUP = "cluster.open-cluster-management.io"
 
 
 class Scripted:
-    """A source that answers by a script: an error, or the value of each cluster; the last line again and again."""
+    """A source with a script: each round an error, or a value for each cluster; the last entry is repeated."""
 
     def __init__(self, *script: Exception | float) -> None:
         self._script, self.rounds = list(script), 0
@@ -66,7 +66,7 @@ async def until(condition: Callable[[], Any]) -> None:
 
 @asynccontextmanager
 async def agent(kubeconfig: Path, source: Source, **options: Any) -> AsyncIterator[io.StringIO]:
-    """At work in the block; what it says."""
+    """Run an agent for the block; its log."""
     said = io.StringIO()
     program = ScoreAgentService(
         ScoreAgentOptions({}, hub_kubeconfig=str(kubeconfig), **options), source, Log(2, stream=said)
@@ -86,8 +86,8 @@ def written(folder: Path, cluster: Embedded) -> Path:
     return file
 
 
-def test_a_cluster_that_comes_is_scored_at_once(tmp_path: Path) -> None:
-    """Not after the interval, which is an hour."""
+def test_a_new_cluster_is_scored_at_once(tmp_path: Path) -> None:
+    """The interval is an hour."""
 
     async def story() -> None:
         async with Embedded(with_controllers=False) as hub:
@@ -100,7 +100,7 @@ def test_a_cluster_that_comes_is_scored_at_once(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_source_that_fails_is_asked_again(tmp_path: Path) -> None:
+def test_a_source_that_fails_is_read_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with Embedded(with_controllers=False) as hub:
             manage(hub, "east")
@@ -112,7 +112,7 @@ def test_a_source_that_fails_is_asked_again(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_what_does_not_change_is_not_written(tmp_path: Path) -> None:
+def test_unchanged_scores_are_not_written(tmp_path: Path) -> None:
     async def story() -> None:
         async with Embedded(with_controllers=False) as hub:
             manage(hub, "east")
@@ -127,8 +127,8 @@ def test_what_does_not_change_is_not_written(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_cluster_that_does_not_answer_is_not_vouched_for(tmp_path: Path) -> None:
-    """Its scores are due each second, and written while it answers; afterwards they expire."""
+def test_scores_of_a_cluster_that_does_not_answer_are_not_refreshed(tmp_path: Path) -> None:
+    """Scores are written each second while the cluster answers; afterwards they expire."""
 
     async def story() -> None:
         async with Embedded(with_controllers=False) as hub:
@@ -151,7 +151,7 @@ def test_a_cluster_that_does_not_answer_is_not_vouched_for(tmp_path: Path) -> No
     asyncio.run(story())
 
 
-def test_it_ends_although_the_hub_is_silent(tmp_path: Path) -> None:
+def test_it_stops_although_the_hub_does_not_answer(tmp_path: Path) -> None:
     async def story() -> None:
         hub = Embedded(with_controllers=False)
         await hub.start()
@@ -163,7 +163,7 @@ def test_it_ends_although_the_hub_is_silent(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_hub_that_is_none(tmp_path: Path) -> None:
+def test_a_hub_without_the_definitions(tmp_path: Path) -> None:
     async def story() -> None:
         async with Embedded(with_controllers=False) as cluster:
             definitions = cluster.api.catalogue.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")

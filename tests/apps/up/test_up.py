@@ -1,4 +1,4 @@
-"""`stowplan up`: a cluster and a scheduler at work in it, told to end."""
+"""`stowplan up`: a cluster with a scheduler in it, from start to end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def with_cluster(wanted: UpOptions, story: Callable[[Client], Awaitable[No
         assert await working == 0
 
 
-def test_a_pod_is_placed_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pod_is_bound_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted = UpOptions(nodes=2, zones=2, kubeconfig=tmp_path / "kubeconfig")
 
     async def story(client: Client) -> None:
@@ -65,11 +65,11 @@ def test_a_pod_is_placed_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert await until(running) in ("node-0", "node-1")
 
     asyncio.run(with_cluster(wanted, story))
-    assert not wanted.kubeconfig.exists(), "nothing is left behind"
+    assert not wanted.kubeconfig.exists(), "the kubeconfig is removed"
     assert "kubectl --kubeconfig" in capsys.readouterr().out
 
 
-def test_it_may_come_from_a_dump_and_without_a_scheduler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_from_files_without_a_scheduler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "dump.yaml").write_text(
         "kind: List\napiVersion: v1\nitems:\n"
         "- {apiVersion: v1, kind: Node, metadata: {name: real}, status: {allocatable: {cpu: '8', pods: '9'}}}\n"
@@ -86,6 +86,6 @@ def test_it_may_come_from_a_dump_and_without_a_scheduler(tmp_path: Path, capsys:
     assert "Loaded: 1 Node" in told.out and "1 Strange" in told.err
 
 
-def test_other_addresses_need_a_token(tmp_path: Path) -> None:
+def test_addresses_other_than_the_loopback_need_a_token(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="token"):
         asyncio.run(main(UpOptions(host="0.0.0.0", kubeconfig=tmp_path / "kubeconfig"), asyncio.Event()))

@@ -1,4 +1,4 @@
-"""The whole decision: weights, totals, ties, what is unscheduled; with Open Cluster Management's own numbers."""
+"""Whole decisions: weights, totals, ties, unscheduled clusters; with the numbers of Open Cluster Management's tests."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_one_cluster_and_no_number() -> None:
     assert ran(choice) == {"Balance": (1, [100]), "Steady": (1, [0])}
 
 
-def test_three_wanted_of_one() -> None:
+def test_three_of_one_cluster() -> None:
     choice = chosen(a_placement(numberOfClusters=3), clusters(1))
     assert (choice.names, choice.unscheduled) == (["cluster1"], 2)
 
 
-def test_a_wrong_toleration_ends_it_before_anybody_is_scored() -> None:
+def test_a_wrong_toleration_ends_the_decision_before_scoring() -> None:
     placement = a_placement(numberOfClusters=2, tolerations=[{"key": "", "operator": "Equal"}])
     choice = chosen(placement, clusters(1))
     assert (choice.status.code, choice.status.plugin) == ("Misconfigured", "TaintToleration")
@@ -52,13 +52,13 @@ def test_a_wrong_toleration_ends_it_before_anybody_is_scored() -> None:
     assert (choice.names, choice.prioritized, choice.unscheduled) == ([], [], 0)
 
 
-def test_what_it_has_it_keeps() -> None:
+def test_a_placement_keeps_its_clusters() -> None:
     objects = [*clusters(3), a_decision(["cluster1", "cluster2"], of="test")]
     choice = chosen(a_placement(numberOfClusters=2), objects)
     assert (choice.names, ran(choice)["Steady"]) == (["cluster1", "cluster2"], (1, [100, 100, 0]))
 
 
-def test_taints_leave_two_of_three() -> None:
+def test_taints_exclude_one_of_three() -> None:
     objects = [
         a_cluster("cluster1", taints=["key1=value1:NoSelect"]),
         a_cluster("cluster2", taints=["key2=value2:NoSelect"]),
@@ -90,7 +90,7 @@ def test_exact_weights() -> None:
     assert ran(choice).keys() == {"Balance", "ResourceAllocatableMemory"}
 
 
-def test_four_wanted_of_two_one_of_which_it_has() -> None:
+def test_four_of_two_clusters_one_of_which_the_placement_has() -> None:
     objects = [*clusters(2), a_decision(["cluster1"], of="test")]
     choice = chosen(a_placement(numberOfClusters=4), objects)
     assert (sorted(choice.names), choice.unscheduled) == (["cluster1", "cluster2"], 2)
@@ -99,7 +99,7 @@ def test_four_wanted_of_two_one_of_which_it_has() -> None:
 @pytest.mark.parametrize(
     ("decisions", "expected"),
     [
-        pytest.param([(["cluster1", "cluster2"], "other")], ["cluster3"], id="the one that others left"),
+        pytest.param([(["cluster1", "cluster2"], "other")], ["cluster3"], id="the cluster without other decisions"),
         pytest.param(
             [(["cluster2", "cluster3"], "other"), (["cluster1", "cluster2"], "third"), (["cluster3"], "test")],
             ["cluster3"],
@@ -139,7 +139,7 @@ RESOURCES = (built_in("ResourceAllocatableCPU"), built_in("ResourceAllocatableMe
             [*measured(*R), a_decision(["cluster2"]), a_decision(["cluster1", "cluster3"], of="test")],
             [400, -140, 452, 300],
             ["cluster3", "cluster1"],
-            id="steady, although a better one came",
+            id="steady, although there is a better cluster",
         ),
         pytest.param(
             policy("Exact", built_in("Balance", 2), built_in("ResourceAllocatableCPU")),
@@ -192,12 +192,12 @@ def test_two_of_a_measured_fleet(prioritizers: Any, objects: list[Any], totals: 
     ("configurations", "expected"),
     [
         pytest.param([], {"Balance": 1, "Steady": 1}, id="the defaults"),
-        pytest.param([built_in("Steady", 0)], {"Balance": 1}, id="a weight of 0 leaves it out"),
+        pytest.param([built_in("Steady", 0)], {"Balance": 1}, id="a weight of 0 disables a prioritizer"),
         pytest.param(
             [built_in("Balance", 2), built_in("Balance", 3)], {"Balance": 3, "Steady": 1}, id="the last one counts"
         ),
         pytest.param(
-            [{"name": "Balance", "weight": 4}], {"Balance": 4, "Steady": 1}, id="by name alone, as it was first spelled"
+            [{"name": "Balance", "weight": 4}], {"Balance": 4, "Steady": 1}, id="by name alone, the first spelling"
         ),
         pytest.param(
             [{"name": "Balance", "scoreCoordinate": {"type": "BuildIn", "buildIn": "Steady"}, "weight": 5}],
@@ -209,7 +209,7 @@ def test_two_of_a_measured_fleet(prioritizers: Any, objects: list[Any], totals: 
         ),
     ],
 )
-def test_who_counts_how_much(configurations: list[Any], expected: dict[str, int]) -> None:
+def test_weights(configurations: list[Any], expected: dict[str, int]) -> None:
     choice = chosen(a_placement(prioritizerPolicy=policy("Additive", *configurations)), clusters(2))
     assert {each.name: each.weight for each in choice.prioritized} == expected
 
@@ -227,7 +227,7 @@ def test_two_add_on_scores_of_one_name_both_count() -> None:
         pytest.param([add_on("demo", "demo", 1), built_in("Steady"), add_on("demo", "demo", 2)], id="an add-on score"),
     ],
 )
-def test_what_is_listed_twice_is_wrong_but_for_ocm(again: list[Any]) -> None:
+def test_a_prioritizer_listed_twice_is_misconfigured_except_in_compatibility(again: list[Any]) -> None:
     status = chosen(a_placement(prioritizerPolicy=policy("Exact", *again)), clusters(1), ocm=False).status
     assert (status.code, status.path) == ("Misconfigured", "spec.prioritizerPolicy.configurations[2].scoreCoordinate")
     assert status.text.endswith("the same as configurations[0]; list it once, with one weight")
@@ -240,7 +240,7 @@ def test_what_is_listed_twice_is_wrong_but_for_ocm(again: list[Any]) -> None:
             {"prioritizerPolicy": policy("exact")},
             "incorrect prioritizer policy mode: exact",
             "spec.prioritizerPolicy.mode",
-            id="a mode that there is not",
+            id="an unknown mode",
         ),
         pytest.param(
             {"prioritizerPolicy": policy("Exact", built_in("Balance"), {"weight": 1})},
@@ -258,18 +258,20 @@ def test_what_is_listed_twice_is_wrong_but_for_ocm(again: list[Any]) -> None:
             {"prioritizerPolicy": policy("Exact", built_in("Nobody"))},
             "incorrect builtin prioritizer: Nobody",
             "spec.prioritizerPolicy.configurations[0].scoreCoordinate",
-            id="a prioritizer that there is not",
+            id="an unknown prioritizer",
         ),
-        pytest.param({"numberOfClusters": -1}, "numberOfClusters is -1", "spec.numberOfClusters", id="less than none"),
+        pytest.param(
+            {"numberOfClusters": -1}, "numberOfClusters is -1", "spec.numberOfClusters", id="a negative number"
+        ),
     ],
 )
-def test_what_cannot_be_used_says_where_it_is_wrong(spec: dict[str, Any], message: str, path: str) -> None:
+def test_a_misconfiguration_has_its_path(spec: dict[str, Any], message: str, path: str) -> None:
     status = chosen(a_placement(**spec), clusters(1)).status
     assert (status.code, status.message, status.path) == ("Misconfigured", message, path)
     assert status.remedy
 
 
-def test_what_it_would_take_to_come_in() -> None:
+def test_what_clusters_lack_that_are_not_chosen() -> None:
     scores = {"cluster1": 10, "cluster2": 47, "cluster3": 46, "cluster4": 46}
     placement = a_placement(numberOfClusters=2, prioritizerPolicy=policy("Exact", add_on("demo", "demo")))
     choice = chosen(placement, [*clusters(4), *(a_score(n, "demo", demo=v) for n, v in scores.items())])
@@ -280,7 +282,7 @@ def test_what_it_would_take_to_come_in() -> None:
 # -- an addition of ours
 
 
-def test_clusters_that_would_rather_not_are_chosen_last() -> None:
+def test_clusters_with_prefer_no_select_are_chosen_last() -> None:
     objects = [a_cluster("cluster1", taints=["busy:PreferNoSelect"]), *clusters(3)[1:]]
     placement = a_placement(numberOfClusters=2)
     assert chosen(placement, objects, ocm=True).names == ["cluster1", "cluster2"]

@@ -7,7 +7,7 @@ import pytest
 from stowplan.framework.placement.decision import PlacementQuestion
 from stowplan.plugins.clusters import cel_selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
-from tests.placement.fleets import NOW, a_cluster, a_placement, a_score, asked
+from tests.placement.fleets import NOW, a_cluster, a_placement, a_question, a_score
 
 SEEN = a_cluster(
     "c1",
@@ -49,12 +49,12 @@ SCORES = a_score("c1", "test-score", cpu=3, memory=4)
         pytest.param("managedCluster.status.?version.?kubernetes.hasValue()", True, id="the version"),
         pytest.param("managedCluster.metadata.nope == 1", False, id="an error: a field that is missing"),
         pytest.param("'[1'.parseJSON() == 1", False, id="an error: not JSON"),
-        pytest.param("{'metadata': {'name': 'nobody'}}.scores('test-score').size() > 0", False, id="no such cluster"),
+        pytest.param("{'metadata': {'name': 'unknown'}}.scores('test-score').size() > 0", False, id="no such cluster"),
         pytest.param("'no cluster'.scores('test-score').size() > 0", False, id="scores of a string"),
     ],
 )
 def test_expressions_about_a_cluster(expression: str, expected: bool) -> None:
-    question = asked(a_placement(), [SEEN, SCORES])
+    question = a_question(a_placement(), [SEEN, SCORES])
     assert CelExpressions((expression,)).match(question, 0)[0] is expected
 
 
@@ -65,16 +65,16 @@ LABEL = 'managedCluster.metadata.labels["version"] == "1.14.3"'
 SEMVER = 'semver(managedCluster.metadata.labels["version"]).isLessThan(semver("1.30.0"))'
 
 
-def cost(*expressions: str, nobody: bool = False) -> tuple[bool, int]:
-    question = asked(a_placement(), [VERSIONED])
-    if nobody:
+def cost(*expressions: str, no_cluster: bool = False) -> tuple[bool, int]:
+    question = a_question(a_placement(), [VERSIONED])
+    if no_cluster:
         question.fleet.clusters[0] = None
-    fine, spent, _ = CelExpressions(expressions).match(question, 0)
-    return fine, spent
+    matches, spent, _ = CelExpressions(expressions).match(question, 0)
+    return matches, spent
 
 
 @pytest.mark.parametrize(
-    ("expressions", "nobody", "expected"),
+    ("expressions", "no_cluster", "expected"),
     [
         pytest.param([LABEL], False, (True, 5), id="a label's value"),
         pytest.param([LABEL, SEMVER], False, (True, 12), id="a label's value and a version"),
@@ -83,33 +83,33 @@ def cost(*expressions: str, nobody: bool = False) -> tuple[bool, int]:
         pytest.param(["[1, 2].all(x, x > 0)"], False, (True, 10 + 2 * (2 + 1 + 2) + 1), id="a list and a loop"),
     ],
 )
-def test_cost(expressions: list[str], nobody: bool, expected: tuple[bool, int]) -> None:
-    assert cost(*expressions, nobody=nobody) == expected
+def test_cost(expressions: list[str], no_cluster: bool, expected: tuple[bool, int]) -> None:
+    assert cost(*expressions, no_cluster=no_cluster) == expected
 
 
-def test_beyond_the_budget_a_cluster_does_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_does_not_match_beyond_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_selector, "MOST_PER_CLUSTER", 15)
     assert cost(LABEL, SEMVER) == (True, 12)
-    fine, spent = cost(LABEL, SEMVER, SEMVER)
-    assert not fine and spent > 15
+    matches, spent = cost(LABEL, SEMVER, SEMVER)
+    assert not matches and spent > 15
 
 
 SIXTY = str(list(range(60)))
 ENDLESS = f"{SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.all(c, {SIXTY}.all(d, a + b + c + d >= 0))))"
 
 
-def test_no_expression_runs_for_long() -> None:
+def test_an_expression_ends_at_its_cost() -> None:
     selector = CelExpressions((ENDLESS,))
-    question = asked(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
-    fine, spent, _ = selector.match(question, 0)
-    assert not fine and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
+    question = a_question(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
+    matches, spent, _ = selector.match(question, 0)
+    assert not matches and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
     assert selector.match(question, 1) == (False, 0, float("inf"))  # it is about no cluster, so it need not run again
 
 
-def test_a_pass_over_the_fleet_costs_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_over_the_fleet_ends_at_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_selector, "MOST_PER_PASS", 20)
     objects = [a_cluster(f"c{number}", labels={"version": "1.14.3"}) for number in range(9)]
-    question = asked(a_placement(), objects, ocm=False)
+    question = a_question(a_placement(), objects, ocm=False)
     rows = question.fleet.rows([f"c{number}" for number in range(9)])
     assert CelExpressions((LABEL,)).matches(question, rows).tolist() == [True] * 4 + [False] * 5
     later = PlacementQuestion(question.placement, question.fleet, NOW + 1, question.own)
@@ -124,7 +124,7 @@ def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.Mon
         *(a_cluster(f"c{number}") for number in (1, 2, 3)),
         *(a_score("c1", "demo", cpu=90), a_score("c2", "demo", cpu=70), a_score("c3", "demo", valid=-1, cpu=95)),
     ]
-    question = asked(a_placement(), objects, ocm=False)
+    question = a_question(a_placement(), objects, ocm=False)
     fleet, selector = question.fleet, compiled((GOOD_SCORE,))
     rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
     match = selector.match

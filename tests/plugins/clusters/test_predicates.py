@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.framework.placement.decision import PluginStatus
 from stowplan.plugins.clusters.predicate import PredicatePlugin
-from tests.placement.fleets import a_cluster, a_placement, a_score, asked
+from tests.placement.fleets import a_cluster, a_placement, a_question, a_score
 
 PLUGIN = PredicatePlugin()
 CLOUDS = [
@@ -34,7 +34,7 @@ def required(
 
 
 def matching(*predicates: dict[str, Any], ocm: bool = True) -> list[str] | PluginStatus:
-    question = asked(a_placement(predicates=list(predicates)), CLOUDS, ocm=ocm)
+    question = a_question(a_placement(predicates=list(predicates)), CLOUDS, ocm=ocm)
     rows = question.fleet.rows(["c1", "c2", "c3"])
     found = PLUGIN.filter(question, rows)
     return found if isinstance(found, PluginStatus) else question.fleet.named(rows[found])
@@ -47,12 +47,14 @@ GOOD_SCORE = 'managedCluster.scores("demo").filter(s, s.name == "cpu").all(e, e.
 @pytest.mark.parametrize(
     ("predicates", "expected"),
     [
-        pytest.param([], ["c1", "c2", "c3"], id="none at all"),
-        pytest.param([required()], ["c1", "c2", "c3"], id="one that says nothing"),
+        pytest.param([], ["c1", "c2", "c3"], id="no predicates"),
+        pytest.param([required()], ["c1", "c2", "c3"], id="an empty predicate"),
         pytest.param([required({"cloud": "Amazon"})], ["c1"], id="a label"),
         pytest.param([required(claims={"cloud": ["Amazon"]})], ["c1"], id="a claim"),
         pytest.param([required({"cloud": "Google"}, {"region": ["us-east-1"]})], ["c2"], id="a label and a claim"),
-        pytest.param([required({"cloud": "Google"}, {"region": ["eu-west-1"]})], [], id="a label, and another's claim"),
+        pytest.param(
+            [required({"cloud": "Google"}, {"region": ["eu-west-1"]})], [], id="a label, and a claim of another cluster"
+        ),
         pytest.param([required({"cloud": "Amazon"}), required({"cloud": "Google"})], ["c1", "c2"], id="either of two"),
         pytest.param([required(cel=[IN_AMAZON])], ["c1"], id="an expression about labels"),
         pytest.param(
@@ -68,18 +70,16 @@ GOOD_SCORE = 'managedCluster.scores("demo").filter(s, s.name == "cpu").all(e, e.
         pytest.param([required(cel=[IN_AMAZON, "1 == 2"])], [], id="two expressions, one false"),
         pytest.param([required({"cloud": "Google"}, cel=[IN_AMAZON])], [], id="an expression and another label"),
         pytest.param([required(cel=[])], ["c1", "c2", "c3"], id="no expressions"),
-        pytest.param([required(cel=['managedCluster.scores("none").size() >= 0'])], [], id="scores that are not there"),
+        pytest.param([required(cel=['managedCluster.scores("none").size() >= 0'])], [], id="missing scores"),
         pytest.param([required(cel=["managedCluster.metadata.name"])], [], id="neither true nor false"),
-        pytest.param(
-            [required(cel=['managedCluster.metadata.labels.nope == "x"'])], [], id="a label that is not there"
-        ),
+        pytest.param([required(cel=['managedCluster.metadata.labels.nope == "x"'])], [], id="a missing label"),
     ],
 )
 def test_which_clusters_match(predicates: list[Any], expected: list[str]) -> None:
     assert matching(*predicates) == expected
 
 
-def test_an_expression_sees_only_valid_scores_but_in_compatibility() -> None:
+def test_expressions_see_expired_scores_only_in_compatibility() -> None:
     assert matching(required(cel=[GOOD_SCORE]), ocm=True) == ["c1", "c3"]
     assert matching(required(cel=[GOOD_SCORE]), ocm=False) == ["c1"]
 
@@ -95,11 +95,11 @@ def test_an_expression_sees_only_valid_scores_but_in_compatibility() -> None:
             required(cel=['"a" + 1 == "a1"']), "celSelector.celExpressions", id="types that do not go together"
         ),
         pytest.param(required(cel=["1" * 20_000]), "celSelector.celExpressions", id="too long"),
-        pytest.param(required({"bad key!": "x"}), "labelSelector", id="a key that is none"),
+        pytest.param(required({"bad key!": "x"}), "labelSelector", id="an invalid key"),
         pytest.param(required(claims={"cloud": []}), "claimSelector", id="no values"),
     ],
 )
-def test_what_cannot_be_used(predicate: dict[str, Any], path: str) -> None:
+def test_misconfigured_predicates(predicate: dict[str, Any], path: str) -> None:
     found = matching(required({"cloud": "Amazon"}), predicate)
     assert isinstance(found, PluginStatus)
     assert (found.code, found.plugin) == ("Misconfigured", "Predicate")
@@ -113,12 +113,12 @@ def test_what_cannot_be_used(predicate: dict[str, Any], path: str) -> None:
         pytest.param([required(claims={"cloud": ["x"]})], "its claims do not match the claimSelector", id="claims"),
         pytest.param([required(cel=["1 == 1", "1 == 2"])], "1 == 2 is false", id="an expression"),
         pytest.param(
-            [required(cel=["managedCluster.nope"])], "managedCluster.nope fails: no such key: nope", id="one that fails"
+            [required(cel=["managedCluster.nope"])], "managedCluster.nope fails: no such key: nope", id="an error"
         ),
-        pytest.param([required(cel=["1"])], "1 is neither true nor false", id="one that is no statement"),
-        pytest.param([required({"a": "b"}), required({"a": "c"})], "none of the 2 predicates holds", id="several"),
+        pytest.param([required(cel=["1"])], "1 is neither true nor false", id="no boolean"),
+        pytest.param([required({"a": "b"}), required({"a": "c"})], "none of the 2 predicates matches", id="several"),
     ],
 )
 def test_why_a_cluster_does_not_match(predicates: list[Any], reason: str) -> None:
-    question = asked(a_placement(predicates=predicates), CLOUDS)
+    question = a_question(a_placement(predicates=predicates), CLOUDS)
     assert PLUGIN.why(question, 0) == reason

@@ -1,4 +1,4 @@
-"""Each prioritizer's numbers, as Open Cluster Management's own tests have them, and what we add to them."""
+"""The scores of each prioritizer, as in Open Cluster Management's own tests, and our additions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowplan.plugins.clusters.add_on import AddOn, add_on
 from stowplan.plugins.clusters.balance import Balance
 from stowplan.plugins.clusters.resource_allocatable import ResourceAllocatable
 from stowplan.plugins.clusters.steady import Steady
-from tests.placement.fleets import a_cluster, a_decision, a_placement, a_score, asked, chosen
+from tests.placement.fleets import a_cluster, a_decision, a_placement, a_question, a_score, chosen
 
 NAMES = ("cluster1", "cluster2", "cluster3")
 CPU = ResourceAllocatable("cpu", "ResourceAllocatableCPU")
@@ -21,15 +21,15 @@ MEMORY = ResourceAllocatable("memory", "ResourceAllocatableMemory")
 
 
 def three(**each: Any) -> list[Any]:
-    """Three clusters; a keyword gives something to each of them, in order."""
+    """Three clusters; a keyword has a value for each of them, in order."""
     return [a_cluster(name, **{key: values[place] for key, values in each.items()}) for place, name in enumerate(NAMES)]
 
 
 def scored(plugin: Prioritizer, objects: list[Any], *, ocm: bool = True) -> list[int | None]:
-    question = asked(a_placement(), objects, ocm=ocm)
+    question = a_question(a_placement(), objects, ocm=ocm)
     found = plugin.score(question, question.fleet.rows(NAMES))
-    there = np.ones(3, np.bool_) if found.there is None else found.there
-    return [value if known else None for value, known in zip(found.values.tolist(), there.tolist(), strict=True)]
+    present = np.ones(3, np.bool_) if found.present is None else found.present
+    return [value if known else None for value, known in zip(found.values.tolist(), present.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def scored(plugin: Prioritizer, objects: list[Any], *, ocm: bool = True) -> list
             id="memory 20, 60, 100",
         ),
         pytest.param(MEMORY, three(memory=[("50", "100")] * 3), [100, 100, 100], id="memory, all equal"),
-        pytest.param(MEMORY, three(memory=[("0", "100")] * 3), [100, 100, 100], id="memory, all without"),
-        pytest.param(MEMORY, three(), [None, None, None], id="memory, nobody says"),
+        pytest.param(MEMORY, three(memory=[("0", "100")] * 3), [100, 100, 100], id="memory, all 0"),
+        pytest.param(MEMORY, three(), [None, None, None], id="memory, not reported"),
         pytest.param(CPU, three(cpu=[("10", "10"), ("6", "10"), ("2", "10")]), [100, 0, -100], id="cpu 10, 6, 2"),
         pytest.param(CPU, three(cpu=[("5", "10")] * 3), [100, 100, 100], id="cpu, all equal"),
-        pytest.param(CPU, three(cpu=[("0", "10")] * 3), [100, 100, 100], id="cpu, all without"),
-        pytest.param(CPU, three(), [None, None, None], id="cpu, nobody says"),
-        pytest.param(CPU, three(cpu=["10", "6", None]), [100, -100, None], id="cpu, who does not say has no score"),
-        pytest.param(CPU, three(cpu=["10", "6", "0"]), [100, 19, -100], id="0.6 of the range is cut, not rounded"),
+        pytest.param(CPU, three(cpu=[("0", "10")] * 3), [100, 100, 100], id="cpu, all 0"),
+        pytest.param(CPU, three(), [None, None, None], id="cpu, not reported"),
+        pytest.param(CPU, three(cpu=["10", "6", None]), [100, -100, None], id="cpu, not reported by one"),
+        pytest.param(CPU, three(cpu=["10", "6", "0"]), [100, 19, -100], id="0.6 of the range is truncated"),
         pytest.param(AddOn("test", "score1"), three(), [0, 0, 0], id="add-on: no objects"),
         pytest.param(
             AddOn("test", "score1"), [*three(), a_score("cluster1", score1=30)], [30, 0, 0], id="add-on: only one"
@@ -119,7 +119,7 @@ def test_scores(plugin: Prioritizer, objects: list[Any], expected: list[int | No
         pytest.param((4, 1, 0), (-100, 50, 100), id="1 of 4"),
     ],
 )
-def test_balance_by_how_often_a_cluster_was_chosen(counts: tuple[int, ...], expected: tuple[int, ...]) -> None:
+def test_balance_by_number_of_decisions(counts: tuple[int, ...], expected: tuple[int, ...]) -> None:
     decisions = [
         a_decision([name for name, count in zip(NAMES, counts, strict=True) if count > turn], of=f"p{turn}")
         for turn in range(max(counts))
@@ -127,14 +127,14 @@ def test_balance_by_how_often_a_cluster_was_chosen(counts: tuple[int, ...], expe
     assert scored(Balance(), [*three(), *decisions]) == list(expected)
 
 
-def test_an_expired_score_is_0_and_a_warning() -> None:
+def test_an_expired_score_counts_0_with_a_warning() -> None:
     objects = [
         *three(),
         a_score("cluster1", valid=-30, score1=30),
         a_score("cluster2", valid=30, score1=40),
         a_score("cluster3", score1=50),
     ]
-    question = asked(a_placement(), objects)
+    question = a_question(a_placement(), objects)
     found = AddOn("test", "score1").score(question, question.fleet.rows(NAMES))
     assert found.values.tolist() == [0, 40, 50]
     assert found.warning == "AddOnPlacementScores cluster1/test expired"
@@ -144,13 +144,13 @@ def test_an_expired_score_is_0_and_a_warning() -> None:
     ("when_missing", "weight", "expected"),
     [
         pytest.param("zero", 1, [0, 40, 0], id="the middle of the range"),
-        pytest.param("min", 1, [-100, 40, -100], id="the worst there is"),
-        pytest.param("min", -1, [100, 40, 100], id="the worst there is, where less is better"),
-        pytest.param("lastKnown", 1, [30, 40, 0], id="what it last was, or 0 where it never was"),
-        pytest.param("", 1, [0, 40, 0], id="nothing said"),
+        pytest.param("min", 1, [-100, 40, -100], id="the lowest score"),
+        pytest.param("min", -1, [100, 40, 100], id="the highest score, with a negative weight"),
+        pytest.param("lastKnown", 1, [30, 40, 0], id="the last known score, or 0"),
+        pytest.param("", 1, [0, 40, 0], id="the default"),
     ],
 )
-def test_what_counts_for_a_score_that_is_not_there(when_missing: str, weight: int, expected: list[int]) -> None:
+def test_when_missing(when_missing: str, weight: int, expected: list[int]) -> None:
     objects = [*three(), a_score("cluster1", valid=-30, score1=30), a_score("cluster2", score1=40)]
     plugin = add_on(ScoreCoordinate("AddOn", add_on=AddOnScore("test", "score1"), when_missing=when_missing), weight)
     assert isinstance(plugin, AddOn)
@@ -159,7 +159,7 @@ def test_what_counts_for_a_score_that_is_not_there(when_missing: str, weight: in
 
 
 def test_the_last_known_score_outlives_its_object() -> None:
-    question = asked(a_placement(), three(), ocm=False)
+    question = a_question(a_placement(), three(), ocm=False)
     plugin = AddOn("test", "score1", "lastKnown")
     plugin.score(question, question.fleet.rows(NAMES))
     question.fleet.put_score(a_score("cluster1", score1=30))
@@ -167,7 +167,7 @@ def test_the_last_known_score_outlives_its_object() -> None:
     assert plugin.score(question, question.fleet.rows(NAMES)).values.tolist() == [30, 0, 0]
 
 
-def test_a_cluster_whose_score_is_missing_can_be_left_out() -> None:
+def test_a_cluster_without_a_score_can_be_excluded() -> None:
     coordinate = {"type": "AddOn", "addOn": {"resourceName": "test", "scoreName": "s"}, "whenMissing": "exclude"}
     placement = a_placement(
         prioritizerPolicy={"mode": "Exact", "configurations": [{"scoreCoordinate": coordinate, "weight": 1}]}

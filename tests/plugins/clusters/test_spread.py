@@ -47,8 +47,8 @@ AWS = [
     ("number", "objects", "constraints", "expected"),
     [
         pytest.param(4, EVEN, [over("zone")], {"1a": 2, "1b": 2}, id="four over two zones"),
-        pytest.param(4, UNEVEN, [over("zone", hard=True)], {"1a": 2, "1b": 1}, id="no further than the skew allows"),
-        pytest.param(4, UNEVEN, [over("zone")], {"1a": 3, "1b": 1}, id="as even as can be"),
+        pytest.param(4, UNEVEN, [over("zone", hard=True)], {"1a": 2, "1b": 1}, id="within the skew"),
+        pytest.param(4, UNEVEN, [over("zone")], {"1a": 3, "1b": 1}, id="as even as possible"),
         pytest.param(4, UNEVEN, [over("zone", skew=2, hard=True)], {"1a": 3, "1b": 1}, id="a wider skew"),
         pytest.param(
             4,
@@ -57,28 +57,28 @@ AWS = [
             {"east-1a": 1, "east-1b": 1, "west-1a": 2},
             id="regions first, then zones within each",
         ),
-        pytest.param(None, UNEVEN, [over("zone", hard=True)], {"1a": 2, "1b": 1}, id="all that may be"),
-        pytest.param(2, [*EVEN[:2], a_cluster("none/0")], [over("zone", hard=True)], {"1a": 1}, id="no zone, no place"),
+        pytest.param(None, UNEVEN, [over("zone", hard=True)], {"1a": 2, "1b": 1}, id="all clusters within the skew"),
+        pytest.param(
+            2, [*EVEN[:2], a_cluster("none/0")], [over("zone", hard=True)], {"1a": 1}, id="a cluster without a zone"
+        ),
         pytest.param(0, EVEN, [over("zone")], {}, id="none wanted"),
     ],
 )
-def test_where_they_go(
-    number: int | None, objects: list[Any], constraints: list[Any], expected: dict[str, int]
-) -> None:
+def test_spread(number: int | None, objects: list[Any], constraints: list[Any], expected: dict[str, int]) -> None:
     assert counts(spread(number, objects, *constraints)) == expected
 
 
-def test_what_could_not_be_placed_is_unscheduled() -> None:
+def test_clusters_beyond_the_skew_are_unscheduled() -> None:
     assert spread(4, UNEVEN, over("zone", hard=True)).unscheduled == 1
 
 
-def test_claims_will_do_as_well_as_labels() -> None:
+def test_spread_by_claim() -> None:
     objects = [a_cluster(f"{zone}/{n}", claims={"zone": zone}) for zone in ("1a", "1b") for n in range(3)]
     assert counts(spread(4, objects, over("zone", kind="Claim"))) == {"1a": 2, "1b": 2}
 
 
-def test_the_proposals_own_example() -> None:
-    """c1 first; then c2 is out, and c3 has 0 - 200, c4 0 + 200, c5 50 + 200."""
+def test_the_example_of_the_proposal() -> None:
+    """c1 is first; then c2 is not feasible, and c3 has 0 - 200, c4 0 + 200, c5 50 + 200."""
     clusters = [
         in_zone("c1", "1a", "us-east"),
         in_zone("c2", "1a", "us-east"),
@@ -94,7 +94,7 @@ def test_the_proposals_own_example() -> None:
     assert spread(2, [*clusters, *scores], *terms, prioritizerPolicy=policy).names == ["c1", "c5"]
 
 
-def test_in_compatibility_nothing_is_spread() -> None:
+def test_spread_is_ignored_in_compatibility() -> None:
     placement = a_placement(numberOfClusters=2, spreadPolicy={"spreadConstraints": [over("zone", hard=True)]})
     assert chosen(placement, EVEN, ocm=True).names == ["1a/0", "1a/1"]
     assert chosen(placement, EVEN, ocm=False).names == ["1a/0", "1b/0"]

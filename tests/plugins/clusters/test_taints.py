@@ -1,4 +1,4 @@
-"""Taints and tolerations of clusters, as Open Cluster Management's own tests have them."""
+"""Taints and tolerations of clusters, as in Open Cluster Management's own tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.framework.placement.decision import PluginStatus
 from stowplan.plugins.clusters.taint_toleration import ClusterTaintToleration
-from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_taint, asked
+from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_question, a_taint
 
 PLUGIN = ClusterTaintToleration()
 
@@ -23,7 +23,7 @@ IN, OUT = True, False
 
 def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) -> bool | PluginStatus:
     objects = [a_cluster("c1", taints=taints), *([a_decision(["c1"], of="test")] if decided else [])]
-    question = asked(a_placement(tolerations=tolerations), objects)
+    question = a_question(a_placement(tolerations=tolerations), objects)
     found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
     return found if isinstance(found, PluginStatus) else bool(found[0])
 
@@ -32,7 +32,9 @@ def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) ->
     ("taints", "tolerations", "decided", "expected"),
     [
         pytest.param(["key1=value1:NoSelect"], [], False, OUT, id="not tolerated"),
-        pytest.param(["key1=value1:NoSelect"], [], True, OUT, id="not tolerated, although it has it"),
+        pytest.param(
+            ["key1=value1:NoSelect"], [], True, OUT, id="not tolerated, although the placement has the cluster"
+        ),
         pytest.param(["key1=value1:NoSelect"], [EQUAL], False, IN, id="key and value equal"),
         pytest.param(["key1=value1:NoSelect"], [tolerates("", "key1", "value1")], False, IN, id="no operator is Equal"),
         pytest.param(["key1=value1:NoSelect"], [tolerates("Equal", "key1")], False, OUT, id="no value against one"),
@@ -41,8 +43,8 @@ def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) ->
         pytest.param(["key1=value1:NoSelect"], [EXISTS], False, IN, id="the key exists"),
         pytest.param(["key1=value1:NoSelect"], [tolerates("Exists", "key2")], False, OUT, id="another key exists"),
         pytest.param(["key1=value1:NoSelect"], [tolerates("Exists")], False, IN, id="everything is tolerated"),
-        pytest.param(["key1=value1:NoSelectIfNew"], [], False, OUT, id="if new: it is new"),
-        pytest.param(["key1=value1:NoSelectIfNew"], [], True, IN, id="if new: it is not"),
+        pytest.param(["key1=value1:NoSelectIfNew"], [], False, OUT, id="if new: the cluster is new"),
+        pytest.param(["key1=value1:NoSelectIfNew"], [], True, IN, id="if new: the cluster is not new"),
         pytest.param(["key1=value1:NoSelectIfNew"], [EQUAL], False, IN, id="if new: tolerated"),
         pytest.param(["key1=value1:NoSelectIfNew"], [EQUAL], True, IN, id="if new: tolerated, and not new"),
         pytest.param(
@@ -51,7 +53,7 @@ def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) ->
         pytest.param(
             ["key1=value1:NoSelectIfNew"], [tolerates("Equal", "key1", "x")], True, IN, id="if new: another, not new"
         ),
-        pytest.param(["key1=value1:PreferNoSelect"], [], False, IN, id="a preference keeps nobody out"),
+        pytest.param(["key1=value1:PreferNoSelect"], [], False, IN, id="a preference excludes no cluster"),
         pytest.param(["key1=value1:PreferNoSelect"], [EQUAL], False, IN, id="a preference that is tolerated"),
         pytest.param(
             ["key1=value1:PreferNoSelect"], [tolerates("Exists", "key2")], False, IN, id="a preference that is not"
@@ -75,7 +77,7 @@ def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) ->
         ),
     ],
 )
-def test_is_it_let_in(taints: list[str], tolerations: list[Any], decided: bool, expected: bool) -> None:
+def test_tolerations(taints: list[str], tolerations: list[Any], decided: bool, expected: bool) -> None:
     assert verdict(taints, tolerations, decided) is expected
 
 
@@ -88,7 +90,7 @@ def test_is_it_let_in(taints: list[str], tolerations: list[Any], decided: bool, 
         ),
     ],
 )
-def test_tolerations_that_mean_nothing(toleration: Any, message: str) -> None:
+def test_misconfigured_tolerations(toleration: Any, message: str) -> None:
     found = verdict(["key1:NoSelect"], [EQUAL, toleration])
     assert isinstance(found, PluginStatus)
     assert (found.code, found.plugin, found.message, found.path) == (
@@ -96,7 +98,7 @@ def test_tolerations_that_mean_nothing(toleration: Any, message: str) -> None:
     )  # fmt: skip
 
 
-# -- for so many seconds
+# -- tolerations that end
 
 AGES = {"c1": -8.0, "c2": -9.0, "c3": -10.0}
 
@@ -106,7 +108,7 @@ def timed(decided: list[str], now: float = NOW) -> tuple[list[bool], float | Non
         *(a_cluster(name, taints=[a_taint("key1=value1:NoSelect", age)]) for name, age in AGES.items()),
         a_decision(decided, of="test"),
     ]
-    question = asked(a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}]), objects, now=now)
+    question = a_question(a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}]), objects, now=now)
     found = PLUGIN.filter(question, question.fleet.rows(AGES))
     assert not isinstance(found, PluginStatus)
     return found.tolist(), PLUGIN.lapses(question, question.own)
@@ -116,10 +118,10 @@ def timed(decided: list[str], now: float = NOW) -> tuple[list[bool], float | Non
     ("decided", "later", "expected", "lapse"),
     [
         pytest.param([], 0.0, [IN, IN, OUT], None, id="added 8, 9 and 10 seconds ago"),
-        pytest.param(["c1", "c2"], 0.0, [IN, IN, OUT], 1.0, id="the first of those it has lapses in a second"),
+        pytest.param(["c1", "c2"], 0.0, [IN, IN, OUT], 1.0, id="the first toleration ends in a second"),
         pytest.param(["c1", "c2"], 1.0, [IN, OUT, OUT], 2.0, id="a second later"),
-        pytest.param(["c1", "c2"], 2.0, [OUT, OUT, OUT], None, id="all lapsed"),
-        pytest.param(["gone"], 0.0, [IN, IN, OUT], None, id="what it has is gone"),
+        pytest.param(["c1", "c2"], 2.0, [OUT, OUT, OUT], None, id="all tolerations have ended"),
+        pytest.param(["gone"], 0.0, [IN, IN, OUT], None, id="the placement's cluster is gone"),
     ],
 )
 def test_tolerated_for_ten_seconds(decided: list[str], later: float, expected: list[bool], lapse: float | None) -> None:
@@ -128,14 +130,16 @@ def test_tolerated_for_ten_seconds(decided: list[str], later: float, expected: l
     assert at == (None if lapse is None else NOW + lapse)
 
 
-def test_a_taint_that_does_not_say_when_it_was_added_has_lapsed() -> None:
+def test_a_toleration_in_seconds_needs_the_time_a_taint_was_added() -> None:
     taint = {"key": "key1", "effect": "NoSelect"}
     objects = [a_cluster("c1", taints=[taint])]
-    question = asked(a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}]), objects)
+    question = a_question(a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}]), objects)
     found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
     assert not isinstance(found, PluginStatus) and found.tolist() == [OUT]
 
 
-def test_the_taint_that_keeps_it_out_is_named() -> None:
-    question = asked(a_placement(tolerations=[EQUAL]), [a_cluster("c1", taints=["key1=value1:NoSelect", "k:NoSelect"])])
+def test_why_names_the_taint() -> None:
+    question = a_question(
+        a_placement(tolerations=[EQUAL]), [a_cluster("c1", taints=["key1=value1:NoSelect", "k:NoSelect"])]
+    )
     assert PLUGIN.why(question, 0) == "it has the taint k:NoSelect, which is not tolerated"

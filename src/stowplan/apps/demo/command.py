@@ -42,14 +42,14 @@ ENDLESS = 10_000  # moves
 
 
 def run() -> int:
-    """Play the demo; 0 if each pod is bound or has a condition that says why not."""
+    """Play the demo. Return 0 if each pod is bound or has a condition that says why not."""
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
         return runner.run(play(script(), Console(highlight=False, markup=False)))
 
 
 def script() -> dict[str, Any]:
-    """The cluster and the workloads of the demo."""
-    text = resources.files("stowplan.apps").joinpath("demo.yaml").read_text(encoding="utf-8")
+    """Return the cluster and the workloads of the demo."""
+    text = resources.files("stowplan.apps.demo").joinpath("demo.yaml").read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
@@ -112,7 +112,7 @@ async def enact(cluster: Embedded, script: Mapping[str, Any], program: Scheduler
 
 
 async def moved(cluster: Embedded, program: SchedulerService, workload: str, times: int) -> AsyncIterator[str]:
-    """Delete the one pod of a workload so many times; the nodes that the pods are bound to."""
+    """Delete the one pod of a workload so many times. Yield the nodes that the pods are bound to."""
     deleted = ""
     for left in range(times, -1, -1):
         found = None
@@ -163,7 +163,7 @@ def is_settled(program: SchedulerService, expected: int) -> bool:
 
 
 def known_pods(program: SchedulerService) -> list[Pod]:
-    """The pods, as the API server last reported them."""
+    """Return the pods, as the API server last reported them."""
     reflector = program.reflectors.get("Pod")
     found = reflector.cache.objects.values() if reflector is not None else ()
     return [pod for pod in found if isinstance(pod, Pod)]

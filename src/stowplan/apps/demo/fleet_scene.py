@@ -17,7 +17,7 @@ from stowplan.objects.placements import PlacementDecision
 
 
 async def play(cluster: Embedded, fleet: Mapping[str, Any], kubeconfig: Path, log: Log) -> list[str]:
-    """Play the scene; the clusters that the placement was given, one after the other."""
+    """Play the scene. Return the clusters that the placement was given, one after the other."""
     primary = next(each for each in fleet["objects"] if each["metadata"]["name"] == fleet["primary"])
     for each in fleet["objects"]:
         create(cluster, each["apiVersion"], each["kind"], each)

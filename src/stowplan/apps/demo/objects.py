@@ -9,7 +9,7 @@ from stowplan.apps.up.command import node
 
 
 def pool_node(pool: Mapping[str, Any], name: str, zone: str) -> dict[str, Any]:
-    """A node of a pool."""
+    """Return a node of a pool."""
     resources = {"cpu": pool["cpu"], "memory": pool["memory"]}
     if "gpus" in pool:
         resources["nvidia.com/gpu"] = pool["gpus"]
@@ -32,7 +32,7 @@ def deployment(workload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def driver(application: Mapping[str, Any]) -> dict[str, Any]:
-    """A Spark driver, whose annotations declare what its executors will need."""
+    """Return a Spark driver, whose annotations declare what its executors will need."""
     found = _spark(application, "driver", f"{application['name']}-driver")
     found["metadata"]["annotations"] = application["annotations"]
     return found

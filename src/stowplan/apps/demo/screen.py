@@ -52,7 +52,7 @@ def drawn(
     script: Mapping[str, Any],
     journey: Sequence[str],
 ) -> Group:
-    """The same for a terminal, with commands to try first. The end is cut off if it does not fit."""
+    """Return the same for a terminal, with commands to try first. The end is cut off if it does not fit."""
     if not program.synced:
         return Group(Text("starting …"))
     engine = program.engine_loop.engine
@@ -87,7 +87,7 @@ def _workloads(script: Mapping[str, Any], pods: Sequence[Pod]) -> Table:
     table = Table("workload", "placed", "what it wants", title="Workloads", title_justify="left")
     for workload in (*script["workloads"], script["spark"]):
         own = [pod for pod in pods if pod.labels.get("app") == workload["name"]]
-        table.add_row(workload["name"], f"{sum(bool(pod.node_name) for pod in own)} of {len(own)}", workload["says"])
+        table.add_row(workload["name"], f"{sum(bool(pod.node_name) for pod in own)} of {len(own)}", workload["wants"])
     return table
 
 
@@ -111,7 +111,7 @@ def _decisions(decisions: Sequence[Decision]) -> Table:
 
 
 def why(decision: Decision) -> str:
-    """The points of the chosen node, and the reasons against other nodes."""
+    """Return the points of the chosen node, and the reasons against other nodes."""
     trail = decision.trail
     scores = next((scores for name, scores, _ in trail.scored() if name == decision.node), {})
     points = ", ".join(f"{plugin} {score}" for plugin, score in scores.items() if score and plugin != "TaintToleration")

@@ -42,7 +42,7 @@ class ExplainOptions:
 
 
 def run(options: ExplainOptions) -> int:
-    """Explain one pod or all pending pods; 0 if each fits, 1 if one does not."""
+    """Explain one pod or all pending pods. Return 0 if each fits, 1 if one does not."""
     if options.pod and options.everywhere:
         raise ConfigError("found both POD and --all-namespaces", remedy="leave POD out, or name its namespace with -n")
     name = _pod_name(options.pod)
@@ -66,7 +66,7 @@ def run(options: ExplainOptions) -> int:
 
 
 def _as_json(answer: Explanation) -> dict[str, Any]:
-    """The JSON of an explanation; that of a pod in a group also has the outcome of the group."""
+    """Return the JSON of an explanation; that of a pod in a group also has the outcome of the group."""
     found, group = json_output.decision(answer.decision), answer.group
     if answer.decision.gated is not None:
         found["message"] = answer.why_not
@@ -84,7 +84,7 @@ def _pod_name(given: str) -> str:
 
 
 def _configured(file: Path | None) -> tuple[Configuration, dict[str, Profile]]:
-    """The configuration; without a file the default profile, for `default-scheduler` and for our own name."""
+    """Return the configuration; without a file the default profile, for `default-scheduler` and for our own name."""
     if file is not None:
         return profile_loader.read_configuration(file)
     configuration, profiles = profile_loader.defaults()
@@ -92,7 +92,7 @@ def _configured(file: Path | None) -> tuple[Configuration, dict[str, Profile]]:
 
 
 def _read_objects(options: ExplainOptions, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
-    """The objects that a decision reads, and the namespace of the pods."""
+    """Return the objects that a decision reads, and the namespace of the pods."""
     if options.files:
         return cluster_objects.from_files(options.files)[0], options.namespace or "default"
     wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))

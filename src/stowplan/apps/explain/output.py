@@ -51,7 +51,7 @@ def show(console: Console, answer: Explanation, state: ClusterState, bound_to: s
 
 
 def _members(group: GroupExplanation) -> Table:
-    """The pods of a group that were attempted."""
+    """Return the pods of a group that were attempted."""
     found = sum(node is not None for node in group.nodes.values())
     caption = f"pod group {group.name}: {found} of {len(group.nodes)} pods found a node, {group.needed} needed"
     table = Table("pod", "node, together with the others", caption=caption)
@@ -91,7 +91,7 @@ def _rejections(decision: Decision) -> Table:
 
 
 def nearest(decision: Decision, state: ClusterState) -> Iterator[str]:
-    """The nodes that lack least of the pod's request, among those that were rejected for resources only."""
+    """Return the nodes that lack least of the pod's request, among those that were rejected for resources only."""
     nodes = Cluster(state).nodes
     lacking: list[tuple[float, str]] = []
     for at, (name, verdict) in enumerate(decision.trail.rejections()):

@@ -52,14 +52,14 @@ class Snapshot:
 
 
 def _unfinished(pod: Pod) -> Pod:
-    """A finished pod as if it had to run again. The engine does not know finished pods."""
+    """Return a finished pod as if it had to run again. The engine does not know finished pods."""
     return msgspec.structs.replace(
         pod, spec=msgspec.structs.replace(pod.spec, node_name=""), status=PodStatus()
     )  # fmt: skip
 
 
 def _with_uid(found: Object) -> Object:
-    """The object with a uid: the engine knows pods by uid, and a pod in a file may have none."""
+    """Return the object with a uid: the engine knows pods by uid, and a pod in a file may have none."""
     if not isinstance(found, Pod) or found.uid:
         return found
     return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid=found.key))

@@ -27,7 +27,7 @@ INVALID = "not valid"  # an API server refuses these objects: no answer is right
 
 
 def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
-    """Replay the files; 0 if every supported scenario agrees in every field."""
+    """Replay the files. Return 0 if every supported scenario agrees in every field."""
     console, notes = Console(highlight=False), Console(stderr=True, highlight=False)
     tables: dict[str, Counter[str]] = {}
     shown = 0
@@ -49,7 +49,7 @@ def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
 
 
 def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The scenarios of a `.jsonl` or `.jsonl.gz` file."""
+    """Yield the scenarios of a `.jsonl` or `.jsonl.gz` file."""
     try:
         data = file.read_bytes()
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
@@ -71,7 +71,7 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield file, scenario
 
 
-def _is_record(found: Any) -> bool:
+def _is_record(found: object) -> bool:
     if not isinstance(found, dict) or {"id", "cluster", "pod"} - found.keys():
         return False
     if not isinstance(found["id"], str | int) or not isinstance(found.get("category", ""), str):
@@ -81,7 +81,7 @@ def _is_record(found: Any) -> bool:
     return all(isinstance(shape, dict) for shape in shapes) and all(isinstance(each or [], list) for each in lists)
 
 
-def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, Any, Any]]]:
+def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, object, object]]]:
     """Replay one scenario: the outcome, our answer or error, and the differences."""
     records = placement_records if "placement" in scenario else node_records
     valid = scenario.get("apiValid") is not False
@@ -95,7 +95,7 @@ def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[st
     return (INVALID if not valid else DIFFERS if found else AGREES), {"expect": answer}, found
 
 
-def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) -> None:
+def _show(console: Console, scenario: str, found: list[tuple[str, object, object]]) -> None:
     console.print(f"{scenario} differs in {len(found)} field(s):", markup=False)
     for path, expected, ours in found[:8]:
         console.print(
@@ -107,7 +107,7 @@ def _show(console: Console, scenario: str, found: list[tuple[str, Any, Any]]) ->
         console.print(f"  … and {len(found) - 8} more")
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return value if isinstance(value, str) and value.startswith("error") else json.dumps(value)
 
 

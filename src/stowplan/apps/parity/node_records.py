@@ -12,12 +12,13 @@ from stowplan.apps import profile_loader
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluation import Evaluation, schedule_one
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Decision, Verdict
+from stowplan.framework.verdict import Candidate, Decision, Verdict
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default import default_preemption, dynamic_resources
+from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
 
 Answer = dict[str, Any]
 
@@ -48,7 +49,7 @@ class UnsupportedError(StowplanError):
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
-    """Our complete answer, in the form of a record's `expect`."""
+    """Return our complete answer, in the form of a record's `expect`."""
     state = cluster(scenario["cluster"])
     pod = kinds.convert(Pod, scenario["pod"])
     profile = profile_of(pod, scenario.get("config"))
@@ -109,19 +110,19 @@ def _failing(decision: Decision, state: ClusterState, profile: Profile) -> Answe
     if decision.node is not None or decision.gated is not None:
         return {}
     answer: Answer = {"message": decision.message}
-    post_filters = {enabled.name: enabled.plugin for enabled in profile.post_filters}
-    if "DefaultPreemption" in post_filters and len(decision.trail.names):
-        answer["preemption"] = _preemption(decision, state, profile, post_filters["DefaultPreemption"])
+    for enabled in profile.post_filters:
+        if isinstance(enabled.plugin, DefaultPreemption) and len(decision.trail.names):
+            answer["preemption"] = _preemption(decision, state, profile, enabled.plugin)
     return answer
 
 
-def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugin: Any) -> Answer:
-    """The dry run of preemption on all nodes, as it was recorded."""
+def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugin: DefaultPreemption) -> Answer:
+    """Return the dry run of preemption on all nodes, as it was recorded."""
     reason = plugin.ineligible(decision.pod, decision, state)
     answer: Answer = {"eligible": not reason}
     if reason:
         answer["reason"] = reason
-    found = []
+    found: list[Candidate] = []
     if not reason:
         evaluation = Evaluation(decision.pod, state, profile)
         evaluation.pre_filter()
@@ -136,8 +137,8 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
     return answer
 
 
-def differences(expected: Any, found: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """All fields in which two answers differ: (path, expected, found)."""
+def differences(expected: object, found: object, path: str = "") -> Iterator[tuple[str, object, object]]:
+    """Yield all fields in which two answers differ: (path, expected, found)."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         for key in sorted({*expected, *found}):
             if key not in expected or key not in found:

@@ -41,7 +41,7 @@ LISTS: dict[str, type[Object]] = {
 }
 
 
-def is_record(found: Any) -> bool:
+def is_record(found: object) -> bool:
     """True if this has the form of a record of a placement; its contents may still be invalid."""
     if not isinstance(found, dict) or {"id", "now", "objects", "placement"} - found.keys():
         return False
@@ -53,7 +53,7 @@ def is_record(found: Any) -> bool:
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
-    """Our complete answer, in the form of a record's `expect`."""
+    """Return our complete answer, in the form of a record's `expect`."""
     placement = kinds.convert(Placement, scenario["placement"])
     if placement.ignored:
         return {"skipped": True}
@@ -61,11 +61,10 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
     if choice.status.code == ERROR:
         return {"error": choice.status.message}
     groups, status = decision_groups.grouped(choice)
-    status = status if status.failed else choice.status
     named = list(_numbered(placement, groups))
     return {
         "eligibleSets": list(choice.sets),
-        "candidates": choice.asked.fleet.named(choice.candidates),
+        "candidates": choice.question.fleet.named(choice.candidates),
         "filtered": _filtered(choice),
         "prioritizers": _prioritizers(choice),
         "totals": choice.totals_by_name(),
@@ -81,7 +80,7 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
 
 
 def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> PlacementChoice:
-    """Our decision about the placement among these objects, compatible with Open Cluster Management."""
+    """Return our decision about the placement among these objects, compatible with Open Cluster Management."""
     unknown = objects.keys() - LISTS.keys()
     if unknown:
         raise StowplanError(f"the record has lists of unknown kinds: {', '.join(sorted(unknown))}")
@@ -95,7 +94,7 @@ def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> Plac
 
 
 def _add(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) -> tuple[str, ...]:
-    """Add an object to the fleet or its sets; the clusters that it already assigns to the placement."""
+    """Add an object to the fleet or its sets. Return the clusters that it assigns to the placement."""
     match found:
         case ManagedCluster():
             fleet.put(found)
@@ -119,7 +118,8 @@ def _timestamp(text: object) -> float:
 def _filtered(choice: PlacementChoice) -> dict[str, list[str]]:
     names = [stage.plugin.name for stage in choice.stages]
     return {
-        ",".join(names[: place + 1]): choice.asked.fleet.named(stage.rows) for place, stage in enumerate(choice.stages)
+        ",".join(names[: place + 1]): choice.question.fleet.named(stage.rows)
+        for place, stage in enumerate(choice.stages)
     }
 
 
@@ -129,8 +129,8 @@ def _prioritizers(choice: PlacementChoice) -> list[Answer]:
 
 
 def _scores(choice: PlacementChoice, each: Prioritized) -> Iterator[tuple[str, int]]:
-    there = each.scored.there
-    for place, name in enumerate(choice.asked.fleet.named(choice.rows)):
+    there = each.scored.present
+    for place, name in enumerate(choice.question.fleet.named(choice.rows)):
         if there is None or there[place]:
             yield name, int(each.scored.values[place])
 
@@ -138,12 +138,12 @@ def _scores(choice: PlacementChoice, each: Prioritized) -> Iterator[tuple[str, i
 def _delay(choice: PlacementChoice) -> float | int | None:
     if choice.requeue_at is None:
         return None
-    delay = choice.requeue_at - choice.asked.now
+    delay = choice.requeue_at - choice.question.now
     return int(delay) if delay == int(delay) else delay
 
 
 def _numbered(placement: Placement, groups: list[ChosenGroup]) -> Iterator[tuple[ChosenGroup, list[str]]]:
-    """Each group with the names of its PlacementDecisions, numbered across groups."""
+    """Yield each group with the names of its PlacementDecisions, numbered across groups."""
     number = 0
     for group in groups:
         size = len(group.slices())
@@ -179,8 +179,8 @@ def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
 # -- comparing
 
 
-def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """All fields in which two answers differ. The wording of errors from libraries is not compared."""
+def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, object, object]]:
+    """Yield all fields in which two answers differ. The wording of errors from libraries is not compared."""
     if "error" in expected and "error" in found:
         return
     expected, found = dict(expected), dict(found)
@@ -209,7 +209,7 @@ def _align_status(expected: Answer, found: Answer) -> None:
         ]
 
 
-def _source(status: Answer) -> tuple[Any, Any]:
+def _source(status: Answer) -> tuple[str, str]:
     return status["code"], status["plugin"]
 
 

@@ -41,7 +41,7 @@ class PlacementExplainOptions:
 
 
 def run(options: PlacementExplainOptions) -> int:
-    """Explain a placement; 0 if it gets all clusters that it asks for, 1 if it does not."""
+    """Explain a placement. Return 0 if it gets all clusters that it asks for, 1 if it does not."""
     if bool(options.name) == (options.filename is not None):
         found = "both NAME and --filename" if options.name else "neither NAME nor --filename"
         raise ConfigError(f"found {found}", remedy="name a placement, or a file with one")
@@ -57,7 +57,7 @@ def run(options: PlacementExplainOptions) -> int:
 
 
 def engine_of(objects: Iterable[Object], *, ocm: bool = False) -> PlacementScheduler:
-    """An engine that knows these objects of a hub."""
+    """Return an engine that knows these objects of a hub."""
     engine, now = PlacementScheduler(clusters.policy(ocm=ocm), ocm=ocm), time.time()
     for each in objects:
         engine.handle(Put(each), now)

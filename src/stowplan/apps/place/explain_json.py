@@ -11,15 +11,14 @@ from typing import Any
 from stowplan.framework.placement import decision_groups
 from stowplan.framework.placement.decision import PlacementChoice, PluginStatus
 from stowplan.placement import status as placement_status
-from stowplan.placement.explain import account
+from stowplan.placement.explain import explanation
 
 Answer = dict[str, Any]
 
 
 def explained(choice: PlacementChoice) -> Answer:
     groups, status = decision_groups.grouped(choice)
-    status = status if status.failed else choice.status
-    answer = account(choice)
+    answer = explanation(choice)
     del answer["notSelected"]
     return answer | {
         "error": _error(status),
@@ -33,8 +32,8 @@ def explained(choice: PlacementChoice) -> Answer:
 
 
 def missing(choice: PlacementChoice) -> dict[str, int]:
-    """The points that each cluster lacks. With spread constraints points alone do not decide, so it is empty."""
-    if choice.asked.placement.spec.spread_policy.spread_constraints and not choice.asked.ocm:
+    """Return the points that each cluster lacks. With spread constraints points alone do not decide, so it is empty."""
+    if choice.question.placement.spec.spread_policy.spread_constraints and not choice.question.ocm:
         return {}
     return dict(sorted(choice.missing().items(), key=lambda each: (each[1], each[0].encode())))
 

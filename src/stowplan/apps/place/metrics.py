@@ -6,12 +6,12 @@ import time
 from collections import Counter as Tally
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from stowplan.apps.exposition import exposition
-from stowplan.framework.placement.decision import ClusterPolicy, PluginStatus, Prioritizer
+from stowplan.framework.placement.decision import ClusterFilter, ClusterPolicy, PluginStatus, Prioritizer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
 from stowplan.objects.placements import MISCONFIGURED, SATISFIED, Placement, ScoreCoordinate
@@ -19,6 +19,8 @@ from stowplan.placement.scheduler import PlacementScheduler
 
 BUCKETS = tuple(10.0 ** (step - 6) for step in range(10))
 CONSTANT_LABELS = {"name": "placement_scheduling"}  # as Open Cluster Management has it
+
+P = TypeVar("P", bound=ClusterFilter | Prioritizer)
 
 
 class PlacementMetrics:
@@ -52,7 +54,7 @@ class PlacementMetrics:
     # -- what is timed
 
     def timed(self, policy: ClusterPolicy) -> ClusterPolicy:
-        """The same policy; the calls of its plugins are timed."""
+        """Return the same policy; the calls of its plugins are timed."""
 
         def add_on(coordinate: ScoreCoordinate, weight: int) -> Prioritizer | PluginStatus:
             made = policy.add_on(coordinate, weight)
@@ -65,8 +67,8 @@ class PlacementMetrics:
             add_on=add_on,
         )
 
-    def _timed(self, plugin: Any) -> Any:
-        return TimedPlugin(plugin, self._clock, self._observe)
+    def _timed(self, plugin: P) -> P:
+        return cast(P, TimedPlugin(plugin, self._clock, self._observe))
 
     def _observe(self, kind: str, name: str, seconds: float) -> None:
         self._plugins.labels(*CONSTANT_LABELS.values(), kind, name).observe(seconds)
@@ -102,7 +104,12 @@ class PlacementMetrics:
 class TimedPlugin:
     """A plugin whose filter and score are timed; all other attributes are the plugin's own."""
 
-    def __init__(self, plugin: Any, clock: Callable[[], float], observe: Callable[[str, str, float], None]) -> None:
+    def __init__(
+        self,
+        plugin: ClusterFilter | Prioritizer,
+        clock: Callable[[], float],
+        observe: Callable[[str, str, float], None],
+    ) -> None:
         self._plugin, self._clock, self._observe = plugin, clock, observe
 
     def __getattr__(self, name: str) -> Any:
@@ -111,7 +118,7 @@ class TimedPlugin:
         if kind is None:
             return found
 
-        def timed(*arguments: Any) -> Any:
+        def timed(*arguments: object) -> object:
             started = self._clock()
             answer = found(*arguments)
             named = self._plugin.name.partition("/")[0]  # one time series for all add-on scores

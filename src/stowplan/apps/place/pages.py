@@ -60,7 +60,7 @@ async def _explained(service: PlacementService, wanted: Placement | str) -> dict
 
 
 async def resource_of(request: web.Request) -> ResourceAttributes | None:
-    """The right that the request needs."""
+    """Return the right that the request needs."""
     matched = request.match_info
     if request.path.rstrip("/") == UNSAVED and request.method == "POST":
         return _right("create", (await sent(request)).namespace)
@@ -74,7 +74,7 @@ def _right(verb: str, namespace: str) -> ResourceAttributes:
 
 
 async def sent(request: web.Request) -> Placement:
-    """The placement in a request's body. Raises HTTPBadRequest if there is none."""
+    """Return the placement in a request's body. Raises HTTPBadRequest if there is none."""
     try:
         document = msgspec.json.decode(await request.read())
     except web.HTTPRequestEntityTooLarge:

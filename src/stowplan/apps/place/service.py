@@ -8,7 +8,6 @@ clusters cannot be seen is no reason to give up the clusters of a placement. Wit
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,10 +22,9 @@ from stowplan.apps.place.metrics import PlacementMetrics
 from stowplan.apps.place.options import PlaceOptions
 from stowplan.apps.program import Program
 from stowplan.kube import credentials
-from stowplan.kube.events import EventRecorder
 from stowplan.kube.resources import LEASES, RESOURCES
 from stowplan.kube.writer import Writer
-from stowplan.objects.actions import Action, Record
+from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
 from stowplan.objects.leases import Lease
 from stowplan.placement.availability import LEASE_NAME, Availability
@@ -63,7 +61,7 @@ class PlacementService(Program):
         self.engine_loop = EngineLoop(
             engine,
             perform=self._perform,
-            record=self._record,
+            record=self.record,
             on_step=partial(self.metrics.stepped, engine),
             on_problem=self.log.warning,
             ready=self._is_ready,
@@ -75,7 +73,7 @@ class PlacementService(Program):
             self._tainting = EngineLoop(
                 Availability(),
                 perform=self._perform,
-                record=self._record,
+                record=self.record,
                 on_problem=self.log.warning,
                 ready=self._is_ready,
                 clock=time.time,
@@ -96,12 +94,9 @@ class PlacementService(Program):
         return credentials.load(kubeconfig or self.options.kubeconfig or None, self.options.context or None)
 
     async def prepare(self) -> None:
-        events = self.open_client(self.access(), EVENT_WRITERS)
+        recorder = self.open_recorder(EVENT_WRITERS)
         self._client = self.open_client(self.access(), CONNECTIONS)
-        self.recorder = EventRecorder(
-            events, host=socket.gethostname(), on_problem=self.log.warning, writers=EVENT_WRITERS
-        )
-        self._writer = Writer(self._client, learn=lambda *_: None, recorder=self.recorder, clock=time.time)
+        self._writer = Writer(self._client, learn=lambda *_: None, recorder=recorder, clock=time.time)
 
     def server(self) -> HttpServer | None:
         if not self.options.secure_port and not self.options.plain_port:
@@ -145,10 +140,6 @@ class PlacementService(Program):
     async def _perform(self, action: Action) -> Result:
         return await self.metrics.timed_write(self._writer.perform, action)
 
-    def _record(self, event: Record) -> None:
-        assert self.recorder is not None
-        self.recorder.record(event)
-
     def _receive(self, kind: str, changes: list[Change]) -> None:
         if kind in KINDS:
             self.engine_loop.receive(changes)
@@ -157,5 +148,5 @@ class PlacementService(Program):
 
 
 def run(options: PlaceOptions) -> int:
-    """Run the placement scheduler until a signal stops it; the exit code."""
+    """Run the placement scheduler until a signal stops it. Return the exit code."""
     return program.run(lambda: PlacementService(options))

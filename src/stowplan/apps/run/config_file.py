@@ -33,7 +33,7 @@ class ConfigFile:
         return self._read(self._plugins.closed())
 
     def digest(self) -> str:
-        """A digest of the file as it is now; empty if it cannot be read."""
+        """Return a digest of the file as it is now; empty if it cannot be read."""
         try:
             return digest(profile_loader.read_text(self._file))
         except ConfigError:

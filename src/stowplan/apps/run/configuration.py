@@ -22,12 +22,12 @@ class LoadedConfiguration:
 
 
 def instead_of_kube_scheduler() -> LoadedConfiguration:
-    """The default configuration, for `default-scheduler`."""
+    """Return the default configuration, for `default-scheduler`."""
     return LoadedConfiguration(*profile_loader.defaults())
 
 
 def beside_kube_scheduler() -> LoadedConfiguration:
-    """The default configuration, for a scheduler name of our own."""
+    """Return the default configuration, for a scheduler name of our own."""
     configuration, profiles = profile_loader.defaults()
     default = profiles["default-scheduler"]
     own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)

@@ -8,11 +8,10 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge
 
+from stowplan.apps.metric_factory import MetricFactory, exponential
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
@@ -22,8 +21,6 @@ from stowplan.objects.reservations import ResourceReservation
 
 GROUPS, RESERVATIONS = "Coscheduling", "ResourceReservation"
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-ATTEMPT = tuple(0.001 * 2**step for step in range(15))
-WAIT = tuple(0.1 * 2**step for step in range(15))
 MAX_NAMESPACES, MAX_GROUPS = 200, 500
 OTHERS = "(others)"
 PodOf = Callable[[str], Pod | None]
@@ -37,36 +34,30 @@ def has_groups(profile: Profile) -> bool:
 class GroupMetrics:
     def __init__(self, registry: CollectorRegistry, now: Callable[[], float] = time.time) -> None:
         self._now, self._namespaces = now, dict[str, str]()
-        new = partial(_make, registry)
-        self.attempts = new(
-            Counter, "scheduling_attempts_total", "Attempts to schedule groups and Spark drivers.", ["result", "plugin"]
+        new = MetricFactory(registry, "kubenexus_")
+        self._attempts = new.counter(
+            "scheduling_attempts_total", "Attempts to schedule groups and Spark drivers.", "result", "plugin"
         )
-        self.seconds = new(
-            Histogram,
+        self._seconds = new.histogram(
             "scheduling_duration_seconds",
             "Seconds that these attempts took.",
-            ["operation", "plugin"],
-            ATTEMPT,
+            *("operation", "plugin"),
+            buckets=exponential(0.001, 2, 15),
         )
-        self.size = new(Histogram, "pod_group_size", "Pods of groups that are complete.", ["namespace"], SIZES)
-        self.waiting = new(Gauge, "waiting_pods", "Pods of groups that have no node.", ["namespace", "pod_group"])
-        self.reservations = new(Gauge, "resource_reservations", "ResourceReservations.", ["namespace"])
-        self.wait_seconds = new(
-            Histogram,
+        self._size = new.histogram("pod_group_size", "Pods of groups that are complete.", "namespace", buckets=SIZES)
+        self._waiting = new.gauge("waiting_pods", "Pods of groups that have no node.", "namespace", "pod_group")
+        self._reservations = new.gauge("resource_reservations", "ResourceReservations.", "namespace")
+        self._wait_seconds = new.histogram(
             "gang_wait_duration_seconds",
-            "Seconds from the first sight of a group until enough of its pods were enabled.",
-            [],
-            WAIT,
+            "Seconds from the first sight of a group until enough of its pods were bound.",
+            buckets=exponential(0.1, 2, 15),
         )
-        self.timeouts = new(Counter, "gang_timeouts_total", "Groups whose pods were not all ready to bind in time.", [])
-        self.in_part = new(Counter, "gang_bound_in_part_total", "Times that a group was found partially enabled.", [])
-        self.oldest = new(
-            Gauge,
-            "resource_reservation_oldest_age_seconds",
-            "Seconds since the oldest ResourceReservation was created.",
-            [],
+        self._timeouts = new.counter("gang_timeouts_total", "Groups whose pods were not all ready to bind in time.")
+        self._partially_bound = new.counter("gang_bound_in_part_total", "Times that a group was found partially bound.")
+        self._oldest = new.gauge(
+            "resource_reservation_oldest_age_seconds", "Seconds since the oldest ResourceReservation was created."
         )
-        self._shown: dict[Gauge, set[tuple[str, ...]]] = {self.waiting: set(), self.reservations: set()}
+        self._shown: dict[Gauge, set[tuple[str, ...]]] = {self._waiting: set(), self._reservations: set()}
 
     # -- from reports of the engine
 
@@ -76,12 +67,12 @@ class GroupMetrics:
             case reports.GroupTried():
                 self._attempted("scheduled" if report.whole else _failed(report.error), GROUPS, seconds)
             case reports.GroupComplete():
-                self.size.labels(self._namespace(report.group)).observe(report.pods)
-                self.wait_seconds.observe(report.seconds)
+                self._size.labels(self._namespace(report.group)).observe(report.pods)
+                self._wait_seconds.observe(report.seconds)
             case reports.GroupTimedOut():
-                self.timeouts.inc()
+                self._timeouts.inc()
             case reports.GroupInPart():
-                self.in_part.inc()
+                self._partially_bound.inc()
             case reports.PodBound() | reports.AttemptFailed():
                 pod = pod_of(report.pod)
                 if pod is not None and spark.executors(pod) is not None:
@@ -89,11 +80,11 @@ class GroupMetrics:
                     self._attempted(result, RESERVATIONS, seconds)
 
     def _attempted(self, result: str, plugin: str, seconds: float) -> None:
-        self.attempts.labels(result, plugin).inc()
-        self.seconds.labels("attempt", plugin).observe(seconds)
+        self._attempts.labels(result, plugin).inc()
+        self._seconds.labels("attempt", plugin).observe(seconds)
 
     def _namespace(self, key: str) -> str:
-        """The namespace of an object; OTHERS if there are too many namespaces."""
+        """Return the namespace of an object; OTHERS if there are too many namespaces."""
         namespace = key.partition("/")[0]
         if len(self._namespaces) >= MAX_NAMESPACES:
             return self._namespaces.get(namespace, OTHERS)
@@ -107,7 +98,7 @@ class GroupMetrics:
         for rank, (group, number) in enumerate(sorted(units, key=lambda each: -each[1])):
             namespace, _, name = group.partition("/")
             waiting[(namespace, name) if rank < MAX_GROUPS else (OTHERS, OTHERS)] += number
-        self._show(self.waiting, waiting)
+        self._show(self._waiting, waiting)
 
     def read_reservations(self, reservations: Iterable[ResourceReservation]) -> None:
         found, oldest = Tally[tuple[str, ...]](), 0.0
@@ -115,8 +106,8 @@ class GroupMetrics:
             found[self._namespace(each.key),] += 1
             created = each.metadata.creation_timestamp
             oldest = max(oldest, 0.0 if created is None else self._now() - created.timestamp())
-        self._show(self.reservations, found)
-        self.oldest.set(oldest)
+        self._show(self._reservations, found)
+        self._oldest.set(oldest)
 
     def _show(self, gauge: Gauge, found: Tally[tuple[str, ...]]) -> None:
         """Set the gauge. Old labels are removed last: a page that another thread reads meanwhile misses none."""
@@ -129,10 +120,3 @@ class GroupMetrics:
 
 def _failed(error: bool) -> str:
     return "error" if error else "unschedulable"
-
-
-def _make(
-    registry: CollectorRegistry, kind: Any, name: str, text: str, labels: list[str], buckets: Any = None
-) -> Any:  # fmt: skip
-    options = {} if buckets is None else {"buckets": buckets}
-    return kind(f"kubenexus_{name}", text, labels, registry=registry, **options)

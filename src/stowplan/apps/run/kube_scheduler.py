@@ -25,7 +25,7 @@ class _Lease(msgspec.Struct):
 
 
 async def lease_holder(client: Client, now: float, warn: Callable[[str], None]) -> str:
-    """The identity that holds kube-scheduler's lease; empty if the lease expired, is absent or may not be read."""
+    """Return the holder of kube-scheduler's lease; empty if the lease expired, is absent or may not be read."""
     answer = await client.get(LEASES, LEASE_KEY)
     if not answer.ok:
         if answer.status != 404:

@@ -32,7 +32,7 @@ class RunOptions:
     replace: bool = False
 
     def election(self, configuration: Configuration) -> ElectionSettings | None:
-        """The lease to hold; None without leader election. kube-scheduler's own lease is only for its replacement."""
+        """Return the lease to hold, if any. It is kube-scheduler's own only if a flag asks for that."""
         given = configuration.leader_election
         if not (given.leader_elect if self.leader_elect is None else self.leader_elect):
             return None

@@ -68,5 +68,5 @@ async def _pod_groups(service: SchedulerService) -> dict[str, Any]:
 
 
 def pod_groups(engine: Scheduler, now: float, start: datetime) -> dict[str, Any]:
-    """The body of /debug/podgroups. Reading it changes nothing in the engine."""
+    """Return the body of /debug/podgroups. Reading it changes nothing in the engine."""
     return json_output.pod_groups(engine.groups.recent(now), start)

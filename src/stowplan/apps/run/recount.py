@@ -29,7 +29,7 @@ MAX_LOGGED = 5  # differences that a log line names
 
 
 def with_assumed(pods: Iterable[Object], assumed_pods: Mapping[str, AssumedPod]) -> Iterator[Pod]:
-    """The API server's pods; assumed pods are on the nodes where the engine counts them."""
+    """Yield the API server's pods; assumed pods are on the nodes where the engine counts them."""
     for pod in pods:
         if isinstance(pod, Pod):
             placing = assumed_pods.get(pod.uid)

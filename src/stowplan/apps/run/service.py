@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
-import socket
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from stowplan.apps import program, report_log
+from stowplan.apps import program
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
-from stowplan.apps.run import kube_scheduler
+from stowplan.apps.run import kube_scheduler, report_log
 from stowplan.apps.run.config_file import ConfigFile, follow
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.metrics import Metrics
@@ -31,11 +30,10 @@ from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
-from stowplan.kube.events import EventRecorder
 from stowplan.kube.extenders import Extenders
 from stowplan.kube.resources import RESOURCES
 from stowplan.kube.writer import Writer
-from stowplan.objects.actions import Action, Record
+from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
 from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.objects.meta import Object
@@ -67,7 +65,7 @@ class SchedulerService(Program):
         self.engine_loop = EngineLoop(
             self._engine(),
             perform=self._perform,
-            record=self._record,
+            record=self.record,
             on_busy=self._delay_events,
             on_step=self.metrics.stepped,
             on_problem=self.log.warning,
@@ -100,15 +98,12 @@ class SchedulerService(Program):
     async def prepare(self) -> None:
         limits = self.loaded.configuration.client_connection
         qps, burst = limits.qps or 0.0, limits.burst
-        events = self.open_client(self.access(), EVENT_WRITERS, qps=qps, burst=burst)
+        recorder = self.open_recorder(EVENT_WRITERS, qps=qps, burst=burst)
         self._client = self.open_client(self.access(), CONNECTIONS, qps=qps, burst=burst)
         self.resources.push_async_callback(self._close_extenders)
-        self.recorder = EventRecorder(
-            events, host=socket.gethostname(), on_problem=self.log.warning, writers=EVENT_WRITERS
-        )
         self._extenders = self._extenders_of(self.loaded)
         self._writer = Writer(
-            self._client, learn=self._learn, recorder=self.recorder, extenders=self._extenders, pod=self._pod
+            self._client, learn=self._learn, recorder=recorder, extenders=self._extenders, pod=self._pod
         )
         await self._check_for_kube_scheduler()
 
@@ -159,10 +154,6 @@ class SchedulerService(Program):
     async def _perform(self, action: Action) -> Result:
         return await self._writer.perform(action)
 
-    def _record(self, event: Record) -> None:
-        assert self.recorder is not None
-        self.recorder.record(event)
-
     def _delay_events(self, busy: bool) -> None:
         """Bindings come first: events wait while pods wait to be bound."""
         assert self.recorder is not None
@@ -175,7 +166,7 @@ class SchedulerService(Program):
         self.reflectors["Pod"].learn(change, document)
 
     def _pod(self, key: str) -> Pod | None:
-        """A pod as the API server last reported it."""
+        """Return a pod as the API server last reported it."""
         found = self._object("Pod", key)
         return found if isinstance(found, Pod) else None
 
@@ -183,7 +174,7 @@ class SchedulerService(Program):
         return self.reflectors[kind].cache.objects.get(key)
 
     def _document(self, kind: str, key: str) -> bytes | None:
-        """The JSON of an object as it arrived, or, if that was not kept, as we encode what we keep of it."""
+        """Return the JSON of an object as it arrived; if that was not kept, the JSON of the fields that we keep."""
         document, found = self.reflectors[kind].cache.documents.get(key), self._object(kind, key)
         return msgspec.json.encode(found, enc_hook=str) if document is None and found is not None else document
 
@@ -255,5 +246,5 @@ def check_kinds(profiles: Iterable[Profile]) -> None:
 
 
 def run(options: RunOptions) -> int:
-    """Run the scheduler until a signal stops it; the exit code."""
+    """Run the scheduler until a signal stops it. Return the exit code."""
     return program.run(lambda: SchedulerService(options, beside_kube_scheduler))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from stowplan.apps.flags import Duration, LogLevel, with_options
 from stowplan.objects.errors import ConfigError
+
+if TYPE_CHECKING:  # the modules are imported when a command runs
+    from stowplan.apps.score_agent.sources import Source
+    from stowplan.scores.normalization import Bounds, Normaliser
+    from stowplan.scores.publication import Validity
+    from stowplan.scores.usage import Measure
 
 EXIT_CODES = (
     "Exit codes: 0 stopped by a signal, or with --once all scores are up to date; 1 with --once some are not; "
@@ -22,7 +28,7 @@ class BoundsType(click.ParamType):  # type: ignore[type-arg]
 
     name = "worst:best"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Bounds | str, param: click.Parameter | None, ctx: click.Context | None) -> Bounds:
         from stowplan.objects.quantity import NANO, nanos
         from stowplan.scores.normalization import Bounds
 
@@ -117,7 +123,7 @@ SITE = (
 )  # fmt: skip
 @with_options(*SMOOTHING, *HUB)
 def usage(
-    cluster_name: str, kubeconfig: str, context: str, cpu_bounds: Any, memory_bounds: Any, free: tuple[str, ...],
+    cluster_name: str, kubeconfig: str, context: str, cpu_bounds: Bounds, memory_bounds: Bounds, free: tuple[str, ...],
     **options: Any,
 ) -> None:  # fmt: skip
     """Scores cpuratio, memratio, cpu and mem: the free resources of the cluster that the agent runs in."""
@@ -202,7 +208,7 @@ def _values(given: Iterable[str]) -> Iterable[tuple[str, int]]:
         yield cluster, int(number)
 
 
-def _measure(text: str) -> Any:
+def _measure(text: str) -> Measure:
     from stowplan.scores.usage import Measure
 
     name, _, rest = text.partition("=")
@@ -213,9 +219,9 @@ def _measure(text: str) -> Any:
     return Measure(name, resource, BoundsType().convert(bounds, None, None))
 
 
-def _run(source: Any, options: dict[str, Any], normalisers: dict[str, Any] | None = None) -> None:
+def _run(source: Source, options: dict[str, Any], normalisers: Mapping[str, Normaliser] | None = None) -> None:
     from stowplan.apps.score_agent import service
-    from stowplan.scores.normalization import AsIs, Bounds, OverFleet
+    from stowplan.scores.normalization import AsIs, OverFleet
 
     bounds: Bounds | None = options.pop("bounds", None)
     over_fleet, less_is_better = options.pop("over_fleet", False), options.pop("less_is_better", False)
@@ -230,7 +236,7 @@ def _run(source: Any, options: dict[str, Any], normalisers: dict[str, Any] | Non
     sys.exit(service.run(service.ScoreAgentOptions(normalisers or {}, scale, validity=validity, **options), source))
 
 
-def _validity(interval: float, valid_for: float | None, refresh_before: float | None) -> Any:
+def _validity(interval: float, valid_for: float | None, refresh_before: float | None) -> Validity:
     from stowplan.scores.publication import Validity
 
     if interval <= 0:

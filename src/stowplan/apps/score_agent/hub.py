@@ -30,7 +30,7 @@ class Hub(Protocol):
     def clusters(self) -> Mapping[str, ManagedCluster]: ...
 
     def known(self, cluster: str) -> AddOnPlacementScore | None:
-        """The scores of a cluster that the hub has from us."""
+        """Return the scores of a cluster that the hub has from us."""
         ...
 
     async def refresh(self) -> Demand:

@@ -111,7 +111,7 @@ class ScoreAgentService(Program):
     # -- a round
 
     async def _round(self) -> int:
-        """Read values and write scores; the number of clusters whose scores are not up to date."""
+        """Read values and write scores. Return the number of clusters whose scores are not up to date."""
         try:
             wanted = await self._hub.refresh()
             read = await self._source.read(self._hub.clusters, wanted) if wanted else Measurements()
@@ -140,7 +140,7 @@ class ScoreAgentService(Program):
             click.echo("---\n" + yaml.safe_dump(document | {"status": as_document(status)}, sort_keys=False), nl=False)
 
     def _scored(self, read: Measurements, wanted: Demand) -> tuple[dict[str, dict[str, int]], int]:
-        """The scores of the hub's clusters, and the number of values that are out of range."""
+        """Return the scores of the hub's clusters, and the number of values that are out of range."""
         found: dict[str, dict[str, int]] = {}
         failed = 0
         for score, values in read.values.items():
@@ -180,7 +180,7 @@ class ScoreAgentService(Program):
         return self._options.normalisers.get(score, self._options.normaliser)
 
     async def _publish(self, scores: Mapping[str, Mapping[str, int]], read: Measurements) -> int:
-        """Write the scores; the number of clusters for which that failed."""
+        """Write the scores. Return the number of clusters for which that failed."""
         turn, outcomes = asyncio.Semaphore(MAX_WRITES), Counter[str]()
 
         async def one(cluster: str) -> None:
@@ -203,5 +203,5 @@ class ScoreAgentService(Program):
 
 
 def run(options: ScoreAgentOptions, source: Source) -> int:
-    """Run the agent until a signal stops it, or for one round; the exit code."""
+    """Run the agent until a signal stops it, or for one round. Return the exit code."""
     return program.run(lambda: ScoreAgentService(options, source))

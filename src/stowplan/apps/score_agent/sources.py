@@ -34,7 +34,7 @@ class Source(Protocol):
         ...
 
     async def read(self, clusters: Mapping[str, ManagedCluster], wanted: Demand, /) -> Measurements:
-        """The values of one round."""
+        """Return the values of one round."""
         ...
 
 

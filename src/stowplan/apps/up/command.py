@@ -96,7 +96,7 @@ async def scheduling(
 
 
 def node(name: str, zone: str, *, taints: Sequence[str] = (), **resources: str) -> dict[str, Any]:
-    """The document of a node with these resources."""
+    """Return the document of a node with these resources."""
     capacity = {"pods": "110", **resources}
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     return {

@@ -1,4 +1,4 @@
-"""Which clusters a namespace may use: sets of clusters, and the namespaces' bindings to them."""
+"""Which clusters a namespace may use: ManagedClusterSets, and the bindings of namespaces to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowplan.objects.placements import Placement
 
 
 class ClusterSets:
-    """`strict`: a binding whose name is not that of the set it speaks of is none."""
+    """`strict`: a binding counts only if it has the name of the set it binds."""
 
     def __init__(self, fleet: Fleet, *, strict: bool = True) -> None:
         self.fleet, self.strict = fleet, strict
@@ -37,7 +37,7 @@ class ClusterSets:
             self.bindings[gone.namespace].pop(gone.name, None)
 
     def bound(self, namespace: str) -> list[str]:
-        """The sets that the namespace may use, of those that exist."""
+        """Return the existing sets that are bound to a namespace."""
         found = self.bindings.get(namespace, {})
         return sorted(
             name
@@ -46,17 +46,17 @@ class ClusterSets:
         )
 
     def eligible(self, placement: Placement) -> tuple[str, ...]:
-        """The sets that a placement is about."""
+        """Return the sets that a placement may choose from."""
         bound, wanted = self.bound(placement.namespace), placement.spec.cluster_sets
         return tuple(bound if not wanted else (name for name in bound if name in wanted))
 
     def problem(self, names: tuple[str, ...]) -> str:
-        """Why the clusters of these sets cannot be told; "" if they can."""
+        """Return why the members of these sets cannot be determined; "" if they can."""
         broken = ((name, self.sets[name].problem) for name in names)
         return next((f'failed to get clusters from ClusterSet "{name}": {text}' for name, text in broken if text), "")
 
     def rows(self, names: tuple[str, ...]) -> Rows:
-        """The rows of the clusters of these sets, by name; without those on their way out."""
+        """Return the rows of the clusters of these sets in the order of names, without terminating clusters."""
         fleet = self.fleet
         version = (self.version, fleet.versions[LABELS], fleet.versions["members"], fleet.capacity)
         return fleet.cached(("rows of sets", names), version, lambda: self._rows(names))
@@ -72,5 +72,5 @@ class ClusterSets:
         return rows
 
     def of(self, cluster: ManagedCluster) -> frozenset[str]:
-        """The sets that a cluster is in."""
+        """Return the sets that a cluster is a member of."""
         return frozenset(name for name, each in self.sets.items() if selectors.matches(each.members, cluster.labels))

@@ -1,10 +1,10 @@
 """A fleet as columns: a cluster is a row with a stable number.
 
-A row belongs to a cluster's name from the first object that mentions it (the cluster, a score of it, a decision for it)
-until none does; then it is reused. What a row says about a cluster that is not there, or on its way out, is not shown.
+A row belongs to a cluster's name while an object mentions the name: the cluster, a score of it, a decision for it. Then
+the row is reused. `available` is true for clusters that exist and are not terminating.
 
-Columns of labels, claims and scores are made when somebody first asks for them, and kept in step from then on. Each
-kind of column has a version that grows with every change, so that answers made of them can be kept (`kept`).
+Columns of labels, claims and scores are made when they are first read, and updated from then on. Each kind of column
+has a version that grows with every change, so that what is computed from columns can be cached (`cached`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from stowplan.objects import quantity
 from stowplan.objects.clusters import AddOnPlacementScore, ClusterTaint, ManagedCluster
 from stowplan.objects.selectors import LabelRequirement, Selector
 
-MOST_KEPT = 8192
-MOST_COLUMNS = 1024  # of labels, and of claims; beyond that the oldest goes, and is made again if need be
+MOST_CACHED = 8192
+MOST_COLUMNS = 1024  # of labels, and of claims; beyond that the oldest is dropped, and made again if it is read
 LABELS, CLAIMS = "labels", "claims"
 _NO_CLUSTER = ManagedCluster()
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 
 class Fleet(NamedRows):
@@ -36,18 +36,18 @@ class Fleet(NamedRows):
         super().__init__()
         self.clusters: list[ManagedCluster | None] = [None] * self.capacity
         self.available: Bools = np.zeros(self.capacity, np.bool_)
-        self.decided: Ints = np.zeros(self.capacity, np.int64)  # how many decisions name the cluster
+        self.decided: Ints = np.zeros(self.capacity, np.int64)  # how many decisions list the cluster
         self.taint_code: Codes = np.zeros(self.capacity, np.int64)
         self.taints: Vocabulary[tuple[ClusterTaint, ...]] = Vocabulary(())
-        self.allocatable: dict[str, Floats] = {}  # NaN where a cluster does not say, or says no capacity
+        self.allocatable: dict[str, Floats] = {}  # NaN for a cluster that does not report it, or no capacity
         self.version: Ints = np.zeros(self.capacity, np.int64)  # of the cluster's object
-        self.clock = 0
+        self._last_version = 0
         self.versions = dict.fromkeys(("members", "taints", "resources", LABELS, CLAIMS), 0)
         self._columns: dict[str, dict[str, LabelColumn]] = {LABELS: {}, CLAIMS: {}}
         self._scores: dict[str, ResourceScores] = {}
         self._scored: dict[int, int] = {}  # how many score objects a row has
         self._rank: tuple[int, Ints] | None = None
-        self._kept: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
+        self._cache: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
 
     # -- rows
 
@@ -56,7 +56,7 @@ class Fleet(NamedRows):
         return super()._new(name)
 
     def _release(self, row: int) -> None:
-        """Give the row back, if nothing mentions its name any more."""
+        """Release the row if no object mentions its name."""
         if self.clusters[row] is None and not self.decided[row] and not self._scored.get(row):
             self.free(row)
             self.versions["members"] += 1
@@ -76,7 +76,7 @@ class Fleet(NamedRows):
             scores.grow(self.capacity)
 
     def rank(self) -> Ints:
-        """The place of each row's name among all names, by bytes."""
+        """Return the index of each row's name among all names, sorted by bytes."""
         if self._rank is None or self._rank[0] != self.versions["members"]:
             order = sorted(range(self.size), key=lambda row: self.names[row].encode())
             ranks = np.zeros(self.capacity, np.int64)
@@ -85,7 +85,7 @@ class Fleet(NamedRows):
         return self._rank[1]
 
     def rows(self, names: Iterable[str]) -> Rows:
-        """The rows of those names that have one."""
+        """Return the rows of the names that have one."""
         found = [row for name in names if (row := self.row_of.get(name)) is not None]
         return np.array(found, np.int64)
 
@@ -97,7 +97,7 @@ class Fleet(NamedRows):
         row = self.row_of.get(name)
         return None if row is None else self.clusters[row]
 
-    # -- what is told
+    # -- changes
 
     def put(self, cluster: ManagedCluster) -> None:
         row = self.row(cluster.name)
@@ -115,11 +115,11 @@ class Fleet(NamedRows):
         self._release(row)
 
     def _fill(self, row: int, old: ManagedCluster, new: ManagedCluster) -> None:
-        there = self.clusters[row] is not None and not new.terminating
-        self.versions["members"] += int(self.available[row] != there)
-        self.available[row] = there
-        self.clock += 1
-        self.version[row] = self.clock
+        available = self.clusters[row] is not None and not new.terminating
+        self.versions["members"] += int(self.available[row] != available)
+        self.available[row] = available
+        self._last_version += 1
+        self.version[row] = self._last_version
         self._fill_values(LABELS, row, old.labels, new.labels)
         self._fill_values(CLAIMS, row, old.claims, new.claims)
         if old.spec.taints != new.spec.taints:
@@ -156,7 +156,7 @@ class Fleet(NamedRows):
             self._release(row)
 
     def count_decision(self, names: Iterable[str], by: int) -> None:
-        """So many decisions more (or, below zero, less) name these clusters."""
+        """Add to the number of decisions that list these clusters; a negative number subtracts."""
         for name in names:
             row = self.row(name)
             self.decided[row] += by
@@ -166,7 +166,7 @@ class Fleet(NamedRows):
     # -- columns
 
     def column(self, kind: str, key: str) -> LabelColumn:
-        """The column of a label or a claim, made from the clusters when it is first asked for."""
+        """Return the column of a label or a claim. It is made from the clusters when it is first read."""
         columns = self._columns[kind]
         column = columns.get(key)
         if column is None:
@@ -180,7 +180,7 @@ class Fleet(NamedRows):
         return column
 
     def amounts(self, resource: str) -> Floats:
-        """What each cluster has of a resource; NaN where it does not say."""
+        """Return what each cluster has of a resource; NaN for a cluster that does not report it."""
         column = self.allocatable.get(resource)
         if column is None:
             column = self.allocatable[resource] = np.full(self.capacity, np.nan)
@@ -190,7 +190,7 @@ class Fleet(NamedRows):
         return column
 
     def scores(self, resource: str) -> ResourceScores:
-        """The AddOnPlacementScores of this name."""
+        """Return the AddOnPlacementScores of this name."""
         scores = self._scores.get(resource)
         if scores is None:
             scores = self._scores[resource] = ResourceScores(self.capacity)
@@ -201,30 +201,31 @@ class Fleet(NamedRows):
         """Grows with every change of any score."""
         return sum(scores.version for scores in self._scores.values())
 
-    # -- questions
+    # -- computed values
 
     def cached(
         self,
-        question: Hashable,
+        key: Hashable,
         version: Hashable,
-        answer: Callable[[], Answer],
-        good: Callable[[Answer], bool] = lambda _: True,
-    ) -> Answer:
-        """The answer to a question, worked out anew if what it rests on has changed since, or it is no longer good; the
-        oldest go first.
+        compute: Callable[[], Value],
+        valid: Callable[[Value], bool] = lambda _: True,
+    ) -> Value:
+        """Return a computed value. It is computed again if its version has changed, or it is no longer valid.
+
+        The cache drops the least recently used values first.
         """
-        held = self._kept.get(question)
-        if held is not None and held[0] == version and good(held[1]):
-            self._kept.move_to_end(question)
-            return held[1]  # type: ignore[no-any-return]
-        found = answer()
-        self._kept[question] = version, found
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        entry = self._cache.get(key)
+        if entry is not None and entry[0] == version and valid(entry[1]):
+            self._cache.move_to_end(key)
+            return entry[1]  # type: ignore[no-any-return]
+        found = compute()
+        self._cache[key] = version, found
+        if len(self._cache) > MOST_CACHED:
+            self._cache.popitem(last=False)
         return found
 
     def matching(self, kind: str, selector: Selector | None) -> Bools:
-        """Which rows' labels (or claims) a selector matches."""
+        """Return for each row whether a selector matches its labels (or claims)."""
         version = (self.versions[kind], self.capacity)
         return self.cached((kind, selector), version, lambda: self._matching(kind, selector))
 
@@ -232,16 +233,16 @@ class Fleet(NamedRows):
         found = np.full(self.capacity, selector is not None)
         for requirement in selector or ():
             column = self.column(kind, requirement.key)
-            found &= _fulfilled(column, requirement)[column.codes]
+            found &= _matches(column, requirement)[column.codes]
         found.flags.writeable = False
         return found
 
 
-def _fulfilled(column: LabelColumn, requirement: LabelRequirement) -> Bools:
-    """For each value that there is, whether it is right; code 0 is the missing one."""
+def _matches(column: LabelColumn, requirement: LabelRequirement) -> Bools:
+    """Return for each code of a value whether the value matches. Code 0 is the missing value."""
     key = requirement.key
-    fine = [requirement.matches({} if value is None else {key: value}) for value in column.values.values]
-    return np.array(fine, np.bool_)
+    found = [requirement.matches({} if value is None else {key: value}) for value in column.values.values]
+    return np.array(found, np.bool_)
 
 
 def _amount(cluster: ManagedCluster, resource: str) -> float:

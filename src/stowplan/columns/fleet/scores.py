@@ -1,7 +1,7 @@
-"""The scores that clusters have under one name: AddOnPlacementScores, as columns.
+"""The AddOnPlacementScores of one name, as columns.
 
-An object's scores are valid up to and including a moment. What a score was when it was last there is kept, too, for
-those who would rather go by an old score than by none.
+An object's scores are valid up to and including a moment. The last known value of a score is kept after the score is
+gone, for prioritizers that prefer an old score to none.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.columns.rows import longer
 from stowplan.objects.clusters import AddOnPlacementScore
 
-MOST_COLUMNS = 1024  # scores of one object's name; beyond that the oldest column goes
+MOST_COLUMNS = 1024  # per name of objects; beyond that the oldest column is dropped
 
 
 class ScoreColumn:
-    """One score: its value where `there`, and the last value that was ever seen where `known`."""
+    """One score per row: its value if `present`, else its last value if `known`."""
 
-    __slots__ = ("known", "there", "values")
+    __slots__ = ("known", "present", "values")
 
     def __init__(self, capacity: int) -> None:
         self.values: Ints = np.zeros(capacity, np.int64)
-        self.there: Bools = np.zeros(capacity, np.bool_)
+        self.present: Bools = np.zeros(capacity, np.bool_)
         self.known: Bools = np.zeros(capacity, np.bool_)
 
     def put(self, row: int, value: int | None) -> None:
-        self.there[row] = value is not None
+        self.present[row] = value is not None
         if value is not None:
             self.values[row], self.known[row] = value, True
 
@@ -41,7 +41,7 @@ class ResourceScores:
         self._columns: dict[str, ScoreColumn] = {}
 
     def put(self, row: int, score: AddOnPlacementScore) -> AddOnPlacementScore | None:
-        """What the row had before."""
+        """Set the object of a row. Return the one before."""
         old = self.objects.get(row)
         self.objects[row] = score
         if old is None or old.status.scores != score.status.scores or old.valid_until != score.valid_until:
@@ -63,7 +63,7 @@ class ResourceScores:
             column.put(row, values.get(name))
 
     def forget(self, row: int) -> None:
-        """The row will be another cluster's."""
+        """Forget what is known of a row that another cluster will have."""
         self.version += 1
         for column in self._columns.values():
             column.known[row] = False
@@ -73,12 +73,12 @@ class ResourceScores:
         self.row_version = longer(self.row_version, capacity, 0)
         for column in self._columns.values():
             column.values = longer(column.values, capacity, 0)
-            column.there = longer(column.there, capacity, False)
+            column.present = longer(column.present, capacity, False)
             column.known = longer(column.known, capacity, False)
         self.capacity = capacity
 
     def column(self, name: str) -> ScoreColumn:
-        """One score of all clusters, made from the objects when it is first asked for."""
+        """Return one score of all clusters. The column is made from the objects when it is first read."""
         column = self._columns.get(name)
         if column is None:
             if len(self._columns) >= MOST_COLUMNS:
@@ -89,7 +89,7 @@ class ResourceScores:
         return column
 
     def valid(self, now: float) -> Bools:
-        """Where there is an object whose scores are still valid."""
+        """Return which rows have an object whose scores are valid."""
         return self.until >= now
 
     def expired(self, now: float) -> Bools:

@@ -154,3 +154,24 @@ def matcher(by_label: Selector, by_field: tuple[LabelRequirement, ...]) -> Calla
         return all((value_at(document, field.key) == field.values[0]) == (field.operator == "In") for field in by_field)
 
     return matches
+
+
+def text_of(selector: Document) -> str:
+    """The selector of an object in the syntax of a query parameter."""
+    if "matchLabels" not in selector and "matchExpressions" not in selector:
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    parts = [f"{key}={value}" for key, value in sorted(selector.get("matchLabels", {}).items())]
+    return ",".join([*parts, *(_expression_text(each) for each in selector.get("matchExpressions", ()))])
+
+
+def _expression_text(expression: Document) -> str:
+    key, values = expression["key"], ",".join(expression.get("values", ()))
+    match expression.get("operator"):
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "DoesNotExist":
+            return f"!{key}"
+        case _:
+            return str(key)

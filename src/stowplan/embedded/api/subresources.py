@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.api import decoding
+from stowplan.embedded.api import decoding, selectors
 from stowplan.embedded.api.eviction_budgets import EvictionBudgets
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.verbs import Api
@@ -89,7 +89,7 @@ class Subresources:
             "spec": {"replicas": spec.get("replicas", 0)} if spec.get("replicas") else {},
             "status": {"replicas": status.get("replicas", 0)},
         }
-        if selector := _selector_text(spec.get("selector") or {}):
+        if selector := selectors.text_of(spec.get("selector") or {}):
             scale["status"]["selector"] = selector
         return scale
 
@@ -162,19 +162,4 @@ def _bound(pod: Document, node: str, binding: Document, now: float) -> Document:
 def _topology_labels(node: Document | None) -> dict[str, str]:
     """The zone and region labels that a pod gets from its node (PodTopologyLabels)."""
     labels = node["metadata"].get("labels", {}) if node else {}
-    return {
-        key: labels[key] for key in ("topology.kubernetes.io/region", "topology.kubernetes.io/zone") if key in labels
-    }
-
-
-def _selector_text(selector: Document) -> str:
-    """A label selector in the syntax of a query parameter."""
-    if "matchLabels" not in selector and "matchExpressions" not in selector:
-        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    parts = [f"{key}={value}" for key, value in sorted(selector.get("matchLabels", {}).items())]
-    signs = {"In": "in", "NotIn": "notin", "Exists": "", "DoesNotExist": "!"}
-    for each in selector.get("matchExpressions", ()):
-        sign = signs.get(each.get("operator", ""), "")
-        values = f"({','.join(each.get('values', ()))})"
-        parts.append(f"!{each['key']}" if sign == "!" else f"{each['key']} {sign} {values}" if sign else each["key"])
-    return ",".join(parts)
+    return {key: labels[key] for key in _TOPOLOGY if key in labels}

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from stowplan.embedded.api import selectors
 from stowplan.embedded.documents import Document
 
 Row: TypeAlias = list[Any]
@@ -39,22 +40,7 @@ def columns(*names: str, wide: tuple[str, ...] = (), integers: tuple[str, ...] =
 
 def selector_text(selector: Document | None) -> str:
     """A label selector as one cell."""
-    if not selector:
-        return "<none>"
-    if "matchLabels" not in selector and "matchExpressions" not in selector:
-        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    parts = [f"{key}={value}" for key, value in sorted(selector.get("matchLabels", {}).items())]
-    operators = {"In": "in", "NotIn": "notin", "Exists": "", "DoesNotExist": "!"}
-    for each in selector.get("matchExpressions", ()):
-        operator, values = operators.get(each.get("operator", ""), ""), ",".join(each.get("values", ()))
-        parts.append(
-            f"!{each['key']}"
-            if operator == "!"
-            else f"{each['key']} {operator} ({values})"
-            if operator
-            else each["key"]
-        )
-    return ",".join(parts)
+    return selectors.text_of(selector or {}) or "<none>"
 
 
 def containers(document: Document) -> list[str]:

@@ -1,10 +1,10 @@
-"""What came of a placement: who was dropped by whom, who scored what, who was chosen. Values, not exceptions.
+"""The decision of one placement: what plugins are asked, what they answer, and the choice of clusters that follows.
 
-Status      how it went, in Open Cluster Management's words: Success, Warning, Misconfigured, Error
-Asked       what a plugin is asked about: a placement, the fleet, the moment
-Scored      a prioritizer's answer
-Stage       what a filter left
-Choice      the answer for one placement, with its trail
+PlacementQuestion   what a plugin is asked: a placement, the fleet, the time
+ClusterFilter, Prioritizer, Selector    what a plugin is
+ClusterPolicy       the plugins that decide
+PluginStatus        how a step went, in Open Cluster Management's words; a value, not an exception
+PlacementChoice     the chosen clusters, with every step that led to them
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SUCCESS, WARNING, MISCONFIGURED, ERROR = "Success", "Warning", "Misconfigured", 
 
 @dataclass(frozen=True, slots=True)
 class PluginStatus:
-    """`path` is where in the placement it is wrong, `remedy` what would be right; both are our own."""
+    """`path` and `remedy` are additions of ours: where the placement is wrong, and what would be right."""
 
     code: str = SUCCESS
     plugin: str = ""
@@ -38,17 +38,17 @@ class PluginStatus:
 
     @property
     def text(self) -> str:
-        """All there is to say."""
+        """The message with path and remedy."""
         where = f"{self.path}: " if self.path else ""
         return f"{where}{self.message}; {self.remedy}" if self.remedy else f"{where}{self.message}"
 
 
-FINE = PluginStatus()
+SUCCEEDED = PluginStatus()
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementQuestion:
-    """`own` are the rows of the placement's decisions so far, `ocm`: as Open Cluster Management does, and no more."""
+    """`own` are the rows of the placement's decisions so far. `ocm`: decide as Open Cluster Management does."""
 
     placement: Placement
     fleet: Fleet
@@ -59,10 +59,10 @@ class PlacementQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClusterScores:
-    """A score for each row that was asked about; where not `there` the plugin had nothing to say, and 0 counts."""
+    """A score for each row. A row that is not `present` has no score, and counts as 0 (None: all are present)."""
 
     values: Ints
-    there: Bools | None = None
+    present: Bools | None = None
     warning: str = ""
 
 
@@ -70,40 +70,44 @@ class ClusterScores:
 class ClusterFilter(Protocol):
     name: str
 
-    def filter(self, asked: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
-        """Which of these clusters may be chosen; or what is wrong with the placement."""
+    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
+        """Return which of these clusters may be chosen; or what is wrong with the placement."""
 
-    def why(self, asked: PlacementQuestion, row: int) -> str:
-        """Why this cluster may not be."""
+    def why(self, question: PlacementQuestion, row: int) -> str:
+        """Return why this cluster may not be chosen."""
 
 
 @runtime_checkable
 class Prioritizer(Protocol):
     name: str
 
-    def score(self, asked: PlacementQuestion, rows: Rows) -> ClusterScores:
-        """-100 to 100 for each of these clusters."""
+    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
+        """Return -100 to 100 for each of these clusters."""
 
 
 @runtime_checkable
 class Selector(Protocol):
-    def select(self, asked: PlacementQuestion, rows: Rows, totals: Ints, number: int, weight: int) -> Rows:
-        """The places, among these rows, of those chosen, best first."""
+    def select(self, question: PlacementQuestion, rows: Rows, totals: Ints, number: int, weight: int) -> Rows:
+        """Return the indexes into `rows` of the chosen clusters, best first."""
 
 
 class AddOns(Protocol):
     def __call__(self, coordinate: ScoreCoordinate, weight: int) -> Prioritizer | PluginStatus:
-        """The prioritizer of an add-on score."""
+        """Return the prioritizer of an add-on score."""
 
 
 @dataclass(frozen=True)
 class ClusterPolicy:
-    """Who decides: filters in order, prioritizers by the name that a placement calls them by, with default weights."""
+    """The plugins that decide: filters in order, and prioritizers by the name that placements use.
+
+    A filter may have more methods. `lapses(question, rows)` returns when the first toleration of these clusters ends,
+    `changes_at(question)` when the answer for any cluster may change, and `reads(placement)` the score objects read.
+    """
 
     filters: tuple[ClusterFilter, ...]
     prioritizers: dict[str, Prioritizer]
-    defaults: dict[str, int]
-    always: dict[str, int]  # also in mode Exact
+    defaults: dict[str, int]  # weights, in mode Additive
+    always: dict[str, int]  # weights, in mode Exact as well
     add_on: AddOns
     spread: Selector | None = None
     spread_weight: int = 0
@@ -124,6 +128,8 @@ class ScoresUsed:
 
 @dataclass(frozen=True, slots=True)
 class FilterStage:
+    """What one filter kept of the rows before it."""
+
     plugin: ClusterFilter
     before: Rows
     kept: Bools
@@ -135,68 +141,71 @@ class FilterStage:
 
 @dataclass(frozen=True, slots=True)
 class Prioritized:
+    """What one prioritizer answered."""
+
     name: str
     weight: int
     scored: ClusterScores
 
 
-_NOBODY: Rows = np.zeros(0, np.int64)
+_NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
 class PlacementChoice:
-    """`rows` passed all filters and have `totals`; `picked` are the rows chosen, best first."""
+    """`rows` passed all filters and have `totals`. `picked` are the chosen rows, best first."""
 
-    asked: PlacementQuestion
+    question: PlacementQuestion
     sets: tuple[str, ...] = ()
     bindings: int = 0
-    candidates: Rows = field(default_factory=lambda: _NOBODY)
+    candidates: Rows = field(default_factory=lambda: _NO_ROWS)
     stages: list[FilterStage] = field(default_factory=list)
     prioritized: list[Prioritized] = field(default_factory=list)
-    rows: Rows = field(default_factory=lambda: _NOBODY)
-    totals: Ints = field(default_factory=lambda: _NOBODY)
-    picked: Rows = field(default_factory=lambda: _NOBODY)
-    reached: Ints = field(default_factory=lambda: _NOBODY)  # the totals of those picked
+    rows: Rows = field(default_factory=lambda: _NO_ROWS)
+    totals: Ints = field(default_factory=lambda: _NO_ROWS)
+    picked: Rows = field(default_factory=lambda: _NO_ROWS)
+    picked_totals: Ints = field(default_factory=lambda: _NO_ROWS)
     unscheduled: int = 0
-    status: PluginStatus = FINE
+    status: PluginStatus = SUCCEEDED
     requeue_at: float | None = None
 
     @property
     def names(self) -> list[str]:
-        return self.asked.fleet.named(self.picked)
+        return self.question.fleet.named(self.picked)
 
     def best(self) -> dict[str, int]:
-        """Those picked, best first, and their totals."""
-        return dict(zip(self.names, self.reached.tolist(), strict=True))
+        """Return the names of the chosen clusters, best first, and their totals."""
+        return dict(zip(self.names, self.picked_totals.tolist(), strict=True))
 
     def ranking(self) -> Iterator[tuple[str, int]]:
-        """All that were ranked, by name, and their totals."""
+        """Iterate over the clusters that were ranked, in the order of their names, and their totals."""
         if len(self.totals) == len(self.rows):
-            names = self.asked.fleet.names
+            names = self.question.fleet.names
             for place, row in enumerate(self.rows.tolist()):
                 yield names[row], int(self.totals[place])
 
     def totals_by_name(self) -> dict[str, int]:
-        """Of those that passed all filters; nothing, if the placement was given up before."""
+        """Return the totals of the clusters that passed all filters; none if the decision ended before ranking."""
         return dict(self.ranking())
 
     def dropped(self) -> Iterator[tuple[str, str, str]]:
-        """Who was dropped, by which filter, and why."""
+        """Iterate over the clusters that a filter dropped: name, plugin, reason."""
         for stage in self.stages:
             for row in stage.before[~stage.kept].tolist():
-                yield self.asked.fleet.names[row], stage.plugin.name, stage.plugin.why(self.asked, row)
+                yield self.question.fleet.names[row], stage.plugin.name, stage.plugin.why(self.question, row)
 
     def missing(self) -> dict[str, int]:
-        """What those who were passed over lack to come in, by name: one more than the least of those chosen has, or as
-        many where their name goes first.
+        """Return what each cluster that was not chosen lacks, by name.
+
+        It lacks what the last chosen cluster has more, plus 1 if the order of names favours the chosen one.
         """
         if not len(self.picked) or len(self.picked) == len(self.rows):
             return {}
-        rank, totals = self.asked.fleet.rank(), dict(zip(self.rows.tolist(), self.totals.tolist(), strict=True))
-        least = min(self.picked.tolist(), key=lambda row: (totals[row], -rank[row]))
+        rank, totals = self.question.fleet.rank(), dict(zip(self.rows.tolist(), self.totals.tolist(), strict=True))
+        last = min(self.picked.tolist(), key=lambda row: (totals[row], -rank[row]))
         chosen = frozenset(self.picked.tolist())
         return {
-            self.asked.fleet.names[row]: totals[least] - total + int(rank[row] > rank[least])
+            self.question.fleet.names[row]: totals[last] - total + int(rank[row] > rank[last])
             for row, total in totals.items()
             if row not in chosen
         }

@@ -1,17 +1,17 @@
-"""Decision groups: the chosen clusters, cut into groups as the placement's strategy says, and groups into slices.
+"""Decision groups: the chosen clusters, split into groups by the placement's strategy, and groups into slices.
 
-Named groups claim the clusters that their selectors match, in the order given; the rest goes into groups without a
-name. Each is ordered by name (or by score) and cut to the size asked for.
+Named groups take the clusters that their selectors match, in the order given. The rest goes into groups without a
+name. Each group is ordered by name (or by score) and split to the given size.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
-from stowplan.framework.placement.decision import FINE, MISCONFIGURED, PlacementChoice, PluginStatus
+from stowplan.framework.placement.decision import MISCONFIGURED, PlacementChoice, PluginStatus
 from stowplan.objects import selectors
 from stowplan.objects.placements import MOST_IN_A_SLICE, DecisionGroup, Placement
 
@@ -20,20 +20,20 @@ STRATEGY = "spec.decisionStrategy.groupStrategy"
 
 @dataclass(frozen=True, slots=True)
 class ChosenGroup:
-    """Clusters that go together; `name` is "" for those that no named group wanted."""
+    """A group of clusters. `name` is "" if no named group selects them."""
 
     name: str
     clusters: tuple[str, ...]
 
     def slices(self) -> list[tuple[str, ...]]:
-        """Up to a hundred at a time; one that is empty, if there are none."""
+        """Return the clusters in slices of up to a hundred; one empty slice if there are none."""
         size = MOST_IN_A_SLICE
         return [self.clusters[at : at + size] for at in range(0, max(len(self.clusters), 1), size)]
 
 
 def grouped(choice: PlacementChoice) -> tuple[list[ChosenGroup], PluginStatus]:
-    """The groups; where one cannot be made, those before it, and why."""
-    placement, names = choice.asked.placement, choice.names
+    """Return the groups and the status: that of the choice, or why the groups cannot be made."""
+    placement, names = choice.question.placement, choice.names
     size = _size(placement, len(names))
     if isinstance(size, PluginStatus):
         return [], size
@@ -43,40 +43,39 @@ def grouped(choice: PlacementChoice) -> tuple[list[ChosenGroup], PluginStatus]:
         matching = _matching(choice, index, wanted)
         if isinstance(matching, PluginStatus):
             return groups, matching
-        claimed = [name for name in left if name in matching]
-        for name in claimed:
+        taken = [name for name in left if name in matching]
+        for name in taken:
             del left[name]
-        groups += _cut(wanted.group_name, sorted(claimed, key=order), size)
-    groups += _cut("", sorted(left, key=order), size)
-    return groups or [ChosenGroup("", ())], FINE
+        groups += _split(wanted.group_name, sorted(taken, key=order), size)
+    groups += _split("", sorted(left, key=order), size)
+    return groups or [ChosenGroup("", ())], choice.status
 
 
 def _size(placement: Placement, total: int) -> int | PluginStatus:
-    """How many clusters a group has; all, where that says nothing."""
+    """Return how many clusters a group has; all if the placement does not say."""
     given = placement.spec.decision_strategy.group_strategy.clusters_per_decision_group
     if isinstance(given, str):
-        share = _share(given)
-        if share is None:
+        percent = _percent(given)
+        if percent is None:
             problem, path = f"{given} invalid type: string is not a percentage", f"{STRATEGY}.clustersPerDecisionGroup"
-            return PluginStatus(MISCONFIGURED, "", problem, path, "a number or a percentage such as 25% is right")
-        given = math.ceil(share / 100 * total)
+            return PluginStatus(MISCONFIGURED, "", problem, path, "use a number or a percentage such as 25%")
+        given = math.ceil(percent / 100 * total)
     return given if 0 < given <= total else total
 
 
-def _share(text: str) -> float | None:
+def _percent(text: str) -> float | None:
     try:
-        share = float(text.removesuffix("%")) if text.endswith("%") and "_" not in text else math.nan
+        found = float(text.removesuffix("%")) if text.endswith("%") and "_" not in text else math.nan
     except ValueError:
         return None
-    return share if math.isfinite(share) else None
+    return found if math.isfinite(found) else None
 
 
-def _order(choice: PlacementChoice):  # type: ignore[no-untyped-def]
-    """By name; or, if the placement wants that, the highest total first."""
-    if not choice.asked.placement.by_score or choice.asked.ocm:
-        return str.encode
-    totals = choice.best()
-    return lambda name: (-totals[name], name.encode())
+def _order(choice: PlacementChoice) -> Callable[[str], tuple[int, bytes]]:
+    """Return the key to sort clusters by: the name, or the highest total first if the placement says so."""
+    by_score = choice.question.placement.by_score and not choice.question.ocm
+    totals = choice.best() if by_score else {}
+    return lambda name: (-totals.get(name, 0), name.encode())
 
 
 def _matching(choice: PlacementChoice, index: int, wanted: DecisionGroup) -> frozenset[str] | PluginStatus:
@@ -85,13 +84,13 @@ def _matching(choice: PlacementChoice, index: int, wanted: DecisionGroup) -> fro
         problem = selectors.problem(selector)
         if problem:
             path = f"{STRATEGY}.decisionGroups[{index}].groupClusterSelector.{part}"
-            remedy = "In, NotIn, Exists and DoesNotExist, with valid keys and values, are right"
+            remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"
             return PluginStatus(MISCONFIGURED, "", problem, path, remedy)
-    fleet, rows = choice.asked.fleet, choice.picked
+    fleet, rows = choice.question.fleet, choice.picked
     labels = fleet.matching(LABELS, selectors.compile_selector(given.label_selector))[rows]
     claims = fleet.matching(CLAIMS, selectors.compile_selector(given.claim_selector.as_labels))[rows]
     return frozenset(fleet.named(rows[labels & claims]))
 
 
-def _cut(name: str, clusters: Sequence[str], size: int) -> list[ChosenGroup]:
+def _split(name: str, clusters: Sequence[str], size: int) -> list[ChosenGroup]:
     return [ChosenGroup(name, tuple(clusters[at : at + size])) for at in range(0, len(clusters), size)] if size else []

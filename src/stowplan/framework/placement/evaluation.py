@@ -1,12 +1,12 @@
 """One decision for a placement: which clusters it gets, and why not the others.
 
-    1 candidates   the clusters of the sets that the placement's namespace is bound to
-    2 sift         filters, in order; what each left is recorded
-    3 weigh        which prioritizers count, and how much
-    4 rank         each one's score times its weight, summed up
-    5 select       the best; where totals are equal, by name
+    1 candidates   the clusters of the sets that are bound to the placement's namespace
+    2 filter       filters, in order; what each keeps is recorded
+    3 weigh        which prioritizers count, and their weights
+    4 score        each prioritizer's scores times its weight, added up
+    5 select       the highest totals; of equal totals the first names
 
-Candidates come ordered by name, and every step keeps that order, so the first of equals is the right one.
+Candidates are ordered by name, and every step keeps that order, so the first of equal totals has the first name.
 """
 
 from __future__ import annotations
@@ -33,43 +33,44 @@ from stowplan.framework.placement.decision import (
 from stowplan.objects.placements import BUILT_IN, Placement, ScoreCoordinate
 
 CONFIGURATIONS = "spec.prioritizerPolicy.configurations"
-RENEW = "renew them, or let whenMissing say what counts instead"
-Weighed = list[tuple[Prioritizer, int]]
+RENEW = "renew them, or set whenMissing"
+WeightedPrioritizers = list[tuple[Prioritizer, int]]
 
 
-def choose(asked: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
-    """Decide, and say why."""
-    choice = PlacementChoice(asked)
+def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
+    """Decide a placement."""
+    choice = PlacementChoice(question)
     choice.status = _decide(choice, sets, policy)
     return choice
 
 
 def _decide(choice: PlacementChoice, sets: ClusterSets, policy: ClusterPolicy) -> PluginStatus:
-    asked, number = choice.asked, choice.asked.placement.spec.number_of_clusters
+    question, number = choice.question, choice.question.placement.spec.number_of_clusters
     if number is not None and number < 0:
-        problem, remedy = f"numberOfClusters is {number}", "give 0 or more, or leave it out for all"
+        problem, remedy = f"numberOfClusters is {number}", "set 0 or more, or omit it to select all clusters"
         return PluginStatus(MISCONFIGURED, "", problem, "spec.numberOfClusters", remedy)
     problem = _candidates(choice, sets)
     if problem:
         return PluginStatus(ERROR, "", problem)
-    status = _sift(choice, policy)
+    status = _filter(choice, policy)
     if status.failed:
         return status
-    weighed = weigh(asked.placement, policy, ocm=asked.ocm)
-    if isinstance(weighed, PluginStatus):
-        return weighed
-    _exclude(choice, weighed)
-    status = _rank(choice, weighed)
+    prioritizers = weigh(question.placement, policy, ocm=question.ocm)
+    if isinstance(prioritizers, PluginStatus):
+        return prioritizers
+    _exclude(choice, prioritizers)
+    status = _score(choice, prioritizers)
     _select(choice, policy)
     for plugin in policy.filters:
         lapses = getattr(plugin, "lapses", None)
         if lapses is not None:
-            choice.requeue_at = lapses(asked, asked.own)
+            choice.requeue_at = lapses(question, question.own)
     return status
 
 
 def _candidates(choice: PlacementChoice, sets: ClusterSets) -> str:
-    placement = choice.asked.placement
+    """Set the candidates. Return why that is not possible, or ""."""
+    placement = choice.question.placement
     choice.bindings = len(sets.bound(placement.namespace))
     choice.sets = sets.eligible(placement)
     problem = sets.problem(choice.sets)
@@ -78,9 +79,9 @@ def _candidates(choice: PlacementChoice, sets: ClusterSets) -> str:
     return problem
 
 
-def _sift(choice: PlacementChoice, policy: ClusterPolicy) -> PluginStatus:
+def _filter(choice: PlacementChoice, policy: ClusterPolicy) -> PluginStatus:
     for plugin in policy.filters:
-        kept = plugin.filter(choice.asked, choice.rows)
+        kept = plugin.filter(choice.question, choice.rows)
         if isinstance(kept, PluginStatus):
             choice.rows = choice.rows[:0]
             return kept
@@ -89,21 +90,21 @@ def _sift(choice: PlacementChoice, policy: ClusterPolicy) -> PluginStatus:
     return PluginStatus()
 
 
-def _exclude(choice: PlacementChoice, weighed: Weighed) -> None:
-    """Prioritizers that would rather have a cluster left out than score it."""
-    for plugin, _ in weighed:
+def _exclude(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> None:
+    """Drop the clusters that a prioritizer excludes, because they have no score."""
+    for plugin, _ in prioritizers:
         excludes = getattr(plugin, "filter", None)
-        kept = None if excludes is None or choice.asked.ocm else excludes(choice.asked, choice.rows)
+        kept = None if excludes is None or choice.question.ocm else excludes(choice.question, choice.rows)
         if kept is not None and not kept.all():
             choice.stages.append(FilterStage(plugin, choice.rows, kept))  # type: ignore[arg-type]
             choice.rows = choice.rows[kept]
 
 
-def _rank(choice: PlacementChoice, weighed: Weighed) -> PluginStatus:
+def _score(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> PluginStatus:
     status = PluginStatus()
     totals: Ints = np.zeros(len(choice.rows), np.int64)
-    for plugin, weight in weighed:
-        scored = plugin.score(choice.asked, choice.rows)
+    for plugin, weight in prioritizers:
+        scored = plugin.score(choice.question, choice.rows)
         choice.prioritized.append(Prioritized(plugin.name, weight, scored))
         totals += weight * scored.values
         if scored.warning:
@@ -113,39 +114,41 @@ def _rank(choice: PlacementChoice, weighed: Weighed) -> PluginStatus:
 
 
 def _select(choice: PlacementChoice, policy: ClusterPolicy) -> None:
-    asked, wanted = choice.asked, choice.asked.placement.spec.number_of_clusters
+    question, wanted = choice.question, choice.question.placement.spec.number_of_clusters
     number = len(choice.rows) if wanted is None else min(wanted, len(choice.rows))
-    spread = asked.placement.spec.spread_policy.spread_constraints
-    if spread and policy.spread is not None and not asked.ocm:
-        weight = spread_weight(asked.placement, policy)
-        places = policy.spread.select(asked, choice.rows, choice.totals, number, weight)
+    spread = question.placement.spec.spread_policy.spread_constraints
+    if spread and policy.spread is not None and not question.ocm:
+        weight = spread_weight(question.placement, policy)
+        indexes = policy.spread.select(question, choice.rows, choice.totals, number, weight)
     else:
-        places = best(choice.totals, number)
-    choice.picked, choice.reached = choice.rows[places], choice.totals[places]
-    choice.unscheduled = 0 if wanted is None else wanted - len(places)
+        indexes = best(choice.totals, number)
+    choice.picked, choice.picked_totals = choice.rows[indexes], choice.totals[indexes]
+    choice.unscheduled = 0 if wanted is None else wanted - len(indexes)
 
 
 def best(totals: Ints, number: int) -> Rows:
-    """The places of the largest totals, the first of equals first."""
+    """Return the indexes of the highest totals; of equal totals the first."""
     size = len(totals)
     if number * 4 >= size:
         return np.argsort(-totals, kind="stable")[:number]
-    key = totals * size - np.arange(size)  # no two alike, so a partition will do
-    places = np.argpartition(key, size - number)[size - number :] if number else np.zeros(0, np.int64)
-    return places[np.argsort(-key[places])]
+    key = totals * size - np.arange(size)  # no two are equal, so a partition is enough
+    indexes = np.argpartition(key, size - number)[size - number :] if number else np.zeros(0, np.int64)
+    return indexes[np.argsort(-key[indexes])]
 
 
 # -- weights
 
 
-def weigh(placement: Placement, policy: ClusterPolicy, *, ocm: bool) -> Weighed | PluginStatus:
-    """The prioritizers that count. In Open Cluster Management's own way, of two built-in ones of one name the last one
-    counts, and add-on scores all do; otherwise each may be there once.
+def weigh(placement: Placement, policy: ClusterPolicy, *, ocm: bool) -> WeightedPrioritizers | PluginStatus:
+    """Return the prioritizers that count, with their weights.
+
+    `ocm`: of two built-in prioritizers of one name the last counts, and an add-on score may be listed twice. Otherwise
+    each may be listed once.
     """
     weights = _weights(placement, policy) if ocm else _repeated(placement) or _weights(placement, policy)
     if isinstance(weights, PluginStatus):
         return weights
-    found: Weighed = []
+    found: WeightedPrioritizers = []
     for path, coordinate, weight in weights:
         if weight == 0 or (coordinate.built_in == "Spread" and policy.spread is not None and not ocm):
             continue
@@ -162,12 +165,10 @@ def _repeated(placement: Placement) -> PluginStatus | None:
         coordinate = config.coordinate
         if coordinate is None:
             continue
-        what = coordinate.built_in if coordinate.add_on is None else coordinate.add_on
-        if first.setdefault((coordinate.type, what), index) != index:
-            problem, remedy = (
-                f"the same as configurations[{first[coordinate.type, what]}]",
-                "list it once, with one weight",
-            )
+        named = coordinate.built_in if coordinate.add_on is None else coordinate.add_on
+        if first.setdefault((coordinate.type, named), index) != index:
+            problem = f"the same as configurations[{first[coordinate.type, named]}]"
+            remedy = "list it once, with one weight"
             return PluginStatus(MISCONFIGURED, "", problem, f"{CONFIGURATIONS}[{index}].scoreCoordinate", remedy)
     return None
 
@@ -176,7 +177,7 @@ def _weights(placement: Placement, policy: ClusterPolicy) -> list[tuple[str, Sco
     given = placement.spec.prioritizer_policy
     if given.mode not in ("", "Additive", "Exact"):
         problem = f"incorrect prioritizer policy mode: {given.mode}"
-        return PluginStatus(MISCONFIGURED, "", problem, "spec.prioritizerPolicy.mode", "Additive or Exact is right")
+        return PluginStatus(MISCONFIGURED, "", problem, "spec.prioritizerPolicy.mode", "use Additive or Exact")
     defaults = policy.always if given.mode == "Exact" else policy.defaults | policy.always
     named: dict[tuple[object, ...], tuple[str, ScoreCoordinate, int]] = {}
     for name, weight in defaults.items():
@@ -185,8 +186,8 @@ def _weights(placement: Placement, policy: ClusterPolicy) -> list[tuple[str, Sco
         coordinate, path = config.coordinate, f"{CONFIGURATIONS}[{index}].scoreCoordinate"
         if coordinate is None:
             return PluginStatus(MISCONFIGURED, "", "scoreCoordinate field is required", path, "name a prioritizer")
-        alone = () if coordinate.add_on is None else (index,)  # one with an add-on is like no other
-        named[coordinate.type, coordinate.built_in, *alone] = path, coordinate, config.weight
+        unique = () if coordinate.add_on is None else (index,)  # add-on scores never replace each other
+        named[coordinate.type, coordinate.built_in, *unique] = path, coordinate, config.weight
     return list(named.values())
 
 
@@ -198,9 +199,9 @@ def _prioritizer(
         if plugin is not None:
             return plugin
         problem = f"incorrect builtin prioritizer: {coordinate.built_in}"
-        return PluginStatus(MISCONFIGURED, "", problem, path, f"there is {', '.join(policy.prioritizers)}")
+        return PluginStatus(MISCONFIGURED, "", problem, path, f"use one of {', '.join(policy.prioritizers)}")
     if coordinate.add_on is None:
-        return PluginStatus(MISCONFIGURED, "", "addOn should not be empty", path, "give resourceName and scoreName")
+        return PluginStatus(MISCONFIGURED, "", "addOn should not be empty", path, "set resourceName and scoreName")
     made = policy.add_on(coordinate, weight)
     return (
         PluginStatus(made.code, made.plugin, made.message, path, made.remedy)
@@ -210,7 +211,7 @@ def _prioritizer(
 
 
 def spread_weight(placement: Placement, policy: ClusterPolicy) -> int:
-    """What spreading counts beside the prioritizers."""
+    """Return the weight of spreading beside the prioritizers."""
     named = (
         each.weight
         for each in placement.spec.prioritizer_policy.configurations
@@ -236,11 +237,11 @@ def scores_used(placement: Placement, policy: ClusterPolicy) -> ScoresUsed:
 
 def changes_at(choice: PlacementChoice, policy: ClusterPolicy) -> float:
     """Return when time alone may change the choice, because a toleration ends; infinity if it cannot."""
-    question, moments = choice.asked, [math.inf]
+    question, moments = choice.question, list[float | None]()
     rows = np.concatenate([question.own, choice.picked])
     for plugin in policy.filters:
         if hasattr(plugin, "lapses"):
             moments.append(plugin.lapses(question, rows))
         if hasattr(plugin, "changes_at"):
             moments.append(plugin.changes_at(question))
-    return min(moment for moment in moments if moment is not None)
+    return min((moment for moment in moments if moment is not None), default=math.inf)

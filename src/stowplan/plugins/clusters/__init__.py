@@ -1,4 +1,4 @@
-"""Policies for placements, one file each, and the one visible table of those that come with Stowplan."""
+"""Plugins for placements, one file each, and the table of those that come with Stowplan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowplan.plugins.clusters.taint_toleration import ClusterTaintToleration
 
 
 def policy(*, ocm: bool = False) -> ClusterPolicy:
-    """Who decides about placements. `ocm`: as Open Cluster Management does, without what we add to it."""
+    """Return the plugins that decide placements. `ocm`: those of Open Cluster Management, without our additions."""
     taints = ClusterTaintToleration()
     prioritizers: dict[str, Prioritizer] = {
         "Balance": Balance(),

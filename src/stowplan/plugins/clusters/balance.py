@@ -1,4 +1,4 @@
-"""Balance: the fewer decisions of other placements name a cluster, the better it is."""
+"""Balance: a cluster scores higher the fewer decisions of other placements list it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from stowplan.framework.placement.decision import ClusterScores, PlacementQuesti
 class Balance:
     name = "Balance"
 
-    def score(self, asked: PlacementQuestion, rows: Rows) -> ClusterScores:
-        """100 for a cluster that nobody else chose, -100 for the one most chosen, candidate or not."""
-        others = self._others(asked)
+    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
+        """Return 100 for a cluster that no other placement has, -100 for as many as any cluster of the fleet has."""
+        others = self._others(question)
         most = int(others.max(initial=0))
         if most == 0:
             return ClusterScores(np.full(len(rows), 100, np.int64))
         return ClusterScores(2 * (100 * (0.5 - others[rows] / most)).astype(np.int64))
 
-    def _others(self, asked: PlacementQuestion) -> Ints:
-        """How often each cluster was chosen, but for this placement's own decisions."""
-        if not len(asked.own):
-            return asked.fleet.decided
-        others = asked.fleet.decided.copy()
-        np.subtract.at(others, asked.own, 1)
+    def _others(self, question: PlacementQuestion) -> Ints:
+        """Return how many decisions of other placements list each cluster."""
+        if not len(question.own):
+            return question.fleet.decided
+        others = question.fleet.decided.copy()
+        np.subtract.at(others, question.own, 1)
         return others

@@ -1,10 +1,12 @@
-"""Predicate: a cluster may be chosen if any of the placement's predicates holds; all that one says must hold.
+"""Predicate: a cluster may be chosen if any of the placement's predicates matches it.
 
-Labels, claims, and CEL expressions about the whole cluster and its scores. Expressions run once for each version of a
-cluster (and of its scores, if they ask for them), however many placements have them.
+A predicate matches if its label selector, its claim selector and all its CEL expressions do. Expressions are evaluated
+once for each version of a cluster (and of the scores they read), however many placements have them.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,62 +20,68 @@ from stowplan.objects.selectors import Selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledPredicate:
+    labels: Selector
+    claims: Selector
+    expressions: CelExpressions
+
+
 class PredicatePlugin:
     name = "Predicate"
 
-    def filter(self, asked: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
-        given = asked.placement.spec.predicates
+    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
+        given = question.placement.spec.predicates
         found = np.zeros(len(rows), np.bool_)
         if not given or not len(rows):
             return ~found
-        wanted = [_part(index, each.required_cluster_selector) for index, each in enumerate(given)]
-        for part in wanted:
-            if isinstance(part, PluginStatus):
-                return part
-            found |= self._holds(asked, rows, found, part)
+        predicates = [_compile(index, each.required_cluster_selector) for index, each in enumerate(given)]
+        for predicate in predicates:
+            if isinstance(predicate, PluginStatus):
+                return predicate
+            found |= self._matches(question, rows, found, predicate)
         return found
 
-    def _holds(
-        self, asked: PlacementQuestion, rows: Rows, decided: Bools, part: tuple[Selector, Selector, CelExpressions]
-    ) -> Bools:
-        labels, claims, expressions = part
-        fleet = asked.fleet
-        fine = fleet.matching(LABELS, labels)[rows] & fleet.matching(CLAIMS, claims)[rows] & ~decided
-        if expressions:
-            fine[fine] = expressions.matches(asked, rows[fine])
-        return fine
+    def _matches(self, question: PlacementQuestion, rows: Rows, known: Bools, predicate: CompiledPredicate) -> Bools:
+        """Return which rows the predicate matches, of those that no other predicate is known to match."""
+        fleet = question.fleet
+        found = fleet.matching(LABELS, predicate.labels)[rows] & fleet.matching(CLAIMS, predicate.claims)[rows] & ~known
+        if predicate.expressions:
+            found[found] = predicate.expressions.matches(question, rows[found])
+        return found
 
-    def why(self, asked: PlacementQuestion, row: int) -> str:
-        """What fails of the one predicate, or that none of several holds."""
-        given = asked.placement.spec.predicates
+    def why(self, question: PlacementQuestion, row: int) -> str:
+        """Return what fails of the predicate; or, if there are several, that none matches."""
+        given = question.placement.spec.predicates
         if len(given) != 1:
-            return f"none of the {len(given)} predicates holds"
-        part = _part(0, given[0].required_cluster_selector)
-        assert not isinstance(part, PluginStatus), "or nobody would have been dropped"
-        if not asked.fleet.matching(LABELS, part[0])[row]:
+            return f"none of the {len(given)} predicates matches"
+        predicate = _compile(0, given[0].required_cluster_selector)
+        assert not isinstance(predicate, PluginStatus), "a filter with a misconfigured predicate drops no cluster"
+        if not question.fleet.matching(LABELS, predicate.labels)[row]:
             return "its labels do not match the labelSelector"
-        if not asked.fleet.matching(CLAIMS, part[1])[row]:
+        if not question.fleet.matching(CLAIMS, predicate.claims)[row]:
             return "its claims do not match the claimSelector"
-        return part[2].why(asked, row)
+        return predicate.expressions.why(question, row)
 
     def reads(self, placement: Placement) -> frozenset[str] | None:
-        """The score objects that expressions ask for; None: any."""
+        """Return the score objects that expressions read; None: any."""
         names: set[str] = set()
         for index, each in enumerate(placement.spec.predicates):
-            part = _part(index, each.required_cluster_selector)
-            if not isinstance(part, PluginStatus) and part[2]:
-                if part[2].resources is None:
+            predicate = _compile(index, each.required_cluster_selector)
+            if not isinstance(predicate, PluginStatus) and predicate.expressions:
+                if predicate.expressions.resources is None:
                     return None
-                names |= part[2].resources
+                names |= predicate.expressions.resources
         return frozenset(names)
 
 
-def _part(index: int, given: RequiredClusterSelector) -> tuple[Selector, Selector, CelExpressions] | PluginStatus:
+def _compile(index: int, given: RequiredClusterSelector) -> CompiledPredicate | PluginStatus:
+    """Compile the predicate of this index; or return what is wrong with it."""
     path = f"spec.predicates[{index}].requiredClusterSelector"
     for name, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
         problem = selectors.problem(selector)
         if problem:
-            remedy = "In, NotIn, Exists and DoesNotExist, with valid keys and values, are right"
+            remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"
             return PluginStatus(MISCONFIGURED, "Predicate", problem, f"{path}.{name}", remedy)
     try:
         expressions = compiled(given.cel_selector.cel_expressions)
@@ -83,4 +91,4 @@ def _part(index: int, given: RequiredClusterSelector) -> tuple[Selector, Selecto
     labels = selectors.compile_selector(given.label_selector)
     claims = selectors.compile_selector(given.claim_selector.as_labels)
     assert labels is not None and claims is not None, "a selector without a problem compiles"
-    return labels, claims, expressions
+    return CompiledPredicate(labels, claims, expressions)

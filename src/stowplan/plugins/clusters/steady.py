@@ -1,4 +1,4 @@
-"""Steady: a cluster that the placement has already is better than one that it has not."""
+"""Steady: a cluster that the placement has already scores higher than others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowplan.framework.placement.decision import ClusterScores, PlacementQuesti
 class Steady:
     name = "Steady"
 
-    def score(self, asked: PlacementQuestion, rows: Rows) -> ClusterScores:
-        chosen = np.zeros(asked.fleet.capacity, np.int64)
-        chosen[asked.own] = 100
+    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
+        chosen = np.zeros(question.fleet.capacity, np.int64)
+        chosen[question.own] = 100
         return ClusterScores(chosen[rows])

@@ -1,4 +1,4 @@
-"""Which placements are looked at again: by what happens, and by time alone."""
+"""Which placements are requeued, by changes and by time."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ C1 = a_cluster("c1", labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4")
 C2 = a_cluster("c2", of="two", cpu="4")
 
 
-def woken(change: Any) -> set[str]:
-    """Which of all those placements are decided again because of it."""
+def requeued(change: Any) -> set[str]:
+    """Return which of ALL placements are decided again because of a change."""
     hub = Hub(a_set("two"), a_binding("two"), C1, C2, a_score("c1", "demo", valid=100, s=5, t=6), *ALL)
     hub.settle()
     change(hub)
@@ -101,16 +101,18 @@ def changed(cluster: Any, **kwargs: Any) -> Any:
             id="a taint",
         ),
         pytest.param(
-            changed(C1, labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4", leaving=True), HERE, id="it leaves"
+            changed(C1, labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4", terminating=True),
+            HERE,
+            id="the cluster is terminating",
         ),
         pytest.param(
             changed(C1, of="two", labels={"tier": "gold"}, claims={"tier": "gold"}, cpu="4"),
             HERE | {"elsewhere"},
-            id="it moves to another set",
+            id="the cluster moves to another set",
         ),
-        pytest.param(lambda hub: hub.put(a_cluster("c3", of="two")), HERE | {"elsewhere"}, id="a cluster comes"),
-        pytest.param(lambda hub: hub.put(a_cluster("c3", of="nowhere")), set(), id="a cluster of no set comes"),
-        pytest.param(lambda hub: hub.gone("ManagedCluster", "c2"), HERE | {"elsewhere"}, id="a cluster goes"),
+        pytest.param(lambda hub: hub.put(a_cluster("c3", of="two")), HERE | {"elsewhere"}, id="a new cluster"),
+        pytest.param(lambda hub: hub.put(a_cluster("c3", of="nowhere")), set(), id="a new cluster of no set"),
+        pytest.param(lambda hub: hub.gone("ManagedCluster", "c2"), HERE | {"elsewhere"}, id="a cluster is deleted"),
         pytest.param(
             lambda hub: hub.put(a_score("c1", "demo", valid=100, s=7, t=6)), {"scored", "asking"}, id="a score"
         ),
@@ -118,20 +120,26 @@ def changed(cluster: Any, **kwargs: Any) -> Any:
         pytest.param(
             lambda hub: hub.put(a_score("c1", "demo", valid=-5, s=5, t=6)),
             {"scored", "other", "asking"},
-            id="it expires",
+            id="a score expires",
         ),
-        pytest.param(lambda hub: hub.put(a_score("c1", "unused", s=1)), set(), id="a score nobody goes by"),
-        pytest.param(lambda hub: hub.put(a_score("nobody", "demo", s=1)), set(), id="a score of no cluster"),
+        pytest.param(lambda hub: hub.put(a_score("c1", "unused", s=1)), set(), id="a score that no placement uses"),
+        pytest.param(lambda hub: hub.put(a_score("unknown", "demo", s=1)), set(), id="a score of no cluster"),
         pytest.param(
-            lambda hub: hub.gone("AddOnPlacementScore", "c1/demo"), {"scored", "other", "asking"}, id="a score goes"
+            lambda hub: hub.gone("AddOnPlacementScore", "c1/demo"),
+            {"scored", "other", "asking"},
+            id="a score is deleted",
         ),
         pytest.param(
             lambda hub: hub.gone("ManagedClusterSetBinding", "test/two"), HERE | {"elsewhere"}, id="a binding"
         ),
         pytest.param(lambda hub: hub.gone("ManagedClusterSetBinding", "test/default"), HERE, id="another binding"),
         pytest.param(lambda hub: hub.gone("ManagedClusterSet", "two"), HERE | {"elsewhere"}, id="a set"),
-        pytest.param(lambda hub: hub.put(a_decision(["c1"], of="stranger")), set(), id="a decision of somebody else"),
-        pytest.param(lambda hub: hub.put(a_decision(["c2"], of="plain")), {"plain"}, id="somebody meddles with one"),
+        pytest.param(
+            lambda hub: hub.put(a_decision(["c1"], of="stranger")), set(), id="a decision of another placement"
+        ),
+        pytest.param(
+            lambda hub: hub.put(a_decision(["c2"], of="plain")), {"plain"}, id="a foreign write to a decision"
+        ),
         pytest.param(
             lambda hub: hub.gone("PlacementDecision", "test/plain-decision-1"), {"plain"}, id="a decision is deleted"
         ),
@@ -139,15 +147,15 @@ def changed(cluster: Any, **kwargs: Any) -> Any:
         pytest.param(
             lambda hub: hub.put(a_placement("plain", numberOfClusters=1, generation=2)),
             {"plain"},
-            id="it asks for less",
+            id="the placement changes",
         ),
     ],
 )
-def test_who_is_woken(change: Any, expected: set[str]) -> None:
-    assert woken(change) == expected
+def test_which_placements_are_requeued(change: Any, expected: set[str]) -> None:
+    assert requeued(change) == expected
 
 
-def test_what_somebody_wrote_into_a_decision_is_put_right() -> None:
+def test_foreign_writes_to_a_decision_are_corrected() -> None:
     hub = Hub(*some_clusters(2), a_placement())
     hub.settle()
     hub.put(a_decision(["c002", "stranger"], of="test"))
@@ -161,7 +169,7 @@ def test_what_somebody_wrote_into_a_decision_is_put_right() -> None:
 # -- time
 
 
-def test_a_score_that_runs_out_is_noticed_at_that_moment() -> None:
+def test_a_placement_is_requeued_when_a_score_expires() -> None:
     scores = [a_score("c001", "demo", valid=100, s=90), a_score("c002", "demo", valid=200, s=80)]
     hub = Hub(*some_clusters(3), *scores, a_placement(numberOfClusters=1, prioritizerPolicy=by_score()))
     hub.settle()
@@ -171,7 +179,7 @@ def test_a_score_that_runs_out_is_noticed_at_that_moment() -> None:
     assert (hub.later(100), hub.chosen()) == (1, ["c001"])
 
 
-def test_a_score_that_was_renewed_in_time_wakes_nobody() -> None:
+def test_a_score_renewed_in_time_requeues_no_placement() -> None:
     hub = Hub(*some_clusters(2), a_score("c001", "demo", valid=100, s=90), a_placement(prioritizerPolicy=by_score()))
     hub.settle()
     hub.later(50)
@@ -180,7 +188,7 @@ def test_a_score_that_was_renewed_in_time_wakes_nobody() -> None:
     assert hub.later(51) == 1
 
 
-def test_an_expression_over_a_score_that_runs_out_is_asked_again() -> None:
+def test_an_expression_is_evaluated_again_when_its_score_expires() -> None:
     expression = 'managedCluster.scores("demo").exists(s, s.value > 50)'
     predicate = {"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}}
     hub = Hub(*some_clusters(2), a_score("c001", "demo", valid=100, s=90), a_placement(predicates=[predicate]))
@@ -192,8 +200,8 @@ def test_an_expression_over_a_score_that_runs_out_is_asked_again() -> None:
     assert hub.chosen() == ["c002"]
 
 
-def test_tolerations_that_lapse() -> None:
-    """Three decided; one leaves after ten seconds, the next after twenty; a fresh taint removes the last."""
+def test_tolerations_that_end() -> None:
+    """One of three clusters is deselected after ten seconds, the next after twenty; a new taint removes the last."""
     objects = [
         a_cluster("c1", taints=[a_taint("key1=value1:NoSelect", 0)]),
         a_cluster("c2", taints=[a_taint("key2=value2:NoSelect", 0)]),
@@ -214,7 +222,7 @@ def test_tolerations_that_lapse() -> None:
     assert hub.chosen() == []
 
 
-def test_every_placement_is_looked_at_now_and_then() -> None:
+def test_every_placement_is_rescheduled_from_time_to_time() -> None:
     hub = Hub(*some_clusters(1), a_placement("a"), a_placement("b"))
     hub.settle()
     assert hub.later(299) == 0
@@ -222,14 +230,14 @@ def test_every_placement_is_looked_at_now_and_then() -> None:
     assert hub.later(300) == 2
 
 
-def test_how_often_can_be_said() -> None:
+def test_the_interval_is_an_option() -> None:
     hub = Hub(*some_clusters(1), a_placement(), reschedule=10.0)
     hub.settle()
     assert hub.later(100) == 10
 
 
-def test_a_toleration_that_lapses_of_a_cluster_that_is_not_chosen() -> None:
-    """Beside it c4 had the least; without it c4 is the largest that says how large it is."""
+def test_a_toleration_ends_of_a_cluster_that_is_not_chosen() -> None:
+    """While c5 counts, c4 has the least cpu of those that report it; without c5 it has the most."""
     large = a_cluster("c5", cpu="2500m", taints=[a_taint("b:NoSelectIfNew", added=-20.0)])
     policy = {"mode": "Exact", "configurations": [
         {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}, "weight": -1}

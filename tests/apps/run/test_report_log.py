@@ -1,4 +1,4 @@
-"""Which of an engine's reports become log lines, and at which level."""
+"""The log lines of the engine's reports, and their levels."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from stowplan.apps import report_log
 from stowplan.apps.logging import Log
+from stowplan.apps.run import report_log
 from stowplan.engine import reports
 
 TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nodes fit")
@@ -39,25 +39,25 @@ def lines(what: reports.Report, v: int) -> str:
             reports.AttemptFailed("default/a", "p", False, "no room"),
             2,
             'I "Unable to schedule pod; waiting" pod="default/a" err="no room"',
-            id="a pod without a place",
+            id="an unschedulable pod",
         ),
         pytest.param(
             reports.AttemptFailed("default/a", "p", False, "no room", "default/g"),
             4,
             'I "Unable to schedule pod; waiting" pod="default/a" err="no room"',
-            id="one of a group",
+            id="an unschedulable pod of a group",
         ),
         pytest.param(
             reports.AttemptFailed("default/a", "p", True, "oops"),
             0,
             'E "Error scheduling pod; retrying" pod="default/a" err="oops"',
-            id="an error is always told",
+            id="an error at any level",
         ),
         pytest.param(
             reports.PreemptionStarted("default/a", "n", 2),
             2,
             'I "Preempting" pod="default/a" node="n" victims=2',
-            id="evictions",
+            id="a preemption",
         ),
         pytest.param(
             reports.PermitWaited(1.23456, True, "default/a"),
@@ -93,7 +93,7 @@ def lines(what: reports.Report, v: int) -> str:
             reports.AttemptFailed("default/a", "p", True, "oops", "default/g"),
             0,
             'E "Error scheduling pod; retrying" pod="default/a" err="oops"',
-            id="of pods of a group, too",
+            id="a group with an error",
         ),
         pytest.param(
             reports.GroupComplete("default/g", 3, 1.5),
@@ -105,7 +105,7 @@ def lines(what: reports.Report, v: int) -> str:
             reports.GroupTimedOut("default/g", 10.0),
             2,
             'I "Pod group timed out, its nodes are released" group="default/g" seconds=10.0',
-            id="a group that was too late",
+            id="a group that timed out",
         ),
         pytest.param(
             reports.GroupInPart("default/g", "a is bound", evicts=False),
@@ -117,7 +117,7 @@ def lines(what: reports.Report, v: int) -> str:
             reports.GroupInPart("default/g", "a is bound", evicts=True),
             2,
             'I "Partially bound pod group is evicted" group="default/g" why="a is bound"',
-            id="or taken back",
+            id="a partially bound group that is evicted",
         ),
     ],
 )
