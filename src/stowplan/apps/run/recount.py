@@ -60,7 +60,7 @@ class Recounter:
             (profile.scheduler_name, enabled.name): (profile, enabled)
             for profile in engine_loop.engine.profiles.values()
             for enabled in profile.recount_plugins
-            if enabled.plugin.recount_every
+            if getattr(enabled.plugin, "recount_every", 0)
         }
         self._due = {key: self._due.get(key, now + each.plugin.recount_every) for key, (_, each) in plugins.items()}
         for profile_name, plugin in self._shown - plugins.keys():

@@ -174,7 +174,7 @@ class UnitQueue:
         """
         if self.inflight.units and self._hints.matters(event):
             self.inflight.note(event)
-        if self._order.reordered_by:
+        if self._active and self._order.reordered_by:
             self._stale = self._stale or self._order.changes_with(event)
         if self._waiting:
             for unit in self._candidates(event):
