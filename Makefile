@@ -1,29 +1,29 @@
-# Each target sets up .venv first, from nothing if need be; nothing else of this machine is changed.
+# Each target creates .venv first if it does not exist. No target changes files outside this folder.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Tests on a cluster wait as long as they work, so three at once keep two cores busy; each worker has control planes of
-# its own, about 1 GB. A file's tests stay together, in the order in which they were found: those on clusters come early.
-# A worker that dies is a failure and is not replaced: xdist would wait for the new one for ever.
+# Tests with a control plane wait about half of the time, so three workers keep two cores busy. Each worker has its own
+# control planes, about 1 GB. The tests of a file stay together and in order, so that tests with a control plane start
+# early. A worker that dies is a failure and is not replaced: xdist would wait for the new worker without end.
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
 .PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-embedded oracle controlplane clean help
 
-help:                ## what there is to make
+help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
-setup: $(READY)      ## a .venv with everything needed, and .venv/bin/stowplan
+setup: $(READY)      ## create .venv, with .venv/bin/stowplan
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-demo: setup          ## a cluster in a process, 123 pods, and why each went where it went
+demo: setup          ## a cluster in one process, 123 pods, and the reason for each decision
 	$(BIN)/python -m stowplan.apps.cli demo
 
-check: lint types imports  ## ruff, mypy and the contract of the eight rooms
+check: lint types imports  ## ruff, mypy and the import contract of the packages
 
 lint: setup
 	$(BIN)/ruff check .
@@ -35,33 +35,33 @@ types: setup
 imports: setup
 	$(BIN)/lint-imports
 
-test: check          ## what CI and a newcomer run
+test: check          ## the checks and tests that CI runs
 	$(PYTEST) -m 'not full'
 
-test-full: check     ## the same with long fuzz runs, and fresh scenarios decided by the real kube-scheduler's code
+test-full: check     ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go)
 	STOWPLAN_HYPOTHESIS=full $(PYTEST)
 	$(BIN)/python -m tests.oracle
 
-format: setup        ## let ruff put the code in order
+format: setup        ## format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup         ## figures of speed and memory, on screen and in build/bench.json
+bench: setup         ## benchmarks of time and memory; also writes build/bench.json
 	$(BIN)/python -m benchmarks --json build/bench.json
 
-bench-quick: setup   ## the same in a minute, for a first look
+bench-quick: setup   ## shorter benchmarks, about a minute
 	$(BIN)/python -m benchmarks --quick --json build/bench.json
 
-bench-live: setup    ## beside the real kube-scheduler at a real kube-apiserver, about an hour (needs Go once); ARGS='--quick'
+bench-live: setup    ## Stowplan and kube-scheduler with a real kube-apiserver, about an hour (needs Go once); ARGS='--quick'
 	$(BIN)/python -m benchmarks.live --json build/bench-live.json $(ARGS)
 
 bench-embedded: setup ## 2,000 nodes and 20,000 pods in an embedded cluster, about a minute
 	$(BIN)/python -m benchmarks.embedded $(ARGS)
 
-oracle: setup        ## build the recorder of the real kube-scheduler's decisions (needs Go)
+oracle: setup        ## build the recorder of kube-scheduler's decisions (needs Go)
 	$(BIN)/python -m tests.oracle --build-only
 
-controlplane: setup  ## a real control plane with kwok's nodes, until Ctrl-C (needs Go once); ARGS='--nodes 100 --kube-scheduler'
+controlplane: setup  ## run a real control plane with kwok nodes until Ctrl-C (needs Go once); ARGS='--nodes 100 --kube-scheduler'
 	$(BIN)/python -m tests.controlplane $(ARGS)
 
 clean:               ## remove .venv and build results

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The image's root filesystem, put together in a folder.
+# Create the root filesystem of the image in a folder.
 #
-#   deploy/rootfs.sh FOLDER             all of it: our files, a Python interpreter, the libraries of both (Linux, glibc)
-#   deploy/rootfs.sh --app-only FOLDER  our files alone; deploy/Containerfile lays them over an image that has Python
+#   deploy/rootfs.sh FOLDER             everything: Stowplan, a Python interpreter, their libraries (Linux, glibc)
+#   deploy/rootfs.sh --app-only FOLDER  only Stowplan; deploy/Containerfile adds it to an image with Python
 #
-# PYTHON names the interpreter that installs and, without --app-only, is copied (default: python3; 3.11 or later). pip
-# takes packages from where it is set up to. In the end nobody may write to any of it but /tmp.
+# PYTHON is the interpreter that installs and, without --app-only, is copied (default: python3; 3.11 or later). pip uses
+# its configured package index. In the result only /tmp is writable.
 set -eu
 
 app_only=
@@ -19,16 +19,16 @@ if [ -n "$(ls -A "$root")" ]; then echo "$0: $root is not empty" >&2; exit 2; fi
 python=${PYTHON:-python3}
 umask 022
 
-# --- our files: packages, and one program with two names
+# --- Stowplan: its packages, and one program with two names
 
 app=$root/usr/lib/stowplan
 mkdir -p "$app" "$root/usr/bin"
 "$python" -m pip install --quiet --disable-pip-version-check --no-compile --only-binary=:all: --no-binary=stowplan \
     --constraint "$here/../constraints.txt" --target "$app" "$here/.."
-# Tests of packages are dead weight; scripts of packages are of no use without a shell.
+# Remove the tests of packages, and their scripts, which need a shell.
 rm -rf "$app/bin"
 find "$app" -type d -name tests -prune -exec rm -rf {} +
-# Compiled now: later nobody may write. Not compared with the sources' times, which a copy may change.
+# Compile now, because the files are read-only later. Do not compare times: a copy may change those of the sources.
 "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash "$app"
 cp "$here/launcher.py" "$root/usr/bin/stowplan"
 chmod 755 "$root/usr/bin/stowplan"
@@ -54,7 +54,7 @@ cp "$dynload"/*.so "$root/usr/lib/$version/lib-dynload/"
 rm -f "$root/usr/lib/$version/lib-dynload"/_test* "$root/usr/lib/$version/lib-dynload"/_tkinter*
 "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash "$root/usr/lib/$version"
 
-# --- libraries: whatever the loader would take from this machine. All in one folder, which all the usual names point to
+# --- libraries: those that the loader would use on this machine, in one folder; the usual names link to it
 
 ln -s usr/bin "$root/bin"
 ln -s usr/lib "$root/lib"
@@ -64,21 +64,21 @@ find "$root" -type f \( -name '*.so' -o -name '*.so.*' -o -name "$version" \) -e
     sed -n -e 's/.*=> \(\/[^ ]*\) (0x.*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (0x.*/\1/p' | sort -u |
     while read -r library; do
         case $library in
-            "$root"/*) ;;  # a package brought it
+            "$root"/*) ;;  # part of a package
             *) cp -L "$library" "$root/usr/lib/" ;;
         esac
     done
-# Looked up while running, so that ldd does not show them: names of hosts, by file and by DNS.
+# Libraries that are loaded at run time, so ldd does not list them: host names, by file and by DNS.
 for library in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
     found=$(ldconfig -p 2>/dev/null | sed -n "s/.*$library .*=> //p" | head -n 1)
     if [ -n "$found" ]; then cp -L "$found" "$root/usr/lib/"; fi
 done
 
-# --- the rest: a user who is not root, places to mount on
+# --- the rest: a user other than root, mount points
 
 mkdir -p "$root/etc/ssl/certs" "$root/etc/stowplan" "$root/home/nonroot" \
     "$root/tmp" "$root/proc" "$root/dev" "$root/sys" "$root/run" "$root/var"
-ln -s ../run "$root/var/run"  # where a pod's account is mounted
+ln -s ../run "$root/var/run"  # where the token of the service account is mounted
 chmod 1777 "$root/tmp"
 cat >"$root/etc/passwd" <<END
 root:x:0:0:root:/:/sbin/nologin

@@ -17,14 +17,14 @@ from stowplan.engine.decision_log import DecisionLog
 from stowplan.engine.failure import Failure, FailureHandler
 from stowplan.engine.groups.capacity_claim import CapacityClaim
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption import feasibility
 from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.engine.reports import GroupTried, Report
+from stowplan.engine.reports import GroupAttempted, Report
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import PENDING, Decision, Verdict
 from stowplan.objects.errors import PluginError
@@ -117,7 +117,7 @@ class Attempts:
             return False
         lacking = feasibility.lacking(self._groups.get(unit.group), self._state)
         if lacking:
-            self._report(GroupTried(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
+            self._report(GroupAttempted(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
             self._too_little_free(unit, lacking, now)
         return not lacking
 

@@ -16,7 +16,7 @@ import numpy as np
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.preemption.feasibility import Feasibility
-from stowplan.engine.reports import GroupTried
+from stowplan.engine.reports import GroupAttempted
 from stowplan.engine.unit import Unit
 from stowplan.framework.evaluation import MoreVictims, schedule_one
 from stowplan.framework.extenders import Consultation
@@ -173,7 +173,7 @@ def _hardest_first(pods: list[Pod], failed: Iterable[Decision]) -> list[Pod]:
     return sorted(pods, key=lambda pod: pod.shape.key not in shapes)
 
 
-def group_report(unit: Unit, outcome: UnitOutcome) -> GroupTried:
+def group_report(unit: Unit, outcome: UnitOutcome) -> GroupAttempted:
     """The attempt at a group as a report."""
     refused, failed = outcome.refused, outcome.failed[-1:]
     message = "" if outcome.whole or not failed else failed[0].full_message
@@ -181,7 +181,9 @@ def group_report(unit: Unit, outcome: UnitOutcome) -> GroupTried:
         message = refused if isinstance(refused, str) else ", ".join(refused.reasons)
     error = isinstance(refused, str) or any(each.error for each in failed)
     found = len(outcome.assumed_pods)
-    return GroupTried(unit.group, unit.profile, found, unit.needed, outcome.whole, error and not outcome.whole, message)
+    return GroupAttempted(
+        unit.group, unit.profile, found, unit.needed, outcome.whole, error and not outcome.whole, message
+    )
 
 
 def member_message(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:

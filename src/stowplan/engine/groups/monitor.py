@@ -15,13 +15,13 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.queue.cluster_events import pod_left
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.engine.reports import GroupComplete, GroupInPart, GroupWaits, Report
+from stowplan.engine.reports import GroupComplete, GroupPartiallyBound, GroupWaits, Report
 from stowplan.engine.unit import Unit
-from stowplan.framework.outbox import Outbox
 from stowplan.objects.actions import Evict, Nominate
 from stowplan.objects.changes import Result
 from stowplan.objects.disruption import Budgets, importance
@@ -162,7 +162,7 @@ class GroupMonitor:
         note = _who(name, [*bound, *(found.pods[uid] for uid in found.assumed)], behind)
         if found.group.evicts and (protected := self._protected(bound)):
             note = f"{note}; {messages.protected(protected)}"
-        self._report(GroupInPart(name, note, evicts=False))
+        self._report(GroupPartiallyBound(name, note, evicts=False))
         for pod in behind:
             self._outbox.send(messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note), now)
         self._partial_since[name] = now + max(TELL_AGAIN_AFTER - found.group.report_after, 0.0)
@@ -170,7 +170,7 @@ class GroupMonitor:
 
     def _evict_bound(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> None:
         note = _who(name, bound, behind)
-        self._report(GroupInPart(name, note, evicts=True))
+        self._report(GroupPartiallyBound(name, note, evicts=True))
         for pod in bound:
             self._groups.evicting(pod.uid)
             self._outbox.send(messages.warning(pod, "PodGroupTakenBack", "Evicting", note), now)
