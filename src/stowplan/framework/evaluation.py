@@ -68,7 +68,7 @@ def schedule_one(
     """Decide where the pod should go in the cluster as it is now.
 
     generator      draws one of several best nodes; without it the first of them is chosen
-    gate           False for pods that passed the pre-enqueue plugins already, on their way into a queue
+    gate           False for pods that passed the pre-enqueue plugins already, before they entered the queue
     preempt      False for pods that do not preempt on their own: members of groups
     search         evaluates the nominated node first, and honours `percentageOfNodesToScore`; without it all nodes are
                    evaluated

@@ -1,6 +1,6 @@
 """Calls of plugins, with every answer checked.
 
-A plugin is somebody else's code. Whatever it raises, and any answer of a wrong shape, type or range, becomes a
+A plugin may be any code. An exception that it raises, and an answer of a wrong shape, type or range, becomes a
 PluginError that names the plugin and the method.
 """
 

@@ -15,7 +15,7 @@ NO_NODES = Verdict("", UNRESOLVABLE, ("no nodes available to schedule pods",))
 
 @dataclass(slots=True)
 class PreFilterResult:
-    """What the pre-filters of a profile said about one pod.
+    """The answers of a profile's pre-filters about one pod.
 
     called       the plugins that were called; after a final refusal no other plugin is
     skipped      the plugins whose filter has nothing to do

@@ -99,12 +99,12 @@ class Dice:
         spec = {"nodeName": node_name, "containers": [container], "priority": self.number(0, 3)}
         spec["nodeSelector"] = {key: self.one_of("a", "b") for key in self.some("zone")}
         spec["tolerations"] = self.some({"key": "k", "operator": "Exists"}, {"key": "k", "value": "w"})
-        spec["affinity"] = {kind: wish for kind, wish in self._wishes().items() if self.number(0, 3) == 0}
+        spec["affinity"] = {kind: affinity for kind, affinity in self._affinities().items() if self.number(0, 3) == 0}
         spec["topologySpreadConstraints"] = self.some(self._spread(), self._spread())
         labels = {key: self.one_of("x", "y") for key in self.some("app", "app", "tier")}
         return {"metadata": {"name": name, "namespace": "default", "uid": name, "labels": labels}, "spec": spec}
 
-    def _wishes(self) -> dict[str, Any]:
+    def _affinities(self) -> dict[str, Any]:
         zone = {"key": "zone", "operator": self.one_of("In", "NotIn"), "values": ["a", "b"]}
         near = {"topologyKey": self.one_of("zone", "kubernetes.io/hostname"), "labelSelector": self._app()}
         return {

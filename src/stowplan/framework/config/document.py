@@ -168,7 +168,7 @@ def duration(text: str) -> Seconds | None:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 
-_SAID = re.compile(r"^(?P<what>.*?)(?: - at `\$?(?P<at>.*)`)?$", re.DOTALL)
+_MESSAGE = re.compile(r"^(?P<what>.*?)(?: - at `\$?(?P<at>.*)`)?$", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<kind>\w+)(?: \| null)?`(?P<bound> [<>]=? ?-?\d+)?")
 _MISSING = re.compile(r"missing required field `(.*)`")
 _WORDS = {
@@ -183,8 +183,8 @@ _WORDS = {
 
 
 def _reworded(message: str, value: Any, path: str) -> ConfigError:
-    said = _SAID.match(message)
-    what, at = (said["what"], said["at"] or "") if said else (message, "")
+    parts = _MESSAGE.match(message)
+    what, at = (parts["what"], parts["at"] or "") if parts else (message, "")
     where = under(path, at.removeprefix("."))
     if missing := _MISSING.search(what):
         return ConfigError(f'"{missing[1]}" is missing', path=where)

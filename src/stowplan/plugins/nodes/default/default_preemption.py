@@ -190,10 +190,10 @@ class DryRun:
         turns = {row: [*violating, *others] for row, (violating, others) in split.items()}
         victims: PodsByRow = {row: [] for row in removable}
         for turn in range(max((len(pods) for pods in turns.values()), default=0)):
-            tried = {row: [pods[turn]] for row, pods in turns.items() if turn < len(pods)}
-            change(trial, tried, +1)
-            passing = set(self._passing(np.fromiter(tried, np.int64, len(tried))))
-            in_the_way = {row: pods for row, pods in tried.items() if row not in passing}
+            added = {row: [pods[turn]] for row, pods in turns.items() if turn < len(pods)}
+            change(trial, added, +1)
+            passing = set(self._passing(np.fromiter(added, np.int64, len(added))))
+            in_the_way = {row: pods for row, pods in added.items() if row not in passing}
             change(trial, in_the_way, -1)
             for row, pods in in_the_way.items():
                 victims[row] += pods

@@ -22,7 +22,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.columns.volumes import assumed as promised
+from stowplan.columns.volumes import assumed as assumed_claims
 from stowplan.columns.volumes.attachments import DerivedLookup, DriverColumns, within
 from stowplan.columns.volumes.matching import VolumePlanner
 from stowplan.framework.interfaces import Wake
@@ -133,14 +133,14 @@ class VolumeBinding:
         plan = self.planner.plan(list({claim.key: claim for claim in claims.waiting}.values()), here)
         if not plan.open.all():
             return Refuse((NO_VOLUME,), resolvable=False)
-        promised.take(pod.uid, plan, 0, node_name, state)
+        assumed_claims.take(pod.uid, plan, 0, node_name, state)
         return None
 
     def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
         state.assumed.release(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
-        return promised.writes(pod.uid, cluster)
+        return assumed_claims.writes(pod.uid, cluster)
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
         if not cluster.assumed.taken_by(pod.uid):
@@ -149,7 +149,7 @@ class VolumeBinding:
         if not len(here):
             gone = f'failed to get node "{node_name}": {not_found("node", node_name)}'
             return Refuse((f"binding volumes: {gone}",))
-        until = promised.unconfirmed(
+        until = assumed_claims.unconfirmed(
             pod.uid, node_name, cluster, lambda volume: bool(self._within_reach(volume, here).all())
         )
         if isinstance(until, str):

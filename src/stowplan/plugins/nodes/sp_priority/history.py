@@ -153,9 +153,9 @@ def rated(history: History, nodes: Nodes) -> Bytes | int:
 
 def _rated(history: History, nodes: Nodes) -> Bytes:
     """Return the scores. Deleted nodes are ignored. A history has few nodes, so a loop over them is fast."""
-    last, counts, everybody = history.latest, history.counts, nodes.cluster.nodes
+    last, counts, all_nodes = history.latest, history.counts, nodes.cluster.nodes
     places = nodes.positions(counts)
-    there = places if nodes is everybody else everybody.positions(counts)
+    there = places if nodes is all_nodes else all_nodes.positions(counts)
     total = sum([counts[name] for name in there if name != last])
     scores = np.full(len(nodes), MAX_SCORE, np.uint8)
     for name, place in places.items() if total else ():
