@@ -1,1 +1,1 @@
-"""How fast the scheduler decides, in memory; `python -m benchmarks` runs it all. See README.md beside this file."""
+"""Benchmarks of decisions in memory; `python -m benchmarks` runs all of them. See README.md beside this file."""

@@ -1,4 +1,6 @@
-"""`python -m benchmarks`: workloads at all sizes, comparisons; as a table, as JSON and, if asked, against bounds."""
+"""`python -m benchmarks`: workloads at all sizes, and comparisons, as a table, as JSON and, with a flag, against
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from benchmarks import (
     bounds,
     churn,
     decoding,
-    gangs,
+    groups,
     placement,
     policies,
     report,
@@ -28,7 +30,7 @@ from benchmarks import (
     workload,
 )
 from benchmarks.figures import AnyFigure, Figure, Missing
-from benchmarks.race import ROUNDS
+from benchmarks.interleaving import ROUNDS
 from stowplan.apps import profile_loader
 from stowplan.framework.profile import Profile
 
@@ -36,7 +38,7 @@ QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
 COMPARISONS = (
     *("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES),
-    *(policies.NAME, gangs.NAME, placement.NAME),
+    *(policies.NAME, groups.NAME, placement.NAME),
 )
 
 
@@ -114,7 +116,7 @@ def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[],
         "per-node-twins": lambda: twins.run(plan.rounds),
         "churn-memory": lambda: list(churn.run(CHURN_QUICK if plan.quick else CHURN)),
         policies.NAME: lambda: list(policies.run(profile, plan.rounds)),
-        gangs.NAME: lambda: list(gangs.run(plan.rounds)),
+        groups.NAME: lambda: list(groups.run(plan.rounds)),
         placement.NAME: lambda: list(placement.run(plan.quick)),
         **{name: partial(_stepping, name, profile, plan.rounds) for name in stepping.NAMES},
     }

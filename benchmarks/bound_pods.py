@@ -5,7 +5,7 @@ their own. Half of the owners (of both sorts) spread their pods over zones and l
 pods of the others have no constraints, so Kubernetes' default spreading counts what their Service selects.
 
     known owner    the owner was asked about before: a template that is scheduled over and over
-    new owner      each decision is about an owner that nobody asked about yet
+    new owner      each decision is about an owner that no decision was about before
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks import making, workload
+from benchmarks import object_templates, workload
 from benchmarks.figures import Comparison
-from benchmarks.race import Lane, compared, race
+from benchmarks.interleaving import Measurement, compared, interleave
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.columns.state import ClusterState
@@ -52,9 +52,9 @@ def _compare(
     profile: Profile,
     rounds: int,
 ) -> Comparison:
-    lanes = [Lane(Decisions(state, profile, owners()).batch, Yardstick(state)) for state in (few, many)]
-    race(lanes, rounds)
-    return compared("bound-pods", case, lanes, f"against {FEW:,} bound pods", nodes=NODES, pods=MANY)
+    measurements = [Measurement(Decisions(state, profile, owners()).batch, Yardstick(state)) for state in (few, many)]
+    interleave(measurements, rounds)
+    return compared("bound-pods", case, measurements, f"against {FEW:,} bound pods", nodes=NODES, pods=MANY)
 
 
 class Decisions:
@@ -83,7 +83,7 @@ class Decisions:
 def _cluster(pods: int) -> ClusterState:
     state, generator = ClusterState(), np.random.default_rng(1)
     plan = next(step for step in workload.every()["spread"].workload_template if isinstance(step, CreateNodes))
-    for node in making.nodes(plan, NODES):
+    for node in object_templates.nodes(plan, NODES):
         state.apply(Put(node))
     for owner in range(OWNERS):
         selector = MapSelectorSpec({"app": f"owner-{owner}"})
@@ -98,7 +98,7 @@ def _is_plain(owner: int) -> bool:
 
 
 def _pod(owner: int, number: int) -> Pod:
-    return next(making.pods([_template(owner, f"owner-{owner}-{number}")], 1, "default", str(number)))
+    return next(object_templates.pods([_template(owner, f"owner-{owner}-{number}")], 1, "default", str(number)))
 
 
 def _template(owner: int, name: str) -> Template:

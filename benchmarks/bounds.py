@@ -1,4 +1,4 @@
-"""What the figures must show, and which of it they do not."""
+"""The bounds that the figures must keep, and which of them they do not."""
 
 from __future__ import annotations
 

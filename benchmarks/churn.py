@@ -2,7 +2,7 @@
 
 Runs in a process of its own (`python -m benchmarks.churn PODS`), because memory that other benchmarks gave back to the
 allocator would hide a leak. A few thousand pods are alive at a time, each with an image and so a shape of its own;
-every fourth is asked about by a label that only it has, every twentieth is decided, so that counters and kept answers
+every fourth is asked about by a label that only it has, every twentieth is decided, so that counters and cached answers
 come and go as well.
 """
 
@@ -16,7 +16,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
-from benchmarks import making
+from benchmarks import object_templates
 from benchmarks.figures import Comparison
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
@@ -56,7 +56,7 @@ def churn(pods: int) -> dict[str, int]:
     warm_up = WARM_UP if pods > WARM_UP else WARM_UP_QUICK
     state, alive, warm = _cluster(), deque[Pod](), 0
     profile = profile_loader.defaults()[1]["default-scheduler"]
-    for number, pod in enumerate(making.pods([_template()], pods, "default", "churn")):
+    for number, pod in enumerate(object_templates.pods([_template()], pods, "default", "churn")):
         state.add_pod(pod, f"node-{number % NODES}")
         alive.append(pod)
         if number % ASKED_EVERY == 0:
@@ -77,7 +77,7 @@ def churn(pods: int) -> dict[str, int]:
 def _cluster() -> ClusterState:
     state = ClusterState()
     node = {"metadata": {"generateName": "node-"}, "status": {"allocatable": {"cpu": "64", "memory": "256Gi"}}}
-    for made in making.each(Node, [node], NODES):
+    for made in object_templates.each(Node, [node], NODES):
         state.apply(Put(made))
     return state
 

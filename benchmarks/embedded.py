@@ -1,6 +1,6 @@
 """`python -m benchmarks.embedded`: how many pods an embedded cluster takes, with a scheduler in it, and what it weighs.
 
-`stowplan up` is one process: API, controllers, pretend kubelets and Stowplan. Nodes and pods come over HTTP, and a pod
+`stowplan up` is one process: API, controllers, fake kubelets and Stowplan. Nodes and pods come over HTTP, and a pod
 counts when a watch over HTTP says that it is Running.
 """
 
@@ -23,7 +23,7 @@ from rich.table import Table
 
 from benchmarks import workload
 from benchmarks.live import processes
-from benchmarks.live.stage import Batch, Stage
+from benchmarks.live.cluster import Batch, LiveCluster
 from benchmarks.workload import CreateNodes
 from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
@@ -90,14 +90,14 @@ async def measure(nodes: int, pods: int, console: Console) -> Measured:
     running = Running()
     with tempfile.TemporaryDirectory(prefix="stowplan-bench-") as folder, Progress(console=console) as progress:
         async with up(Path(folder)) as (pid, client):
-            stage = Stage(client)
-            await stage.have_nodes(plan, nodes)
+            cluster = LiveCluster(client)
+            await cluster.have_nodes(plan, nodes)
             reflector = Reflector(client, PODS, running)
             watching = asyncio.create_task(reflector.run())
             await reflector.synced.wait()
             bar = progress.add_task("pods running", total=pods)
             start = time.perf_counter()
-            await stage.create_pods(Batch("default", [TEMPLATE], pods))
+            await cluster.create_pods(Batch("default", [TEMPLATE], pods))
             created = time.perf_counter() - start
             async with asyncio.timeout(ALL_WITHIN):
                 while len(running.names) < pods:

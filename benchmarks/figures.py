@@ -1,4 +1,4 @@
-"""What a run yields: figures of workloads, and comparisons of two costs; both become objects in the JSON file."""
+"""The results of a run: figures of workloads, and comparisons of two costs. Both are objects in the JSON file."""
 
 from __future__ import annotations
 

@@ -46,12 +46,12 @@ def run(quick: bool) -> Iterator[Comparison]:
     settle(engine)
     whole, decided = perf_counter() - start, engine.decisions
     changes = list(_one_by_one(engine, clusters))
-    part, woken = min(seconds for seconds, _ in changes), changes[0][1]
-    share = 100 * woken / placements
+    part, requeued = min(seconds for seconds, _ in changes), changes[0][1]
+    share = 100 * requeued / placements
     per_second = f"{decided / whole:,.0f} decisions per second from nothing"
     yield Comparison(
         workload=NAME,
-        case=f"one score changes ({woken} placements) against a full pass, per 1 %",
+        case=f"one score changes ({requeued} placements) against a full pass, per 1 %",
         nodes=clusters,
         pods=placements,
         unit="ms",

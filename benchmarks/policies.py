@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import making, workload
+from benchmarks import object_templates, workload
 from benchmarks.figures import Comparison
-from benchmarks.race import Lane, compared, race
+from benchmarks.interleaving import Measurement, compared, interleave
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.apps import profile_loader
@@ -120,14 +120,14 @@ def _with(name: str) -> Profile:
 
 
 def _compare(policy: Policy, state: ClusterState, default: Profile, profile: Profile, rounds: int) -> Comparison:
-    lanes = [
-        Lane(_decisions(state, default, lambda n: _pod(n)), Yardstick(state)),
-        Lane(
+    measurements = [
+        Measurement(_decisions(state, default, lambda n: _pod(n)), Yardstick(state)),
+        Measurement(
             _decisions(state, profile, lambda number: _pod(number, policy.labels, owned=policy.owned)), Yardstick(state)
         ),
     ]
-    race(lanes, rounds)
-    return compared(policy.figure, policy.case, lanes, "against a basic decision", nodes=NODES, pods=PODS)
+    interleave(measurements, rounds)
+    return compared(policy.figure, policy.case, measurements, "against a basic decision", nodes=NODES, pods=PODS)
 
 
 def _decisions(state: ClusterState, profile: Profile, made: Callable[[int], Pod]) -> Callable[[], tuple[float, int]]:
@@ -152,7 +152,7 @@ def _cluster() -> ClusterState:
     """Worker nodes in zones, full of pods that the policies count."""
     state, generator = ClusterState(), np.random.default_rng(1)
     plan = next(step for step in workload.every()["spread"].workload_template if isinstance(step, CreateNodes))
-    for node in making.nodes(plan, NODES):
+    for node in object_templates.nodes(plan, NODES):
         node.metadata.labels["node-role.kubernetes.io/worker"] = ""
         state.apply(Put(node))
     flavours = cycle(("gold", "silver", "bronze"))
@@ -169,4 +169,4 @@ def _pod(number: int, labels: dict[str, str] | None = None, *, owned: bool = Fal
     amounts = {"cpu": "100m", "memory": "100Mi"}
     container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": amounts}}
     template: Template = {"metadata": metadata, "spec": {"containers": [container]}}
-    return next(making.pods([template], 1, "default", str(number)))
+    return next(object_templates.pods([template], 1, "default", str(number)))

@@ -1,4 +1,4 @@
-"""The figures as tables for people and as JSON for programs."""
+"""The figures as tables and as JSON."""
 
 from __future__ import annotations
 

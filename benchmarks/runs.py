@@ -1,14 +1,16 @@
-"""Workloads, each at all sizes at once: the sizes take turns, so that growth is not an accident of the moment."""
+"""Runs of workloads. All sizes of a workload take turns, so that a slow moment of the machine does not look like
+growth.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from benchmarks.arena import Arena
 from benchmarks.figures import Figure
-from benchmarks.race import Lane, race
+from benchmarks.interleaving import Measurement, interleave
 from benchmarks.workload import Workload
+from benchmarks.workload_cluster import WorkloadCluster
 from benchmarks.yardstick import Yardstick
 from stowplan.framework.profile import Profile
 
@@ -18,36 +20,41 @@ def run(
 ) -> list[Figure]:
     """A figure for each size; `basic` has those to compare with, none while this is basic itself."""
     cases = [case for size in sorted(sizes) if (case := workload.at(size)) is not None]
-    arenas = [Arena(workload, case, profile, rounds) for case in cases]
-    there = [len(arena.state.pods) for arena in arenas]
-    lanes = [Lane(arena.batch, Yardstick(arena.state)) for arena in arenas]
-    race(lanes, rounds)
-    growths = [None, *(larger.ratio_to(smaller) for smaller, larger in pairwise(lanes))]
+    clusters = [WorkloadCluster(workload, case, profile, rounds) for case in cases]
+    there = [len(cluster.state.pods) for cluster in clusters]
+    measurements = [Measurement(cluster.batch, Yardstick(cluster.state)) for cluster in clusters]
+    interleave(measurements, rounds)
+    growths = [None, *(larger.ratio_to(smaller) for smaller, larger in pairwise(measurements))]
     return [
-        _figure(workload, arena, lane, growth, before, basic)
-        for arena, lane, growth, before in zip(arenas, lanes, growths, there, strict=True)
+        _figure(workload, cluster, measurement, growth, before, basic)
+        for cluster, measurement, growth, before in zip(clusters, measurements, growths, there, strict=True)
     ]
 
 
 def _figure(
-    workload: Workload, arena: Arena, lane: Lane, growth: float | None, before: int, basic: Sequence[Figure]
+    workload: Workload,
+    cluster: WorkloadCluster,
+    measurement: Measurement,
+    growth: float | None,
+    before: int,
+    basic: Sequence[Figure],
 ) -> Figure:
-    like = next((figure for figure in basic if figure.nodes == arena.nodes), None)
+    like = next((figure for figure in basic if figure.nodes == cluster.nodes), None)
     itself = 1.0 if workload.name == "basic" else None
     return Figure(
         workload=workload.name,
-        nodes=arena.nodes,
-        pods=lane.decisions,
-        pods_per_s=lane.decisions / lane.seconds,
-        microseconds=lane.microseconds,
-        yardsticks=lane.yardsticks,
-        yardstick_microseconds=lane.pass_microseconds,
+        nodes=cluster.nodes,
+        pods=measurement.decisions,
+        pods_per_s=measurement.decisions / measurement.seconds,
+        microseconds=measurement.microseconds,
+        yardsticks=measurement.yardsticks,
+        yardstick_microseconds=measurement.pass_microseconds,
         growth=growth,
-        times_basic=itself if like is None else lane.yardsticks / like.yardsticks,
-        bytes_per_node=arena.bytes_per_node,
-        bytes_per_pod=arena.bytes_per_pod,
+        times_basic=itself if like is None else measurement.yardsticks / like.yardsticks,
+        bytes_per_node=cluster.bytes_per_node,
+        bytes_per_pod=cluster.bytes_per_pod,
         bound_before=before,
-        placed=arena.placed,
-        preempted=arena.preempted,
-        without_node=arena.without_node,
+        placed=cluster.placed,
+        preempted=cluster.preempted,
+        without_node=cluster.without_node,
     )

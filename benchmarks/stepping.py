@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import making, workload
+from benchmarks import object_templates, workload
 from benchmarks.figures import Comparison
-from benchmarks.race import Lane, compared, race
+from benchmarks.interleaving import Measurement, compared, interleave
 from benchmarks.workload import CreateNodes, Template
 from benchmarks.yardstick import Yardstick
 from stowplan.columns.nodes.views import Cluster
@@ -41,7 +41,7 @@ def run(name: str, profile: Profile, rounds: int) -> Comparison:
     return {"engine-step": _step, "engine-pending": _pending, "engine-group": _group}[name](profile, rounds)
 
 
-class Stage:
+class EngineDriver:
     """An engine with 5,000 nodes, and an API server that does whatever it is asked."""
 
     def __init__(self, profile: Profile, nodes: Iterator[Node] | None = None) -> None:
@@ -77,7 +77,7 @@ class Stage:
 
 def _step(profile: Profile, rounds: int) -> Comparison:
     pods = _endless({"containers": [_container()]})
-    stage, state = Stage(profile), ClusterState()
+    driver, state = EngineDriver(profile), ClusterState()
     for node in _nodes():
         state.apply(Put(node))
     generator = np.random.default_rng(0)
@@ -92,22 +92,22 @@ def _step(profile: Profile, rounds: int) -> Comparison:
         return seconds
 
     def stepped(pod: Pod) -> float:
-        stage.submit(pod)
+        driver.submit(pod)
         start = perf_counter()
-        actions = stage.step()
+        actions = driver.step()
         seconds = perf_counter() - start
-        stage.answer(actions, {pod.uid: pod})
+        driver.answer(actions, {pod.uid: pod})
         return seconds
 
     # Pod by pod in turns: both sides then find the caches as the other one left them, and not one side its own.
     sides = Turns(pods, bare, stepped)
-    lanes = [Lane(sides.first, Yardstick(state)), Lane(sides.second, Yardstick(state))]
-    race(lanes, rounds)
-    more = median(_differences(*lanes))
+    measurements = [Measurement(sides.first, Yardstick(state)), Measurement(sides.second, Yardstick(state))]
+    interleave(measurements, rounds)
+    more = median(_differences(*measurements))
     return compared(
         "engine-step",
         "one step",
-        lanes,
+        measurements,
         f"{more:.2f} yardsticks more than the bare decision",
         nodes=NODES,
         pods=BATCH,
@@ -132,7 +132,7 @@ class Turns:
         return self._seconds[1], BATCH
 
 
-def _differences(bare: Lane, stepped: Lane) -> Iterator[float]:
+def _differences(bare: Measurement, stepped: Measurement) -> Iterator[float]:
     return ((mine - its) / one for its, mine, one in zip(bare.costs, stepped.costs, stepped.passes, strict=True))
 
 
@@ -140,28 +140,28 @@ def _differences(bare: Lane, stepped: Lane) -> Iterator[float]:
 
 
 def _pending(profile: Profile, rounds: int) -> Comparison:
-    alone, crowded = Stage(profile), Stage(profile)
+    alone, crowded = EngineDriver(profile), EngineDriver(profile)
     for pod in _some(PENDING, {"containers": [_container(cpu="64")]}):
         crowded.submit(pod)
     for _ in range(PENDING):
         crowded.step()
     pods = _endless({"containers": [_container()]})
 
-    def through(stage: Stage) -> tuple[float, int]:
+    def through(driver: EngineDriver) -> tuple[float, int]:
         seconds, gone = 0.0, []
         for pod in (next(pods) for _ in range(BATCH)):
             start = perf_counter()
-            stage.submit(pod)
-            gone += stage.answer(stage.step(), {pod.uid: pod})
+            driver.submit(pod)
+            gone += driver.answer(driver.step(), {pod.uid: pod})
             seconds += perf_counter() - start
         assert len(gone) == BATCH
         return seconds, BATCH
 
     yardstick = Yardstick(alone.scheduler.state)
-    lanes = [Lane(lambda: through(alone), yardstick), Lane(lambda: through(crowded), yardstick)]
-    race(lanes, rounds)
+    measurements = [Measurement(lambda: through(alone), yardstick), Measurement(lambda: through(crowded), yardstick)]
+    interleave(measurements, rounds)
     return compared(
-        "engine-pending", f"{PENDING:,} pods without a place", lanes, "against none", nodes=NODES, pods=BATCH
+        "engine-pending", f"{PENDING:,} pods without a place", measurements, "against none", nodes=NODES, pods=BATCH
     )
 
 
@@ -181,22 +181,22 @@ class Gang:
 def _group(profile: Profile, rounds: int) -> Comparison:
     points = {**profile.points, "postBind": (EnabledPlugin("Gang", Gang()),)}
     with_gangs = Profile(profile.scheduler_name, points)
-    lanes = []
+    measurements = []
     for room in (GROUP, GROUP - 1):
-        stage = Stage(with_gangs, _with_pool(room))
-        lanes.append(Lane(_whole_group(stage, fits=room == GROUP), Yardstick(stage.scheduler.state)))
-    race(lanes, max(rounds // 4, 3))
+        driver = EngineDriver(with_gangs, _with_pool(room))
+        measurements.append(Measurement(_whole_group(driver, fits=room == GROUP), Yardstick(driver.scheduler.state)))
+    interleave(measurements, max(rounds // 4, 3))
     return compared(
         "engine-group",
         f"a group of {GROUP:,} that does not fit",
-        lanes,
+        measurements,
         "against one that does",
         nodes=NODES,
         pods=BATCH,
     )
 
 
-def _whole_group(stage: Stage, *, fits: bool) -> Any:
+def _whole_group(driver: EngineDriver, *, fits: bool) -> Any:
     spec = {"containers": [_container(cpu="3")], "nodeSelector": {"pool": "of-the-group"}}
     numbers = count()
 
@@ -204,13 +204,13 @@ def _whole_group(stage: Stage, *, fits: bool) -> Any:
         name = f"gang-{next(numbers)}"
         pods = list(_some(GROUP, spec, {"gang": name}, prefix=name))
         for pod in pods:
-            stage.submit(pod)
+            driver.submit(pod)
         start = perf_counter()
-        actions = stage.step()
+        actions = driver.step()
         seconds = perf_counter() - start
         assert sum(isinstance(action, Bind) for action in actions) == (GROUP if fits else 0)
-        stage.answer(actions, {pod.uid: pod for pod in pods})
-        stage.remove(pods)
+        driver.answer(actions, {pod.uid: pod for pod in pods})
+        driver.remove(pods)
         return seconds, 1
 
     return batch
@@ -219,7 +219,7 @@ def _whole_group(stage: Stage, *, fits: bool) -> Any:
 def _with_pool(size: int) -> Iterator[Node]:
     """The first so many nodes are labelled for the group, each with room for one of its pods."""
     plan = next(step for step in workload.every()["basic"].workload_template if isinstance(step, CreateNodes))
-    for at, node in enumerate(making.nodes(plan, NODES)):
+    for at, node in enumerate(object_templates.nodes(plan, NODES)):
         if at < size:
             node.metadata.labels["pool"] = "of-the-group"
         yield node
@@ -230,7 +230,7 @@ def _with_pool(size: int) -> Iterator[Node]:
 
 def _nodes() -> Iterator[Node]:
     plan = next(step for step in workload.every()["basic"].workload_template if isinstance(step, CreateNodes))
-    return iter(making.nodes(plan, NODES))
+    return iter(object_templates.nodes(plan, NODES))
 
 
 def _container(cpu: str = "100m") -> Template:
@@ -241,7 +241,7 @@ def _some(
     number: int, spec: Template, labels: dict[str, str] | None = None, prefix: str = "some"
 ) -> Iterator[Pod]:  # fmt: skip
     template = {"metadata": {"generateName": f"{prefix}-", "labels": labels or {}}, "spec": spec}
-    return iter(making.pods([template], number, "default", prefix))
+    return iter(object_templates.pods([template], number, "default", prefix))
 
 
 def _endless(spec: Template) -> Iterator[Pod]:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from benchmarks import making
+from benchmarks import object_templates
 from benchmarks.figures import AnyFigure, Comparison, Missing
 from benchmarks.workload import CreateNodes, LabelStrategy, Template
 from stowplan.columns.arrays import Bools
@@ -51,7 +51,7 @@ PAIRS: dict[str, tuple[Callable[[], Plugin], str]] = {
 
 
 class LeanFit:
-    """The twin in the tests parses quantities anew for each node; this one reads numbers that are there already."""
+    """The twin in the tests parses quantities for each node; this one reads the parsed numbers."""
 
     def fits(self, pod: Pod, node: OneNode) -> bool:
         wanted = {"pods": 1, **pod.request}
@@ -107,7 +107,7 @@ def _cluster() -> ClusterState:
         plan = CreateNodes(
             "$initNodes", _node(number, taints), LabelStrategy("topology.kubernetes.io/zone", ["a", "b", "c"])
         )
-        for node in making.nodes(plan, NODES // 10 * (9, 1)[number]):
+        for node in object_templates.nodes(plan, NODES // 10 * (9, 1)[number]):
             state.apply(Put(node))
     for row, name in enumerate(list(state.table.names)):
         state.add_pod(_pod(f"load-{row}", "3950m" if row % 4 == 0 else "1"), name)

@@ -25,9 +25,27 @@ PURE_PARTS = {"urllib.parse"}
 # Loading a plugin by path is the registry's whole job; reading a document handed in as text is not I/O.
 ALLOWED = {"framework/registry.py": {"pathlib"}, "framework/config/document.py": {"yaml"}}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
+# Words that only we would understand, in the name of a module of the product, of a test or of a benchmark.
+PRIVATE = {
+    "anew", "asking", "awaiting", "besides", "book", "books", "chronicle", "clearing", "company", "deciding",
+    "flights", "gathering", "hands", "happenings", "insisting", "kept", "lesser", "lots", "outlook", "placing",
+    "promise", "promised", "recall", "saying", "standin", "standins", "tending", "trails", "vigil", "weather", "whims",
+    "wishes",
+}  # fmt: skip
+LONGEST = 400  # lines of a module
+# Tests of what is no package of ours: manifests, examples, a real control plane, kube-scheduler's own code and tests.
+OTHER_TESTS = (
+    "controlplane",
+    "deploy",
+    "engine/situations",
+    "examples",
+    "oracle",
+    "oracle/draw",
+    "oracle/draw/categories",
+)
 
 
-def test_imports_point_to_a_lower_floor() -> None:
+def test_imports_point_to_a_lower_layer() -> None:
     """The contract is in pyproject.toml; `lint-imports` says which import breaks it."""
     program = Path(sys.executable).with_name("lint-imports")
     result = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -46,12 +64,12 @@ def pure_files() -> list[Path]:
     return [file for file in FILES if file.relative_to(SOURCE).parts[0] in PURE]
 
 
-def test_the_pure_rooms_are_there() -> None:
+def test_the_pure_packages_exist() -> None:
     assert {file.relative_to(SOURCE).parts[0] for file in pure_files()} == set(PURE)
 
 
 @pytest.mark.parametrize("file", pure_files(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_a_pure_room_reads_no_clock_draws_no_number_and_does_no_io(file: Path) -> None:
+def test_a_pure_package_has_no_clock_no_random_numbers_and_no_io(file: Path) -> None:
     name = str(file.relative_to(SOURCE))
     outside = {module.partition(".")[0] for module in set(imported(file)) - PURE_PARTS} & OUTSIDE
     assert outside - ALLOWED.get(name, set()) == set()
@@ -61,7 +79,7 @@ CALLS = {"open", "print", "input", "exec", "eval", "now", "utcnow", "today", "ge
 
 
 @pytest.mark.parametrize("file", pure_files(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_a_pure_room_calls_nothing_that_is_not_pure(file: Path) -> None:
+def test_a_pure_package_calls_nothing_that_is_not_pure(file: Path) -> None:
     """`datetime.now()` needs no import of a clock, and `open` none at all."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     called = {
@@ -72,7 +90,7 @@ def test_a_pure_room_calls_nothing_that_is_not_pure(file: Path) -> None:
     assert called & CALLS == set()
 
 
-def test_objects_know_no_numpy() -> None:
+def test_objects_do_not_import_numpy() -> None:
     assert [file.name for file in (SOURCE / "objects").glob("*.py") if "numpy" in set(imported(file))] == []
 
 
@@ -87,8 +105,50 @@ def test_modules_are_named_for_what_they_do() -> None:
     assert [file for file in FILES if {*file.relative_to(SOURCE).with_suffix("").parts} & VAGUE] == []
 
 
+@pytest.mark.parametrize("folder", ["src/stowplan", "tests", "benchmarks"])
+def test_modules_have_plain_names(folder: str) -> None:
+    names = (file.relative_to(ROOT / folder).with_suffix("") for file in (ROOT / folder).rglob("*.py"))
+    assert [str(name) for name in names if {word for part in name.parts for word in part.split("_")} & PRIVATE] == []
+
+
+def test_no_class_name_is_used_twice() -> None:
+    """A reader who searches for a name finds one class."""
+    files: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                files.setdefault(node.name, []).append(str(file.relative_to(SOURCE)))
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}
+
+
+def test_no_module_is_long() -> None:
+    """A module with more lines is two modules."""
+    lengths = {str(file.relative_to(SOURCE)): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES}
+    assert {file: length for file, length in lengths.items() if length > LONGEST} == {}
+
+
+@pytest.mark.parametrize("file", pure_files(), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_a_value_has_no_hidden_attributes(file: Path) -> None:
+    """What is computed once is a field or a cached property, not an entry of `__dict__` that others write."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    assert [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "__dict__"] == []
+
+
+def test_tests_are_where_the_tested_package_is() -> None:
+    packages = {file.parent.relative_to(SOURCE) for file in FILES}
+    folders = {file.parent.relative_to(ROOT / "tests") for file in (ROOT / "tests").rglob("*.py")}
+    assert folders - packages - {Path(folder) for folder in OTHER_TESTS} == set()
+
+
+@pytest.mark.parametrize(
+    "file", sorted((SOURCE / "testing").glob("*.py")), ids=lambda file: str(file.relative_to(SOURCE))
+)
+def test_the_package_for_tests_needs_no_test_runner(file: Path) -> None:
+    assert {name.partition(".")[0] for name in imported(file)} & {"pytest", "hypothesis", "tests"} == set()
+
+
 @pytest.mark.parametrize(
     "file", [file for file in FILES if file.read_text().strip()], ids=lambda file: str(file.relative_to(SOURCE))
 )
-def test_a_module_opens_by_telling_its_story(file: Path) -> None:
+def test_a_module_has_a_docstring(file: Path) -> None:
     assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), "no docstring"

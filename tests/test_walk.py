@@ -20,17 +20,19 @@ ENGINE = ("stowplan.engine",)
         pytest.param(["engine.queue"], 0, id="one call is no switch"),
         pytest.param(["engine.queue", "engine.queue"], 0, id="it stays in its module"),
         pytest.param(["engine.queue", "engine.unit", "engine.queue"], 2, id="there and back are two"),
-        pytest.param(["engine.queue", "columns.state", "engine.queue"], 0, id="other rooms in between do not count"),
+        pytest.param(["engine.queue", "columns.state", "engine.queue"], 0, id="other packages in between do not count"),
         pytest.param(["engine.queue", "columns.state", "engine.unit"], 1, id="nor do they hide a switch"),
-        pytest.param(["engine", "engine.groups.book", "engine.groups"], 2, id="a room, and what is deeper inside it"),
+        pytest.param(
+            ["engine", "engine.groups.monitor", "engine.groups"], 2, id="a package, and what is deeper inside it"
+        ),
         pytest.param(["engine.queue", "engines.unit", "engine.queue"], 0, id="a name that only begins alike"),
     ],
 )
-def test_switches_of_a_room(modules: list[str], expected: int) -> None:
+def test_switches_within_a_package(modules: list[str], expected: int) -> None:
     assert walk.switches(walk.within([f"stowplan.{module}" for module in modules], ENGINE)) == expected
 
 
-def test_placements_may_have_a_room_of_their_own() -> None:
+def test_placements_have_a_package_of_their_own() -> None:
     modules = ["stowplan.engine.outbox", "stowplan.placement.book", "stowplan.framework.choosing"]
     assert walk.within(modules, ("stowplan.engine", "stowplan.placement")) == modules[:2]
 

@@ -6,10 +6,10 @@
     placement   put ─► decided ─► written ─► seen written, by an engine that has decided one like it before
     explain     a question about a pending pod ─► its answer, in a cluster where one like it was explained before
 
-Whoever follows one of them through the code opens another file at each change of module, so we count these: a switch
+A reader who follows one of them opens another file at each change of module, so these switches are counted: a switch
 is two consecutive calls, as `sys.setprofile` sees them, in different modules of `engine` (or `placement`). A generator
 that goes on is called again. What Python writes itself, such as a dataclass's `__init__`, is in no file and is left
-out, and so is what the pretend server does. Versions of Python see different calls: compare figures of one version.
+out, and so is what the fake server does. Versions of Python see different calls: compare figures of one version.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ from tests.placement.hub import Hub
 SOURCE = f"{Path(stowplan.__file__).parent}/"
 NODES = [a_node(name) for name in ("a", "b", "c")]
 MOST_STEPS = 10
-# The engine sends its actions by the outbox, which is in a lower package. It is on the way all the same.
-ENGINE = ("stowplan.engine", "stowplan.framework.outbox")
 
 
 class Call(NamedTuple):
@@ -52,8 +50,8 @@ class Walk:
     counted.
     """
 
-    def __init__(self, *rooms: str) -> None:
-        self.rooms, self.calls, self.ended = rooms, list[Call](), ""
+    def __init__(self, *packages: str) -> None:
+        self.packages, self.calls, self.ended = packages, list[Call](), ""
 
     def watch(self, function: Callable[..., Any], *args: Any) -> Any:
         sys.setprofile(self._saw)
@@ -73,14 +71,14 @@ class Walk:
 
     def summary(self) -> str:
         modules = [call.module for call in self.calls]
-        ours, rooms = within(modules, self.rooms), " or ".join(self.rooms)
+        ours, packages = within(modules, self.packages), " or ".join(self.packages)
         crossed = f"files crossed: {len(set(modules))}, in {len(modules)} calls"
-        touched = f"modules of {rooms}: {len(set(ours))}, in {len(ours)} calls"
+        touched = f"modules of {packages}: {len(set(ours))}, in {len(ours)} calls"
         return f"ended: {self.ended}\n{crossed}\n{touched}\nswitches: {switches(ours)}"
 
 
-def within(modules: Iterable[str], rooms: Iterable[str]) -> list[str]:
-    starts = tuple(f"{room}." for room in rooms)
+def within(modules: Iterable[str], packages: Iterable[str]) -> list[str]:
+    starts = tuple(f"{package}." for package in packages)
     return [module for module in modules if f"{module}.".startswith(starts)]
 
 
@@ -89,7 +87,7 @@ def switches(modules: Iterable[str]) -> int:
 
 
 def pod() -> Walk:
-    walk, scheduler = Walk(*ENGINE), Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
+    walk, scheduler = Walk("stowplan.engine"), Scheduler({"default-scheduler": a_profile()}, np.random.default_rng(0))
     for node in NODES:
         scheduler.handle(Put(node), 0.0)
     _bind(scheduler, "first")
@@ -109,7 +107,7 @@ def _bind(scheduler: Scheduler, name: str) -> str:
 
 
 def placement() -> Walk:
-    walk, hub = Walk(*ENGINE, "stowplan.placement"), Hub(*some_clusters(3))
+    walk, hub = Walk("stowplan.engine", "stowplan.placement"), Hub(*some_clusters(3))
     _place(hub, "first")
     walk.follow(hub.engine)
     walk.ended = _place(hub, "second")
@@ -123,7 +121,7 @@ def _place(hub: Hub, name: str) -> str:
 
 
 def explain() -> Walk:
-    walk, pods = Walk(*ENGINE), [a_pod(name, cpu="100m") for name in ("first", "second")]
+    walk, pods = Walk("stowplan.engine"), [a_pod(name, cpu="100m") for name in ("first", "second")]
     ask = _explainer(pods)
     ask(pods[0])
     walk.ended = f"{pods[1].key} goes to {walk.watch(ask, pods[1])}"

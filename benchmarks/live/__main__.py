@@ -14,17 +14,17 @@ from tests.controlplane.plane import ControlPlane
 
 from benchmarks import workload
 from benchmarks.live import bounds, profiling, report
+from benchmarks.live.cluster import LiveCluster
 from benchmarks.live.contenders import everybody
 from benchmarks.live.figures import Figure, Missing, Run
 from benchmarks.live.rounds import NAMES, Plan, Rounds
-from benchmarks.live.stage import Stage
 from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
 from stowplan.kube.transport import Transport
 
 SERVER = (
     "--delete-collection-workers=16",  # between runs
-    "--event-ttl=24h",  # none may expire, which is work, while somebody else is measured
+    "--event-ttl=24h",  # none may expire during another measurement, which is work
 )
 EXIT_CODES = "Exit codes: 0 fine, 1 a run failed, an event is missing, or a bound is missed (--check)."
 
@@ -100,7 +100,7 @@ async def all_figures(plan: Plan, plane: ControlPlane, progress: Progress) -> li
 
     client = Client(Transport(credentials.load(str(plane.kubeconfig()))))
     try:
-        rounds = Rounds(plan, Stage(client), everybody(plane), told)
+        rounds = Rounds(plan, LiveCluster(client), everybody(plane), told)
         figures: list[Figure | Missing] = []
         for nodes in plan.sizes:
             progress.update(task, description=f"{nodes:,} nodes")

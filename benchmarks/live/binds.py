@@ -1,7 +1,7 @@
-"""When pods are bound, as a watch of ours is told: the same for everybody, from outside.
+"""When pods are bound, as a watch of the benchmark sees it: the same for every measured program.
 
-A watch costs the server a little, whoever is measured. Of what it brings only two names are decoded here. A server that
-is short of CPU ends watches it cannot feed in time; ours then goes on where it was, and says how often.
+A watch costs the server a little. Only two names of each event are decoded. A server that is short of CPU ends watches
+that it cannot feed in time; this one then continues where it was, and counts how often.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 import msgspec
 
-from benchmarks.live.stage import Batch, StageError
+from benchmarks.live.cluster import Batch, ClusterError
 from stowplan.kube.client import Client, WatchEvent, WatchStream, failure_of
 from stowplan.kube.resources import PODS
 from stowplan.kube.responses import UnreachableError
@@ -54,12 +54,12 @@ class Binds:
             while not self._done:
                 await self._follow_once()
                 if time.monotonic() - self.last > STALLED:
-                    raise StageError(f"{self._state}, and none for {STALLED:g} s")
+                    raise ClusterError(f"{self._state}, and none for {STALLED:g} s")
                 self.reopened += not self._done
         except UnreachableError as error:
-            raise StageError(f"{self._state}, and then: {error}") from None
+            raise ClusterError(f"{self._state}, and then: {error}") from None
         finally:
-            self.open.set()  # nobody waits for what cannot be opened
+            self.open.set()  # do not wait for what cannot be opened
 
     async def _follow_once(self) -> None:
         async with self._client.watch(

@@ -1,4 +1,4 @@
-"""What `make bench-live` must show at 5,000 nodes, and which of it a run does not."""
+"""The bounds that `make bench-live` must keep at 5,000 nodes, and which of them a run does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is measured, and how each is started: always as one process, with the same rights and the same settings."""
+"""The programs that are measured, and how each is started: as one process, with the same rights and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs yield, and what is made of them: medians over the rounds, one object for each workload and size."""
+"""The results of runs: medians over the rounds, one object for each workload and size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOTH = (STOWPLAN, KUBE_SCHEDULER)
 class Run(msgspec.Struct, frozen=True):
     """Times are since the process was started, CPU seconds until the last event was written.
 
-    `others_cores`: how many cores somebody else kept busy until the last bind. `watching`: the measuring itself.
+    `others_cores`: how many cores other programs kept busy until the last bind. `watching`: the measuring itself.
     """
 
     contender: str

@@ -29,7 +29,7 @@ class Usage:
         return self.children.get(name, 0.0) - earlier.children.get(name, 0.0)
 
     def others_since(self, earlier: Usage) -> float:
-        """How many cores were kept busy by somebody else, on average."""
+        """How many cores other programs kept busy, on average."""
         ours = sum(self.child_since(earlier, name) for name in self.children) + self.own - earlier.own
         return max(self.machine - earlier.machine - ours, 0.0) / (self.at - earlier.at)
 

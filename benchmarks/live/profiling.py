@@ -53,7 +53,7 @@ def of(program: Program, file: Path | None) -> Iterator[None]:
 
 
 def _wait_for_python(pid: int) -> None:
-    """The child is somebody else until it becomes the program; py-spy would lose it then."""
+    """The child becomes the program by exec; py-spy would lose it then."""
     deadline = time.monotonic() + 5
     while b"stowplan.apps.cli" not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The figures as a table for people and as JSON for programs."""
+"""The figures as a table and as JSON."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.live import run
+from benchmarks.live.cluster import Batch, LiveCluster
 from benchmarks.live.contenders import FLOOR, FLOOR_WITH_EVENTS, KUBE_SCHEDULER, STOWPLAN, Contender
 from benchmarks.live.figures import BOTH, Both, Figure, Run, figure
-from benchmarks.live.stage import Batch, Stage
 from benchmarks.workload import CreateNamespaces, CreateNodes, CreatePods, Workload
 
 NAMES = ("basic", "node-affinity", "spread", "preferred-anti-affinity", "anti-affinity", "affinity")
@@ -55,14 +55,14 @@ def order(name: str, number: int) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Rounds:
     plan: Plan
-    stage: Stage
+    cluster: LiveCluster
     contenders: dict[str, Contender]
     told: Callable[[str, int, Run], None]  # of each run when it is over
 
     async def idle(self, nodes: int) -> Both:
         """Memory of both with so many nodes and no pods."""
         found = [
-            await run.idle_rss_mb(self.stage, self.contenders[name], self.plan.logs / f"idle-{nodes}-{name}.log")
+            await run.idle_rss_mb(self.cluster, self.contenders[name], self.plan.logs / f"idle-{nodes}-{name}.log")
             for name in BOTH
         ]
         return Both(*found)
@@ -70,10 +70,10 @@ class Rounds:
     async def prepare(self, workload: Workload, nodes: int) -> None:
         for operation in workload.workload_template:
             if isinstance(operation, CreateNodes):
-                await self.stage.have_nodes(operation, nodes)
+                await self.cluster.have_nodes(operation, nodes)
             elif isinstance(operation, CreateNamespaces):
                 for number in range(operation.count):
-                    await self.stage.have_namespace(f"{operation.prefix}-{number}")
+                    await self.cluster.have_namespace(f"{operation.prefix}-{number}")
 
     async def figure(self, workload: Workload, nodes: int, idle_rss_mb: Both) -> Figure:
         batch, runs = batch_of(workload, nodes, self.plan.pods), []
@@ -87,7 +87,7 @@ class Rounds:
         title = f"{workload.name}-{nodes}-{number}-{name}"
         profile = self.plan.profiles / f"{title}.folded" if self.plan.profiles and name == STOWPLAN else None
         return await run.measure(
-            self.stage, self.contenders[name], batch, number, self.plan.logs / f"{title}.log", profile
+            self.cluster, self.contenders[name], batch, number, self.plan.logs / f"{title}.log", profile
         )
 
 

@@ -1,4 +1,4 @@
-"""One run: a contender finds nodes and pending pods, and is measured from outside until all is done."""
+"""One run: a scheduler starts with nodes and pending pods, and is measured from outside until all pods are bound."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.controlplane.process import Program
 
 from benchmarks.live import processes, profiling
 from benchmarks.live.binds import Binds
+from benchmarks.live.cluster import Batch, LiveCluster
 from benchmarks.live.contenders import Contender
 from benchmarks.live.figures import Run
-from benchmarks.live.stage import Batch, Stage
 
 SETTLE = 1.0  # seconds after creating and deleting, for the server to come to rest
 NOISE, NOISE_WITHIN = 0.2, 30.0  # cores that others may keep busy when a run begins, and the longest wait for that
@@ -24,19 +24,19 @@ T = TypeVar("T")
 
 
 async def measure(
-    stage: Stage, contender: Contender, batch: Batch, number: int, log: Path, profile: Path | None
+    cluster: LiveCluster, contender: Contender, batch: Batch, number: int, log: Path, profile: Path | None
 ) -> Run:
-    await stage.clear()
-    version = await stage.create_pods(batch)
+    await cluster.clear()
+    version = await cluster.create_pods(batch)
     await machine_at_rest()
-    binds = Binds(stage.client, batch, version)
+    binds = Binds(cluster.client, batch, version)
     following = asyncio.ensure_future(binds.follow())
     await binds.open.wait()
     before, begun = processes.usage(), time.monotonic()
     with contender.start(batch.namespace, log) as program, profiling.of(program, profile):
         await while_running(program, following)
         at_last_bind = processes.usage()
-        written = await while_running(program, stage.all_events(batch)) if contender.writes_events else None
+        written = await while_running(program, cluster.all_events(batch)) if contender.writes_events else None
         after = processes.usage()
         return Run(
             contender=contender.name,
@@ -55,9 +55,9 @@ async def measure(
         )
 
 
-async def idle_rss_mb(stage: Stage, contender: Contender, log: Path) -> float:
+async def idle_rss_mb(cluster: LiveCluster, contender: Contender, log: Path) -> float:
     """Resident memory with all nodes known and nothing to do."""
-    await stage.clear()
+    await cluster.clear()
     with contender.start("default", log) as program:
         await while_running(program, quiet(program))
         return processes.resident_mb(program.pid)

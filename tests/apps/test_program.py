@@ -155,7 +155,8 @@ def test_a_task_that_fails_ends_the_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", ["prepared", "synced", "works"])
 def test_whatever_a_service_raises_it_is_closed(tmp_path: Path, step: str) -> None:
     async def story(kubeconfig: Path, _: Embedded) -> None:
-        program = Scripted(kubeconfig, **{step: fail})  # type: ignore[arg-type]  # none of the three is the election
+        on: dict[str, Any] = {step: fail}
+        program = Scripted(kubeconfig, **on)
         with pytest.raises(ZeroDivisionError):
             await program.main()
         assert program.steps[-1] == "closed"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stowplan.cel.environment import Environment
-from stowplan.cel.evaluation import Evaluation
+from stowplan.cel.evaluation import CelEvaluation
 
 OBJECT = {
     "metadata": {"name": "one", "labels": {"version": "1.14.3", "zone": "b"}},
@@ -16,11 +16,11 @@ ENVIRONMENT = Environment({"object": "map<string, dyn>"})
 
 
 def evaluate(expression: str, environment: Environment = ENVIRONMENT, **functions: Callable[..., Any]) -> Any:
-    return environment.compile(expression).run({"object": OBJECT}, Evaluation(1_000_000, functions))
+    return environment.compile(expression).run({"object": OBJECT}, CelEvaluation(1_000_000, functions))
 
 
 def cost(expression: str, environment: Environment = ENVIRONMENT) -> int:
     """What an expression costs, whatever its result."""
-    evaluation = Evaluation(1_000_000)
+    evaluation = CelEvaluation(1_000_000)
     environment.compile(expression).run({"object": OBJECT}, evaluation)
     return evaluation.cost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.cel.evaluation import Evaluation
+from stowplan.cel.evaluation import CelEvaluation
 from stowplan.cel.values import CelError, CostError
 from tests.cel.expressions import ENVIRONMENT, cost, evaluate
 
@@ -76,7 +76,7 @@ ENDLESS = f"{SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.all(c, {SIXTY}.all(d, a + b + 
 
 
 def test_an_evaluation_ends_when_it_exceeds_its_limit() -> None:
-    evaluation = Evaluation(10_000)
+    evaluation = CelEvaluation(10_000)
     with pytest.raises(CostError):
         ENVIRONMENT.compile(ENDLESS).run({}, evaluation)
     assert 10_000 < evaluation.cost < 10_100
@@ -84,4 +84,4 @@ def test_an_evaluation_ends_when_it_exceeds_its_limit() -> None:
 
 def test_no_operator_hides_that_an_evaluation_exceeds_its_limit() -> None:
     with pytest.raises(CostError):
-        ENVIRONMENT.compile(f"{ENDLESS} || true").run({}, Evaluation(1000))
+        ENVIRONMENT.compile(f"{ENDLESS} || true").run({}, CelEvaluation(1000))

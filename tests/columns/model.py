@@ -1,4 +1,4 @@
-"""What the columns should hold: plain dictionaries, and what both they and the columns say, by node name."""
+"""A model of the columns: the same cluster in plain dictionaries, counted pod by pod. Tests compare both."""
 
 from __future__ import annotations
 

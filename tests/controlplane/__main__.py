@@ -52,7 +52,7 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--nodes", type=int, default=10, help="how many (default 10)")
     parser.add_argument("--version", choices=build.VERSIONS, default=build.MAIN, help=f"default {build.MAIN}")
-    parser.add_argument("--no-kwok", action="store_true", help="nobody runs pods: what is bound stays Pending")
+    parser.add_argument("--no-kwok", action="store_true", help="no kubelets: bound pods stay Pending")
     parser.add_argument("--kube-scheduler", action="store_true", help="start the real kube-scheduler, too")
     parser.add_argument("--pod-groups", action="store_true", help="serve PodGroup and Workload")
     parser.add_argument("--build-only", action="store_true", help="build the programs, print where they are, and stop")
@@ -60,7 +60,7 @@ def read_options() -> argparse.Namespace:
 
 
 def show(options: argparse.Namespace, kubectl: str) -> None:
-    """Starts it, says how to use it, and stays until somebody ends it."""
+    """Start it, print how to use it, and stay until it is ended."""
     started = time.monotonic()
     plane = ControlPlane(options.version, kwok=not options.no_kwok, pod_groups=options.pod_groups)
     with plane, plane.nodes(options.nodes):

@@ -1,7 +1,7 @@
 """The programs of a control plane, each built from its Go module by name and pinned version, once.
 
     <cache>/stowplan/controlplane/
-        lock                          held while somebody builds
+        lock                          held during a build
         kubernetes-1.36.4/
             go.mod, go.sum            a scratch module that requires the real one
             kube-apiserver            the program

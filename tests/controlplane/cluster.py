@@ -1,4 +1,4 @@
-"""A cluster as its users have it: kubeconfig files, kubectl, plain HTTP, and a namespace and nodes for a while."""
+"""A cluster as users see it: kubeconfig files, kubectl, plain HTTP, and temporary namespaces and nodes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class KubectlError(RuntimeError):
 class Cluster:
     """An API server at `server`, whose certificate `ca` vouches for and which knows the users of `tokens`.
 
-    `folder` is for files that may go with the cluster. `has_accounts` says that somebody gives each namespace its
-    `default` service account, `has_kubelets` that somebody sets nodes ready.
+    `folder` is for files that are deleted with the cluster. `has_accounts`: each namespace gets its `default` service
+    account. `has_kubelets`: nodes become ready.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Cluster:
         self._numbers = itertools.count(1)
 
     def check(self) -> None:
-        """Is all of it still there?"""
+        """Raise an error if a part of the cluster has ended."""
 
     def api(self, user: str = "admin") -> Api:
         """Plain HTTP as one of `credentials.USERS`."""
@@ -61,11 +61,11 @@ class Cluster:
         return credentials.write_kubeconfig(file, self.server, self.ca, token)
 
     def kubectl(self, *args: str, input: str | None = None, kubeconfig: Path | None = None) -> str:  # noqa: A002
-        """What kubectl prints; KubectlError if it fails. As admin, unless another kubeconfig is given."""
+        """Return what kubectl prints, as admin unless another kubeconfig is given. Raise KubectlError if it fails."""
         environment = os.environ | {
             "KUBECONFIG": str(kubeconfig or self.kubeconfig()),
             "KUBECACHEDIR": str(self.folder / "kubectl-cache"),
-            "KUBERC": "off",  # nobody's own preferences
+            "KUBERC": "off",  # no preferences of a user
         }
         command = [str(self._kubectl), *args]
         done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
@@ -84,7 +84,7 @@ class Cluster:
         try:
             yield name
         finally:
-            # In this order: nobody can create a pod in a namespace that is being deleted. Without the second step pods
+            # In this order: no pod can be created in a namespace that is being deleted. Without the second step pods
             # would stay for seconds, as work for the scheduler of the next test.
             api.must("DELETE", f"/api/v1/namespaces/{name}")
             api.must("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")

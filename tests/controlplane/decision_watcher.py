@@ -1,4 +1,4 @@
-"""Somebody who watches a placement's decisions and counts who was missing from all of them, if only for a moment."""
+"""A watcher of a placement's decisions, which counts the clusters that were missing from all of them at any moment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Watcher:
         self._thread.join(30)
 
     def begin(self, staying: frozenset[str]) -> None:
-        """From now on nobody of these may be missing."""
+        """From now on none of these may be missing."""
         self.staying = staying
 
     def _work(self) -> None:

@@ -1,4 +1,4 @@
-"""How fault tests end: every pod is bound once, nothing is over-committed, and the scheduler is well."""
+"""The end of fault tests: every pod is bound once, no node is over-committed, and the scheduler is healthy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: true, leaseDuration: 9s, renewDeadline: 7s, retryPeriod: 1s, resourceName: %s}
 profiles: [{schedulerName: stowplan}]
 """
-# Nobody loses this one, however long a machine takes for what a test does to the program meanwhile.
+# This lease does not expire, however long a slow machine takes for what a test does to the program.
 LONG_LEASE = QUICK_LEASE.replace("9s", "300s").replace("7s", "250s")
 
 
@@ -31,7 +31,9 @@ def configuration(folder: Path, name: str, text: str = QUICK_LEASE) -> str:
 def settle(cluster: Cluster, namespace: str, number: int, program: Stowplan) -> None:
     """All is well in the end."""
     wait_until_bound(cluster, namespace, number, 180, program.explain)
-    until("nobody is too many", lambda: len(pods(cluster, namespace)) == number, 60)  # a controller may have miscounted
+    until(
+        "there is no pod too many", lambda: len(pods(cluster, namespace)) == number, 60
+    )  # a controller may have miscounted
     program.check()
     assert program.page("/healthz") == "ok"
     check_nothing_over_committed(cluster)

@@ -1,4 +1,4 @@
-"""Small HTTP servers of a test's own: one that speaks Prometheus' API, one that scores clusters."""
+"""Small HTTP servers for tests: one with Prometheus' API, one that scores clusters."""
 
 from __future__ import annotations
 

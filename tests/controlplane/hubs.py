@@ -51,7 +51,7 @@ def managed(cluster: Cluster, *names: str, **more: Mapping[str, Any]) -> Iterato
 
 
 def wait_until_gone(cluster: Cluster, *namespaces: str) -> None:
-    """Whoever comes next may want namespaces of these names."""
+    """The next test may want namespaces of these names."""
     api, gone = cluster.api(), f"namespaces {', '.join(namespaces)} are gone"
     until(gone, lambda: all(api.get(f"/api/v1/namespaces/{name}").status == 404 for name in namespaces), 180)
 

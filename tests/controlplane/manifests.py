@@ -1,4 +1,4 @@
-"""The few objects that a control plane's own helpers write."""
+"""The objects that the helpers of a control plane create."""
 
 from __future__ import annotations
 

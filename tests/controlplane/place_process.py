@@ -19,7 +19,7 @@ AVAILABLE = "ManagedClusterConditionAvailable"
 QUICK_LEASE = (
     "--leader-elect-lease-duration=9s", "--leader-elect-renew-deadline=7s", "--leader-elect-retry-period=500ms"
 )  # fmt: skip
-# Nobody loses this one, however long the hub is away; and nobody else waits for it, should its holder be killed.
+# This lease does not expire while the hub is away, and no other program waits for it if its holder is killed.
 LONG_LEASE = (
     "--leader-elect-lease-duration=300s", "--leader-elect-renew-deadline=250s", "--leader-elect-retry-period=500ms",
     "--leader-elect-resource-name=long",
@@ -88,7 +88,7 @@ class Hub:
             self.change(own, lambda each: each.update(status=parts["status"]), "status")
 
     def change(self, path: str, edit: Callable[[Any], None], part: str = "") -> None:
-        """Read, edit and write, again if somebody else was quicker."""
+        """Read, edit and write; repeat after a conflict."""
         below = f"/{part}" if part else ""
         while True:
             document = self.api.must("GET", path)

@@ -79,7 +79,7 @@ class ControlPlane(Cluster):
     def stop(self) -> None:
         """Ends what runs, the youngest first, and removes the folder."""
         while self._running:
-            self._running.pop().stop(grace=1)  # nothing is kept, so nobody need take care
+            self._running.pop().stop(grace=1)  # nothing is kept, so a clean end is not needed
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def check(self) -> None:

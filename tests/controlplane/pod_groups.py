@@ -1,4 +1,4 @@
-"""Gangs for tests on clusters: a scheduler that knows of them, pods and controllers that make them, and who runs."""
+"""Groups for tests on clusters: a scheduler with Coscheduling, pods and controllers of groups, and which run."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def interleaved(*gangs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def running(cluster: Cluster, namespace: str) -> Counter[str]:
-    """How many pods of each gang are at work on a node, and pods of no gang by their names."""
+    """Return how many pods of each group run on nodes, and single pods by their names."""
     found: Counter[str] = Counter()
     for pod in pods(cluster, namespace):
         over = "deletionTimestamp" in pod["metadata"] or pod["status"].get("phase") in ("Succeeded", "Failed")

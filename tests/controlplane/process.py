@@ -110,7 +110,7 @@ class Program:
 
 
 def until(what: str, ask: Callable[[], T], seconds: float = 60, explain: Callable[[], str] = str) -> T:
-    """Asks again and again until the answer is truthy, and returns it; an error once the seconds are over."""
+    """Ask until the answer is true, and return it. Raise an error after so many seconds."""
     deadline, pause = time.monotonic() + seconds, 0.01
     while not (answer := ask()):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Spark as far as a scheduler sees it: drivers with annotations, and somebody who creates executors once one runs."""
+"""Spark as a scheduler sees it: drivers with annotations, and a controller that creates executors of a driver."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Spark:
             while not self._over.wait(0.05):
                 for pod in pods(self._cluster, self._namespace):
                     self._look_at(pod)
-        except Exception as problem:  # whoever waits for executors is told at the end
+        except Exception as problem:  # reported at the end to the test that waits for executors
             self.problem = problem
 
     def _look_at(self, pod: dict[str, Any]) -> None:

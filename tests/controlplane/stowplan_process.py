@@ -1,4 +1,4 @@
-"""Our own scheduler as a child process beside a real control plane, and what tests want to know of the cluster."""
+"""Stowplan as a child process at a real control plane, and questions of tests about the cluster."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def wait_until_bound(cluster: Cluster, namespace: str, number: int, seconds: flo
 
 
 def condition(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
-    """A pod's PodScheduled condition, or nothing."""
+    """Return a pod's PodScheduled condition; empty if it has none."""
     pod = cluster.api().must("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
     found = [each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"]
     return found[0] if found else {}
 
 
 def check_nothing_over_committed(cluster: Cluster) -> None:
-    """What the pods on each node ask for is there, in cpu and in number."""
+    """Check that no node has more pods or requested cpu than it offers."""
     taken: dict[str, Counter[str]] = {}
     for document in pods(cluster):
         pod = kinds.decode(Pod, json.dumps(document))

@@ -60,7 +60,7 @@ ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "k
 
 
 def silent(line: str) -> None:
-    """Nobody needs to hear of a build that is none."""
+    """A build that has nothing to do prints nothing."""
 
 
 def test_each_program_is_built_once_and_told_of(go: Go) -> None:

@@ -106,7 +106,7 @@ def test_the_pages_are_for_those_whom_the_server_lets(scheduler: Deployed, where
         pytest.param(False, {"verb": "create", "resource": "pods", "subresource": "exec"}, id="runs nothing in pods"),
         pytest.param(False, {"verb": "delete", "resource": "persistentvolumes"}, id="deletes no volumes"),
         pytest.param(False, {"verb": "create", "resource": "serviceaccounts", "subresource": "token"}, id="no tokens"),
-        pytest.param(False, {"verb": "impersonate", "resource": "users"}, id="is nobody else"),
+        pytest.param(False, {"verb": "impersonate", "resource": "users"}, id="impersonates no user"),
         pytest.param(
             False,
             {"verb": "update", "group": "coordination.k8s.io", "resource": "leases", "name": "kube-scheduler"},

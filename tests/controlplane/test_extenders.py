@@ -84,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.answers.wait(60)
         answer = {} if self.server.fails else getattr(self.server, verb)(body)
         text = json.dumps(answer).encode()
-        with suppress(BrokenPipeError):  # nobody waits for it any more
+        with suppress(BrokenPipeError):  # the caller does not wait any more
             self.send_response(500 if self.server.fails else 200)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
@@ -181,7 +181,7 @@ def test_an_extender_that_fails(
 def test_an_extender_that_does_not_answer(
     cluster: Cluster, namespace: str, nodes: list[str], tmp_path: Path, dead: bool, ignorable: bool
 ) -> None:
-    """It holds its answer for a minute, or nobody listens there; nobody waits for it longer than httpTimeout."""
+    """The extender answers after a minute, or does not listen; the scheduler does not wait longer than httpTimeout."""
     verbs: dict[str, Any] = {"filterVerb": "filter", "httpTimeout": "1s", "ignorable": ignorable}
     with extended(cluster, tmp_path, dead=dead, **verbs) as (server, program):
         server.answers.clear()

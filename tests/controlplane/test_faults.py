@@ -140,7 +140,7 @@ def test_somebody_else_binds_the_same_pods(
         finally:
             stop.set()
             thief.join(60)
-        assert stolen, "nobody was contested"
+        assert stolen, "no pod was contested"
 
 
 def steal(cluster: Cluster, namespace: str, nodes: list[str], stop: threading.Event, stolen: list[str]) -> None:

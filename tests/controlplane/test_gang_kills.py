@@ -115,9 +115,9 @@ def wait_for_the_first_binding(program: Stowplan, seconds: float = 60) -> None:
 
 
 def check_nothing_is_left(cluster: Cluster, namespace: str, program: Stowplan) -> None:
-    """Nobody is assumed and nobody forgotten; and once all gangs are gone, one that needs every core there is fits."""
+    """No pod is assumed or lost; and once all groups are deleted, a group that needs every core fits."""
     size = {"type": "assumed_pods"}
-    until("nobody is assumed", lambda: program.metric("scheduler_cache_size", **size) == 0, 30, program.explain)
+    until("no pod is assumed", lambda: program.metric("scheduler_cache_size", **size) == 0, 30, program.explain)
     assert program.metric("scheduler_cache_size", type="pods") == len(bound(cluster, namespace))
     path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
     for owner in cluster.api().must("GET", path)["items"]:  # one by one: a request for all could take too long

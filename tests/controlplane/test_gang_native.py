@@ -35,7 +35,7 @@ def scheduler(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         plane.kubectl("apply", "--filename", RIGHTS)
         with deployed(plane, folder, configuration(lease=True)) as found:
             yield found
-        # A namespace on its way out forbids bindings, too; that is not about rights.
+        # A terminating namespace forbids bindings, too; that is not about rights.
         assert "forbidden: user" not in found.program.log.read_text(encoding="utf-8").lower()
 
 

@@ -1,7 +1,7 @@
-"""Room for a whole gang by evictions: who goes, and that nobody goes in vain.
+"""Preemption by a group: which pods are evicted, and that none is evicted in vain.
 
-Four nodes of one core each are full of pods that matter less; then a gang comes. In the embedded cluster and on a real
-one.
+Four nodes of one core each are full of pods of lower priorities; then a group is created. In the embedded cluster and
+on a real one.
 """
 
 from __future__ import annotations

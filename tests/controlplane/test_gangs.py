@@ -80,7 +80,7 @@ def test_who_runs_where_300_bytes_are_free(cluster: Cluster, namespace: str, tmp
 
 
 def test_a_member_that_has_ended_does_not_count(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    """Six are needed: one has succeeded and five are new, so nobody runs until a sixth new one is there."""
+    """Six are needed: one has succeeded and five are new, so none runs until there is a sixth new one."""
     done, *new = asking(50, gang("a", 7, 6))
     path = f"/api/v1/namespaces/{namespace}/pods/{done['metadata']['name']}"
     with (

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.full]
 
 
 def test_the_image_schedules(plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    """Under its name kube-scheduler, in a root of its own that nobody can write to, as a user without rights."""
+    """Under the name kube-scheduler, in a read-only root filesystem, as a user without rights."""
     if reason := rootfs.why_not():
         pytest.skip(reason)
     settings, port = tmp_path / "settings", flags.free_port()

@@ -39,7 +39,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, Placer]]:
 
 @pytest.fixture
 def hub(served: tuple[Cluster, Placer]) -> Iterator[Hub]:
-    """With nobody else's decisions, since Balance counts them."""
+    """Without decisions of other placements, since Balance counts them."""
     cluster, program = served
     everywhere = f"/apis/{GROUP}/v1beta1/placementdecisions"
     until("no decision is left", lambda: not cluster.api().must("GET", everywhere)["items"], 60)
@@ -175,7 +175,7 @@ def test_clusters_come_and_go(hub: Hub) -> None:
     path = hub.path("managedclusters", "m2")
     hub.change(path, lambda each: each["metadata"].update(finalizers=["example.io/hold"]))
     hub.api.must("DELETE", path)
-    hub.gets("m0", "m1", "m3", "m4")  # it is on its way out, and still there
+    hub.gets("m0", "m1", "m3", "m4")  # it is terminating, and still there
     hub.change(path, lambda each: each["metadata"].update(finalizers=[]))
     hub.place(numberOfClusters=2)
     hub.gets("m0", "m1")

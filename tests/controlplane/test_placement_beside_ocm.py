@@ -55,7 +55,7 @@ def without_definitions(plane: ControlPlane) -> None:
 
 
 def test_placements_are_decided_and_then_left_alone(hub: Hub) -> None:
-    """The server takes out of our writes what it does not know; that must not look like somebody else's change."""
+    """The server drops unknown fields of our writes; that must not look like a change of another client."""
     hub.a_cluster("c1", cpu=(10, 10))
     hub.a_cluster("c2", cpu=(7, 10))
     hub.a_cluster("c3", cpu=(9, 10), labels={"zone": "far"})

@@ -1,5 +1,5 @@
-"""What goes wrong around `stowplan place`: killed while it writes slices, its hub killed under change. Whoever watches
-the decisions meanwhile never sees a cluster that stays chosen missing from all of them.
+"""Failures around `stowplan place`: the program is killed while it writes slices, and its hub during changes. A
+watcher of the decisions never sees that a cluster which stays chosen is missing from all of them.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def test_killed_while_it_writes_slices(cluster: Cluster, namespace: str, rounds:
         until("all are seen", lambda: watcher.homes.keys() >= {*NAMES})
         watcher.begin(STAYING)
         for round_ in range(len(SIZES)):
-            if round_ >= rounds and interrupted:  # whoever kills may have been too slow each time
+            if round_ >= rounds and interrupted:  # the kill may have come too late each time
                 break
             interrupted += kill_while_writing(hub, watcher, round_)
             size, few = SIZES[round_], round_ % 2 == 0
         with placing(cluster, f"slices-{namespace}", *QUICK_LEASE) as program:
             settled(hub, size, few=few, explain=program.explain)
             until("the watcher is up to date", lambda: watched(hub, watcher))
-    assert watcher.lapses == {}, "nobody who stays was ever missing"
+    assert watcher.lapses == {}, "no cluster that stays was ever missing"
     assert interrupted, "it was killed before it was done"
     assert sum(len(homes) > 1 for homes in watcher.homes.values()) > 100, "there was something to move"
 

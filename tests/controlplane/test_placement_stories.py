@@ -1,4 +1,4 @@
-"""The seed's user stories from end to end, with its YAML as it stands: somebody scores clusters, `stowplan place`
+"""The seed's user stories from end to end, with its YAML unchanged: a producer scores clusters, `stowplan place`
 decides, and a workload follows.
 """
 
@@ -52,7 +52,7 @@ def hub(at_work: tuple[Cluster, Placer]) -> Iterator[Hub]:
     hub.tidy()
     for plural in ("placements", "placementdecisions", "managedclustersetbindings"):
         cluster.api().must("DELETE", hub.path(plural))
-    # The program may make a decision anew if it sees that one go before the placement; the next test wants none.
+    # The program may create a decision again if it sees it deleted before the placement; the next test wants none.
     until("no decision is left", lambda: not decisions_left(hub), 60, lambda: str(decisions_left(hub)))
     for name in FLEET:
         cluster.api().must("DELETE", hub.path("addonplacementscores", namespace=name))
@@ -61,7 +61,7 @@ def hub(at_work: tuple[Cluster, Placer]) -> Iterator[Hub]:
 
 
 def decisions_left(hub: Hub) -> list[Any]:
-    """Those without a placement, which are told to go."""
+    """Decisions without a placement, which are deleted."""
     left: list[Any] = hub.api.must("GET", hub.path("placementdecisions"))["items"]
     for each in left:
         hub.api.ask("DELETE", hub.path("placementdecisions", each["metadata"]["name"]))

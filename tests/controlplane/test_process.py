@@ -28,7 +28,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def alive(pid: int) -> bool:
-    """A zombie is dead: whoever adopted it may take seconds to notice."""
+    """A zombie is dead: its new parent may take seconds to notice."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

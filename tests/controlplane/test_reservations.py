@@ -1,4 +1,4 @@
-"""Spark-like applications and their rivals: executors find the room that was kept for them, and nobody keeps it longer.
+"""Spark-like applications and other pods: executors get the room that is held for them, and it is held no longer.
 
 In the embedded cluster and on a real one; there with the rights of deploy/ alone.
 """
@@ -120,7 +120,7 @@ def wait_for(
 
 
 def end(cluster: Cluster, namespace: str, app: str) -> None:
-    """The driver goes: 5 seconds later nothing is left of its reservation, whoever deletes it. That is promised."""
+    """Five seconds after the driver is deleted nothing is left of its reservation."""
     path = f"/api/v1/namespaces/{namespace}/pods/{app}-driver?gracePeriodSeconds=0"
     cluster.api().must("DELETE", path)
     until(f"{app} keeps nothing", lambda: app not in reservations(cluster, namespace), 5)

@@ -150,7 +150,7 @@ def test_scores_on_demand(hub: Cluster, tmp_path: Path, place: str) -> None:
     with answering(server), running(hub, tmp_path, "http", *arguments) as agent:
         until("it has looked", lambda: "A round is done" in agent.tail(), 60, agent.tail)
         assert [scores_of(hub, name, "demanded") for name in FLEET] == [{}, {}, {}]
-        assert server.asked == [], "nobody wants to know"
+        assert server.asked == [], "no placement asks for scores"
         hub.kubectl("apply", "-n", place, "-f", "-", input=a_placement("p", ("demanded", "latency", 1)))
         until("it is written", lambda: scores_of(hub, "east", "demanded") == {"latency": 80}, 60, agent.tail)
         assert server.asked[-1]["scores"] == ["latency"]

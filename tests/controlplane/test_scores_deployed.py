@@ -194,7 +194,7 @@ def allowed(hub: ControlPlane, user: str, attributes: dict[str, str]) -> bool:
     [
         pytest.param(OWN, True, of_scores("patch", "prometheus", subresource="status"), id="writes its scores"),
         pytest.param(OWN, True, of_scores("create"), id="makes objects"),
-        pytest.param(OWN, False, of_scores("patch", "default", subresource="status"), id="nobody else's scores"),
+        pytest.param(OWN, False, of_scores("patch", "default", subresource="status"), id="no scores of others"),
         pytest.param(OWN, False, of_scores("get", "default"), id="nor does it read them"),
         pytest.param(OWN, False, of_scores("delete", "prometheus"), id="deletes nothing"),
         pytest.param(OWN, False, of_scores("patch", "prometheus"), id="changes no labels"),

@@ -74,7 +74,7 @@ def test_gold_silver_and_bronze_in_three_namespaces_end_at_one_of_each_per_worke
             cluster.kubectl("apply", "--namespace", namespace, "--filename=-", input=document)
         until("nine pods are bound", lambda: landed(cluster).total() == 9, 120, program.explain)
         expected = {(flavour, node): 1 for flavour in FLAVOURS for node in workers}
-        assert landed(cluster) == expected, "and nobody is on the node that is no worker"
+        assert landed(cluster) == expected, "and no pod is on the node that is no worker"
 
         def figures() -> tuple[Any, Any]:
             return (

@@ -34,7 +34,7 @@ TEMPLATE_HASH = "deployment.kubernetes.io/revision"
 
 
 class Setup:
-    """A cluster, and how a scheduler is started in it; the one that runs may be killed and started anew."""
+    """A cluster with a scheduler that may be killed and started again."""
 
     def __init__(self, cluster: Cluster, kubeconfig: Path, config: Path, scheduler: str) -> None:
         self.cluster, self.scheduler, self._kubeconfig, self._config = cluster, scheduler, kubeconfig, config
@@ -135,7 +135,7 @@ def history(cluster: Cluster, namespace: str, kind: str = "replicasets") -> dict
 
 
 class Pod:
-    """An owner's one pod, which comes anew whenever it is deleted."""
+    """The only pod of an owner, which is created again whenever it is deleted."""
 
     def __init__(self, setup: Setup, namespace: str) -> None:
         self._setup, self._cluster, self._namespace = setup, setup.cluster, namespace
@@ -171,7 +171,7 @@ class Pod:
         until(f"{expected} is counted", is_counted, 60, lambda: str(history(self._cluster, self._namespace, kind)))
 
 
-# -- the seed's promise
+# -- what the seed says
 
 
 @pytest.mark.parametrize("killed", [pytest.param(False, id="undisturbed"), pytest.param(True, id="killed in between")])

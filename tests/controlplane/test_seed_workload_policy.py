@@ -157,7 +157,7 @@ def test_the_defaults_let_all_run(place: Cluster) -> None:
     until("all run", lambda: running(place).total() == 6, 90, lambda: str(running(place)))
     assert running(place) == {"member": 2, "host": 4}
     assert len(set(bound(place, NAMESPACE).values())) == 6
-    assert "allocationMethod" not in policy(place)["spec"], "nobody fills it in"
+    assert "allocationMethod" not in policy(place)["spec"], "no default is filled in"
 
 
 def test_a_policy_that_comes_late_and_changes(place: Cluster) -> None:

@@ -35,10 +35,10 @@ def test_each_policy_runs_in_its_own_profile_only() -> None:
     found, profiles = profile_loader.configured(mounted)
     policies = {"FlavourClusterWide", "SPPriority", "WorkloadPolicy", "ResourceReservation", "PreExtender"}
     assert found.notes == ()
-    assert {name: {bound.name for bound in profile.all} & policies for name, profile in profiles.items()} == {
+    assert {name: {enabled.name for enabled in profile.all} & policies for name, profile in profiles.items()} == {
         "secondary-scheduler": {"FlavourClusterWide"},
         "sp-scheduler": {"SPPriority"},
         "kosmos-scheduler": {"WorkloadPolicy"},
         "kubenexus-scheduler": {"ResourceReservation", "PreExtender"},
     }
-    assert all("Coscheduling" in {bound.name for bound in profile.all} for profile in profiles.values())
+    assert all("Coscheduling" in {enabled.name for enabled in profile.all} for profile in profiles.values())

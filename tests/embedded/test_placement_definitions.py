@@ -112,8 +112,11 @@ def test_refusals(cluster: Embedded, document: dict[str, Any], message: str) -> 
 
 @pytest.mark.parametrize(("status", "message"), REFUSED_SCORES)
 def test_refused_scores(cluster: Embedded, status: dict[str, Any], message: str) -> None:
-    metadata = {"generateName": "s-"}
-    document: dict[str, Any] = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AddOnPlacementScore", "metadata": metadata}
+    document: dict[str, Any] = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "AddOnPlacementScore",
+        "metadata": {"generateName": "s-"},
+    }
     made = create(cluster, document)
     resource = cluster.api.catalogue.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None

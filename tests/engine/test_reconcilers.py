@@ -71,7 +71,7 @@ def counted(world: World) -> str | None:
     return world.objects["ReplicaSet", "default/web"].annotations.get("census")
 
 
-def test_a_plugin_may_ask_to_be_asked_again(world: World, census: Census) -> None:
+def test_a_plugin_may_ask_to_be_called_again(world: World, census: Census) -> None:
     """By the time that it names, though nothing changed."""
     census.reconcile_at = 30.0  # type: ignore[attr-defined]
     world.advance(29)

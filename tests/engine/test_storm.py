@@ -171,10 +171,10 @@ class Storm(RuleBasedStateMachine):
     @invariant()
     def holds(self) -> None:
         self.world.check()
-        on_the_way = set(self.world.scheduler.assumed_pods)
-        assert on_the_way <= self.ledger.held, "on its way without a reservation"
+        assumed_uids = set(self.world.scheduler.assumed_pods)
+        assert assumed_uids <= self.ledger.held, "assumed without a reservation"
         there = {*self.world.bound, *(pod.uid for pod in self.world.pods() if pod.node_name)}
-        assert self.ledger.held - on_the_way <= there, "reserved, and nobody is on the way"
+        assert self.ledger.held - assumed_uids <= there, "reserved for a pod that is not assumed"
 
     def groups_are_never_half_committed(self, uids: set[str]) -> None:
         """A step that gives nodes to members of a group gives them to enough, with those that had one before."""

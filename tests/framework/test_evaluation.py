@@ -148,7 +148,7 @@ def test_narrowing(names: list[set[str]], narrowed: set[str], rejected: set[str]
     plugins = [a_plugin(f"P{at}", pre_filter=Only(frozenset(each))) for at, each in enumerate(names)]
     decision = decide(*plugins)
     reason = f"node(s) didn't satisfy plugin(s) [{' '.join(f'P{at}' for at in range(len(names)))}]"
-    assert decision.narrowed == frozenset(narrowed)
+    assert decision.limited_to == frozenset(narrowed)
     assert rejections(decision) == {name: ("", UU, (reason,)) if name in rejected else None for name in "abc"}
 
 

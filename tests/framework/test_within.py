@@ -112,15 +112,14 @@ def test_a_row_whose_node_is_gone_is_left_out() -> None:
 def test_plugins_are_asked_about_nodes_within() -> None:
     seen: list[tuple[str, list[str]]] = []
 
-    def filter_nodes(_: Pod, nodes: Nodes) -> list[Reject]:
-        seen.append(("filter", list(nodes.names)))
-        return []
+    def saw(point: str, nodes: Nodes, answer: Any) -> Any:
+        seen.append((point, nodes.names))
+        return answer
 
-    def score(_: Pod, nodes: Nodes) -> int:
-        seen.append(("score", list(nodes.names)))
-        return 0
-
-    plugin = a_plugin(filter=filter_nodes, score=score)
+    plugin = a_plugin(
+        filter=lambda _, nodes: saw("filter", nodes, []),
+        score=lambda _, nodes: saw("score", nodes, 0),
+    )
     state = a_state(nodes=["a", "b", "c"])
     assert schedule_one(a_pod(), state, a_profile_of(plugin), within=rows(state, "b", "c")).node == "b"
     assert seen == [("filter", ["b", "c"]), ("score", ["b", "c"])]

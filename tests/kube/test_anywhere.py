@@ -235,7 +235,7 @@ async def test_two_electors_share_one_lease(cluster: Cluster, namespace: str) ->
             namespace=namespace,
             name="stowplan",
             identity=identity,
-            lease_duration=4.0,  # a busy machine may stall us
+            lease_duration=4.0,  # a busy machine may delay the test
             renew_deadline=3.5,
             retry_period=0.1,
         )

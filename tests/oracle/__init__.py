@@ -1,1 +1,1 @@
-"""The real kube-scheduler's code as the judge of ours."""
+"""The real kube-scheduler's code, which our decisions are compared with."""

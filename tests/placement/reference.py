@@ -1,4 +1,4 @@
-"""A slow and simple reference: one cluster at a time, no caches, no arrays. The real decision is checked against it."""
+"""A model of placement decisions: one cluster at a time, no caches, no arrays. Tests compare the product with it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_four_scores(objects: list[Object], scores: dict[str, int]) -> None:
         ),
         pytest.param([a_node("a"), a_pod(cpu=3)], 4, id="a pending pod has nothing yet"),
         pytest.param([a_node("a"), a_pod(node="a", cpu=3, phase="Succeeded")], 4, id="a finished one nothing any more"),
-        pytest.param([a_node("a"), a_pod(node="a", cpu=3, leaving=True)], 1, id="a terminating pod counts"),
+        pytest.param([a_node("a"), a_pod(node="a", cpu=3, terminating=True)], 1, id="a terminating pod counts"),
         pytest.param([a_pod(node="a", cpu=3), a_node("a")], 1, id="the pod is seen before its node"),
         pytest.param(
             [a_node("a"), a_node("b"), a_pod(node="a", cpu=9)], 4, id="what one node lacks the others do not pay"

@@ -26,7 +26,7 @@ LONGEST = 16384  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class CelProgram:
     """A checked expression that can be run."""
 
     tree: SyntaxNode
@@ -40,7 +40,7 @@ class Environment:
     variables: Mapping[str, str]
     functions: Mapping[str, Function] = field(default_factory=dict)
 
-    def compile(self, expression: str) -> Program:
+    def compile(self, expression: str) -> CelProgram:
         """Check an expression. Raise CelSyntaxError if it does not parse, or a name or a type is wrong."""
         if len(expression) > LONGEST:
             raise CelSyntaxError(f"an expression of {len(expression)} characters is too long; {LONGEST} are the most")
@@ -50,7 +50,7 @@ class Environment:
             text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
             raise CelSyntaxError(f"compilation failed: {declarations.with_own_types(text)}") from None
         tree = syntax.decode(compiled.serialize())
-        return Program(tree, evaluation.build(tree, self.functions))
+        return CelProgram(tree, evaluation.build(tree, self.functions))
 
     @cached_property
     def _checker(self) -> cel.Env:

@@ -17,11 +17,11 @@ from stowplan.cel.values import CelError, CostError, Optional, equal, type_named
 
 Scope: TypeAlias = dict[str, Any]  # variables and their values
 Functions: TypeAlias = Mapping[str, Function]  # those that the environment adds
-Run: TypeAlias = "Callable[[Scope, Evaluation], Any]"
+Run: TypeAlias = "Callable[[Scope, CelEvaluation], Any]"
 _ATTRIBUTES = ("ident", "select")
 
 
-class Evaluation:
+class CelEvaluation:
     """One evaluation of an expression: its cost so far, and the functions that are bound for it."""
 
     __slots__ = ("cost", "functions", "limit")
@@ -48,7 +48,7 @@ def _constant(node: SyntaxNode, _: Functions) -> Run:
 def _identifier(node: SyntaxNode, _: Functions) -> Run:
     name = node.name.removeprefix(".")
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         evaluation.charge(1)
         if name not in scope:
             return type_named(name)
@@ -71,7 +71,7 @@ def _operand(node: SyntaxNode, own: Functions) -> Run:
     if _is_attribute(node):
         return inner
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         found = inner(scope, evaluation)
         evaluation.charge(1)
         return found
@@ -82,12 +82,12 @@ def _operand(node: SyntaxNode, own: Functions) -> Run:
 def _select(node: SyntaxNode, own: Functions) -> Run:
     operand, name = _operand(node.args[0], own), node.name
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         holder = operand(scope, evaluation)
         evaluation.charge(1)
         return select(holder, name)
 
-    def test(scope: Scope, evaluation: Evaluation) -> Any:
+    def test(scope: Scope, evaluation: CelEvaluation) -> Any:
         holder = operand(scope, evaluation)
         evaluation.charge(1)
         if isinstance(holder, Optional):
@@ -127,7 +127,7 @@ def _index(node: SyntaxNode, own: Functions) -> Run:
     key_cost = 0 if _is_attribute(node.args[1]) else 1
     find = select_optional if node.name in ("_[?_]", "_?._") else functions.index
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         holder = operand(scope, evaluation)
         found = key(scope, evaluation)
         evaluation.charge(key_cost)
@@ -143,7 +143,7 @@ def _call(node: SyntaxNode, own: Functions) -> Run:
     arguments, function = [build(each, own) for each in node.args], _function(node, own)
     cost = own[node.name].cost if node.name in own else costs.COSTS.get(node.name)
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         values, failed = [], None
         for argument in arguments:
             try:
@@ -183,7 +183,7 @@ def _or(node: SyntaxNode, own: Functions) -> Run:
 def _logical(node: SyntaxNode, own: Functions, decisive: bool) -> Run:
     sides = [build(each, own) for each in node.args]
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         failed: CelError | None = None
         for side in sides:
             try:
@@ -205,7 +205,7 @@ def _logical(node: SyntaxNode, own: Functions, decisive: bool) -> Run:
 def _conditional(node: SyntaxNode, own: Functions) -> Run:
     condition, then, otherwise = (build(each, own) for each in node.args)
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         found = condition(scope, evaluation)
         if not isinstance(found, bool):
             raise CelError("no such overload")
@@ -217,7 +217,7 @@ def _conditional(node: SyntaxNode, own: Functions) -> Run:
 def _not_false(node: SyntaxNode, own: Functions) -> Run:
     inner = build(node.args[0], own)
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         try:
             found = inner(scope, evaluation)
         except CelError:
@@ -231,7 +231,7 @@ def _not_false(node: SyntaxNode, own: Functions) -> Run:
 def _list(node: SyntaxNode, own: Functions) -> Run:
     elements, optional = [build(each, own) for each in node.args], node.optional
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         found = []
         for place, element in enumerate(elements):
             value = element(scope, evaluation)
@@ -248,7 +248,7 @@ def _list(node: SyntaxNode, own: Functions) -> Run:
 def _map(node: SyntaxNode, own: Functions) -> Run:
     parts, optional = [build(each, own) for each in node.args], node.optional
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         found: dict[Any, Any] = {}
         for place in range(len(parts) // 2):
             key, value = parts[2 * place](scope, evaluation), parts[2 * place + 1](scope, evaluation)
@@ -270,7 +270,7 @@ def _fold(node: SyntaxNode, own: Functions) -> Run:
     variable, accumulator = node.variables
     over, first, condition, step, result = (build(each, own) for each in _append_in_place(node))
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         items = over(scope, evaluation)
         if isinstance(items, dict):
             items = list(items)
@@ -289,7 +289,7 @@ def _fold(node: SyntaxNode, own: Functions) -> Run:
             raise found
         return found
 
-    def result_or_error(part: Run, inner: Scope, evaluation: Evaluation) -> Any:
+    def result_or_error(part: Run, inner: Scope, evaluation: CelEvaluation) -> Any:
         try:
             return part(inner, evaluation)
         except CelError as error:
@@ -315,7 +315,7 @@ def _append_in_place(node: SyntaxNode) -> list[SyntaxNode]:
 def _append(node: SyntaxNode, own: Functions) -> Run:
     accumulator, added = (build(each, own) for each in node.args)
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         found, more = accumulator(scope, evaluation), added(scope, evaluation)
         evaluation.charge(1)
         found.extend(more)
@@ -328,7 +328,7 @@ def _equality(node: SyntaxNode, own: Functions) -> Run:
     left, right = (build(each, own) for each in node.args)
     wanted = node.name == "_==_"
 
-    def run(scope: Scope, evaluation: Evaluation) -> Any:
+    def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         values, failed = [], None
         for side in (left, right):
             try:

@@ -18,7 +18,7 @@ from stowplan.cel.values import CelError, Optional, UInt, equal, is_number, less
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that an environment adds. Without `call` it is bound for each evaluation (`Evaluation.functions`)."""
+    """A function that an environment adds. Without `call` it is bound for each evaluation (`CelEvaluation`)."""
 
     forms: tuple[Form, ...]
     call: Callable[..., Any] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, quote, urlsplit
 
 from stowplan.cel.values import CelError, as_string, as_type, equal, less, parsed, parses
@@ -129,19 +129,21 @@ def _query(url: Any) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class CelQuantity:
+    cel_type: ClassVar = "Quantity"
+
     nanos: int
 
 
-def _quantity(text: Any) -> Quantity:
+def _quantity(text: Any) -> CelQuantity:
     try:
-        return Quantity(quantity.nanos(as_string(text)))
+        return CelQuantity(quantity.nanos(as_string(text)))
     except ValueError as error:
         raise CelError(str(error)) from None
 
 
 def _is_integer(amount: Any) -> bool:
-    nanos = as_type(amount, Quantity).nanos
+    nanos = as_type(amount, CelQuantity).nanos
     return not nanos % quantity.NANO and -_LARGEST <= nanos // quantity.NANO < _LARGEST
 
 
@@ -151,9 +153,9 @@ def _as_integer(amount: Any) -> int:
     return int(amount.nanos // quantity.NANO)
 
 
-def _add(amount: Any, other: Any, sign: int = 1) -> Quantity:
-    added = other * quantity.NANO if isinstance(other, int) else as_type(other, Quantity).nanos
-    return Quantity(as_type(amount, Quantity).nanos + sign * added)
+def _add(amount: Any, other: Any, sign: int = 1) -> CelQuantity:
+    added = other * quantity.NANO if isinstance(other, int) else as_type(other, CelQuantity).nanos
+    return CelQuantity(as_type(amount, CelQuantity).nanos + sign * added)
 
 
 def _compare(left: Any, right: Any) -> int:
@@ -164,11 +166,11 @@ def _compare(left: Any, right: Any) -> int:
 
 
 def _comparable(value: Any) -> Any:
-    return value.nanos if isinstance(value, Quantity) else as_type(value, SemanticVersion).order
+    return value.nanos if isinstance(value, CelQuantity) else as_type(value, SemanticVersion).order
 
 
 def _sign(amount: Any) -> int:
-    nanos = as_type(amount, Quantity).nanos
+    nanos = as_type(amount, CelQuantity).nanos
     return int(nanos > 0) - int(nanos < 0)
 
 
@@ -240,7 +242,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "isInteger": _is_integer,
     "asInteger": _as_integer,
-    "asApproximateFloat": lambda amount: as_type(amount, Quantity).nanos / quantity.NANO,
+    "asApproximateFloat": lambda amount: as_type(amount, CelQuantity).nanos / quantity.NANO,
     "add": _add,
     "sub": lambda amount, other: _add(amount, other, -1),
     "isGreaterThan": lambda left, right: _compare(left, right) > 0,

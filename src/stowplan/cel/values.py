@@ -72,7 +72,7 @@ def type_name(value: Any) -> str:
     for kind, name in _TYPE_NAMES.items():
         if isinstance(value, kind):
             return name
-    return "null_type" if value is None else type(value).__name__
+    return "null_type" if value is None else getattr(value, "cel_type", type(value).__name__)
 
 
 def is_number(value: Any) -> bool:

@@ -1,7 +1,7 @@
-"""The last decisions with their trails, in a ring bounded in bytes. What comes in throws out what is oldest.
+"""The latest decisions with their trails, in a ring bounded in bytes. A new decision pushes out the oldest ones.
 
-Few trails are ever read, so they are kept small: verdicts as short numbers, scores as the bytes they are, and what
-follows from those (who was feasible, the totals) not at all. They are spread out again when somebody looks.
+Few trails are ever read, so they are packed: verdicts as small numbers, scores as bytes. Feasible nodes and totals
+follow from these, and are computed again when a decision is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stowplan.framework.verdict import FEASIBLE, Decision, Trail
 DEFAULT_BYTES = 32 * 1024 * 1024
 NOTHING = np.zeros(0, np.int64)
 PER_NAME = 8
-PER_DECISION = 1024  # what a decision takes besides its arrays, roughly
+PER_DECISION = 1024  # bytes of a decision besides its arrays, roughly
 
 
 class DecisionLog:
@@ -37,7 +37,7 @@ class DecisionLog:
     def keep(self, decision: Decision) -> None:
         """Remember this decision as the pod's latest."""
         packed = PackedDecision(decision)
-        if decision.trail.names is not self._names:  # the nodes are others than last time: their list is kept, too
+        if decision.trail.names is not self._names:  # the nodes changed: their list is kept, too
             self._names = decision.trail.names
             packed.nbytes += PER_NAME * len(self._names)
         self._forget(decision.pod.uid)
@@ -57,14 +57,14 @@ class DecisionLog:
 
 
 class PackedDecision:
-    """A decision whose trail is kept in a few bytes per node. It is packed where it lies: nobody else needs it then."""
+    """A decision whose trail takes a few bytes per node. The decision itself is packed: it is not used elsewhere."""
 
     __slots__ = ("_decision", "nbytes")
 
     def __init__(self, decision: Decision) -> None:
         trail: Any = decision.trail
         if len(trail.feasible) == len(trail.verdict_of):
-            trail.verdict_of = NOTHING  # all were feasible
+            trail.verdict_of = NOTHING  # all nodes were feasible
         elif len(trail.verdicts) < 127:
             trail.verdict_of = trail.verdict_of.astype(np.int8)
         trail.feasible = trail.totals = NOTHING

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from stowplan.engine import messages
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.nominations import Nominations
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import AttemptFailed, Report
 from stowplan.engine.unit import Unit
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 

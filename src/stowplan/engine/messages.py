@@ -1,4 +1,4 @@
-"""What is said about a pod, as actions: conditions and events, in kube-scheduler's words."""
+"""Conditions and events for pods, as actions, in kube-scheduler's words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowplan.objects.pods import Pod
 
 LONGEST_NOTE = 1024
 MOST_NAMES = 5
-Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and who; only the first few are looked at
+Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
 PREEMPTED = "preempting to accommodate a higher priority pod"
 
 
@@ -29,7 +29,7 @@ def scheduled(pod: Pod, node_name: str) -> Record:
 def failure(
     pod: Pod, message: str, *, error: bool, nominated: str | None, announced: bool = False
 ) -> Iterator[SetCondition | Record]:
-    """The pod's PodScheduled condition, unless it says so already, and an event."""
+    """The pod's PodScheduled condition, unless the pod has it already, and an event."""
     reason = "SchedulerError" if error else "Unschedulable"
     now = pod.condition("PodScheduled")
     same = now is not None and (now.status, now.reason, now.message) == ("False", reason, message)
@@ -63,7 +63,7 @@ def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = 
 
 
 def refused(reasons: Iterable[str]) -> str:
-    """Refused on the one node that was chosen, by a plugin at reserve or permit."""
+    """A plugin refused the chosen node at reserve or permit."""
     return f"0/1 nodes are available{counted(Counter(reasons))}"
 
 
@@ -76,7 +76,7 @@ def waited(seconds: float, plugin: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As Go prints it: 1m0s, 1.5s, 200ms."""
+    """As Go prints durations: 1m0s, 1.5s, 200ms."""
     if seconds < 1:
         return f"{seconds * 1000:g}ms" if seconds else "0s"
     minutes, rest = divmod(seconds, 60)
@@ -85,7 +85,7 @@ def duration(seconds: float) -> str:
 
 
 def half_bound(group: str, bound: Counted, missing: Counted) -> str:
-    """A group of which only some got through."""
+    """A group of which only some pods are bound."""
     if not bound[0]:
         return f"Pod group {group}: none of its pods is bound"
     return f"Pod group {group}: {bound[0]} bound or about to be ({_some(bound)}), {missing[0]} not ({_some(missing)})"

@@ -14,9 +14,9 @@ from functools import partial
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.framework.interfaces import ReconcilePlugin
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Write

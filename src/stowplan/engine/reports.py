@@ -1,6 +1,6 @@
-"""What an engine reports of its work, as values: the caller makes metrics and log lines of them.
+"""What the engine reports about its work, as values. The caller makes metrics and log lines of them.
 
-An engine is given a function that takes reports (`Scheduler(report=…)`); it does nothing unless somebody cares.
+The engine calls a function with each report (`Scheduler(report=…)`); by default it does nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import msgspec
 
 
 class PodBound(msgspec.Struct, frozen=True):
-    """A pod is bound, after so many attempts; `since` is when it was first seen. `flushed`: its age got it tried.
+    """A pod was bound. `since`: when it was first seen. `flushed`: it was attempted because it had waited for too long.
 
-    `group`, here and below: the one it belongs to, if any, as namespace/name.
+    `group`, here and below: the pod's group as namespace/name, or empty.
     """
 
     pod: str
@@ -26,7 +26,7 @@ class PodBound(msgspec.Struct, frozen=True):
 
 
 class AttemptFailed(msgspec.Struct, frozen=True):
-    """An attempt at a pod ended without a node, or something went wrong on the way to it."""
+    """An attempt at a pod failed: no node was feasible, or an error happened."""
 
     pod: str
     profile: str
@@ -36,7 +36,7 @@ class AttemptFailed(msgspec.Struct, frozen=True):
 
 
 class PreemptionStarted(msgspec.Struct, frozen=True):
-    """Room is made for a pod by evicting so many others from a node."""
+    """Victims are evicted from a node for a pod."""
 
     pod: str
     node_name: str
@@ -44,7 +44,7 @@ class PreemptionStarted(msgspec.Struct, frozen=True):
 
 
 class PermitWaited(msgspec.Struct, frozen=True):
-    """A pod waited so long for its permit, and then got it or not."""
+    """A pod waited for a permit, and then got it or not."""
 
     seconds: float
     allowed: bool
@@ -52,7 +52,7 @@ class PermitWaited(msgspec.Struct, frozen=True):
 
 
 class PluginMisbehaved(msgspec.Struct, frozen=True):
-    """A plugin raised, or gave a wrong answer, where no pod depends on it: what it was asked for is left out."""
+    """A plugin raised, or gave a wrong answer, where no pod depends on it. Its answer is left out."""
 
     plugin: str
     point: str
@@ -62,8 +62,8 @@ class PluginMisbehaved(msgspec.Struct, frozen=True):
 # -- groups as a whole
 
 
-class GroupTried(msgspec.Struct, frozen=True):
-    """An attempt at a group: `found` members found a node, `needed` must have. `message`: what the others lack."""
+class GroupAttempted(msgspec.Struct, frozen=True):
+    """An attempt at a group: `found` members found a node, `needed` must. `message`: why the others did not."""
 
     group: str
     profile: str
@@ -75,14 +75,14 @@ class GroupTried(msgspec.Struct, frozen=True):
 
 
 class GroupWaits(msgspec.Struct, frozen=True):
-    """A group cannot be tried, and its members were told why."""
+    """A group cannot be attempted, and its members were told why."""
 
     group: str
     message: str
 
 
 class GroupComplete(msgspec.Struct, frozen=True):
-    """Enough members of a group are on nodes, of so many pods in all, so long after it was seen to be short of them."""
+    """Enough members of a group are bound. `seconds`: since the group was first seen below its minimum."""
 
     group: str
     pods: int
@@ -90,19 +90,19 @@ class GroupComplete(msgspec.Struct, frozen=True):
 
 
 class GroupTimedOut(msgspec.Struct, frozen=True):
-    """A group's members had nodes, and were not all ready to be bound within so many seconds."""
+    """The members of a group had nodes, but not all were ready to bind within this time."""
 
     group: str
     seconds: float
 
 
-class GroupInPart(msgspec.Struct, frozen=True):
-    """A group is bound in part only: who is and who is not. `evicts`: those that are have to go."""
+class GroupPartiallyBound(msgspec.Struct, frozen=True):
+    """A group is partially bound. `message`: which pods are bound. `evicts`: the bound pods are evicted."""
 
     group: str
     message: str
     evicts: bool
 
 
-OfGroup: TypeAlias = GroupTried | GroupWaits | GroupComplete | GroupTimedOut | GroupInPart
+OfGroup: TypeAlias = GroupAttempted | GroupWaits | GroupComplete | GroupTimedOut | GroupPartiallyBound
 Report: TypeAlias = PodBound | AttemptFailed | PreemptionStarted | PermitWaited | PluginMisbehaved | OfGroup

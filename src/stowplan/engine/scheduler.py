@@ -53,6 +53,7 @@ from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.groups.monitor import GroupMonitor
 from stowplan.engine.nominations import Nominations
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.cluster_events import ClusterEvents
@@ -60,7 +61,6 @@ from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reconcilers import Reconcilers
 from stowplan.engine.reports import Report
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Gone, Put, Result

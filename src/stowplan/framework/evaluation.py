@@ -48,8 +48,8 @@ from stowplan.objects.pods import Pod
 
 PASSING = "(passing)"  # the note that answers for `passing`
 
-# For this pod, candidates with all who would have to go besides their victims.
-Join: TypeAlias = Callable[[Pod, list[Candidate]], list[Candidate]]
+# Adds further victims to the candidates for a pod: members of groups that would have too few members left.
+MoreVictims: TypeAlias = Callable[[Pod, list[Candidate]], list[Candidate]]
 
 
 def schedule_one(
@@ -59,44 +59,49 @@ def schedule_one(
     generator: np.random.Generator | None = None,
     *,
     gate: bool = True,
-    make_room: bool = True,
+    preempt: bool = True,
     search: NodeSearch | None = None,
     consultation: Consultation | None = None,
-    join: Join | None = None,
+    more_victims: MoreVictims | None = None,
     within: Rows | None = None,
 ) -> Decision:
-    """Where the pod should go as things stand. Ties are drawn by `generator`; without one the first node wins.
+    """Decide where the pod should go in the cluster as it is now.
 
-    `gate` is off for pods that already passed it, on their way into a queue; `make_room` for those for whom alone
-    nobody is evicted. With a `search` the pod's nominated node is taken if it will do, and `percentageOfNodesToScore`
-    is honoured; without one every node is looked at. If extenders must be asked first, their questions are in
-    `Decision.asks` and the rest is provisional. `join` says who would have to go besides victims. Room that is reserved
-    for the pod is free for it: a few places first, and if it finds no node with those, all of them.
+    generator      draws one of several best nodes; without it the first of them is chosen
+    gate           False for pods that passed the pre-enqueue plugins already, on their way into a queue
+    preempt      False for pods that do not preempt on their own: members of groups
+    search         evaluates the nominated node first, and honours `percentageOfNodesToScore`; without it all nodes are
+                   evaluated
+    consultation   the replies of HTTP extenders. If extenders must be asked first, the questions are in `Decision.asks`
+                   and the rest of the decision is provisional
+    more_victims   adds further victims to candidates for preemption
+    within         the only rows to consider, for the pod itself and for victims
 
-    `within`: only these rows are considered, for the pod itself and for victims. The decision is that of a cluster with
-    these nodes alone, as far as plugins judge by node: `0/N nodes are available` counts them, and a percentage of nodes
-    is a percentage of them. Counts over the whole cluster (topology spread, affinity to other pods, how common an image
-    is) include the pods and nodes outside. In the trail the nodes outside are UNSEEN. Cached answers are refreshed for
-    all rows, as in any other decision.
+    Room that is held for the pod is free for it: a few held slots first and, if no node is feasible then, all of them.
+
+    `within` gives the decision of a cluster with these nodes alone, as far as plugins judge by node: the N in
+    `0/N nodes are available` counts them, and a percentage of nodes is a percentage of them. Counts over the whole
+    cluster (topology spread, affinity to other pods, how common an image is) include the pods and nodes outside. In the
+    trail the nodes outside are UNSEEN. Cached answers are refreshed for all rows, as in any other decision.
     """
 
-    def decide(*, make_room: bool) -> Decision:
-        evaluation = Evaluation(pod, state, profile, search, consultation, join, within)
-        return evaluation.decision(generator, gate=gate, make_room=make_room)
+    def decide(*, preempt: bool) -> Decision:
+        evaluation = Evaluation(pod, state, profile, search, consultation, more_victims, within)
+        return evaluation.decision(generator, gate=gate, preempt=preempt)
 
     names, more = state.offers(pod)
     if more:
         with state.released(names):
-            decision = decide(make_room=False)
+            decision = decide(preempt=False)
         if decision.node is not None or decision.error or decision.gated is not None:
             return decision
         names, _ = state.offers(pod, None)
     with state.released(names):
-        return decide(make_room=make_room)
+        return decide(preempt=preempt)
 
 
 def passing(pod: Pod, cluster: Cluster) -> Bools:
-    """Which nodes would another pod pass, by the filters of the profile whose decision this cluster belongs to?"""
+    """Return which nodes another pod would pass, by the filters of the profile that this cluster view was made for."""
     by_profile = cluster.notes.get(PASSING)
     found: Bools = np.ones(len(cluster.nodes), np.bool_) if by_profile is None else by_profile(pod)
     return found
@@ -113,7 +118,7 @@ def _passing(state: ClusterState, profile: Profile, pod: Pod) -> Bools:
 
 
 class Evaluation:
-    """One pod, evaluated by a profile. Post-filters use it to ask the same questions of a changed cluster."""
+    """One pod, evaluated by a profile. Post-filters use it to evaluate the pod again in a changed cluster."""
 
     def __init__(
         self,
@@ -122,11 +127,11 @@ class Evaluation:
         profile: Profile,
         search: NodeSearch | None = None,
         consultation: Consultation | None = None,
-        join: Join | None = None,
+        more_victims: MoreVictims | None = None,
         within: Rows | None = None,
     ) -> None:
         self.pod, self.state, self.profile, self.search, self.consultation = pod, state, profile, search, consultation
-        self.join = join
+        self.more_victims = more_victims
         self.cluster = Cluster(state, {PASSING: partial(_passing, state, profile)})
         self.nodes = self.cluster.nodes
         names: Names = state.table.live_names()
@@ -142,12 +147,12 @@ class Evaluation:
         """The filters that the pre-filters left."""
         return NodeFilters(self.pod, self.state, self.profile, self.cluster.notes, self.pre_filters.skipped)
 
-    def decision(self, generator: np.random.Generator | None, *, gate: bool, make_room: bool) -> Decision:
+    def decision(self, generator: np.random.Generator | None, *, gate: bool, preempt: bool) -> Decision:
         decision = Decision(self.pod, None, self.trail)
         try:
             decision.gated = self.gate() if gate else None
             if decision.gated is None:
-                self._decide(decision, generator, make_room=make_room)
+                self._decide(decision, generator, preempt=preempt)
         except PluginError as error:
             decision.node, decision.error = None, str(error)
         if self.consultation:
@@ -156,22 +161,22 @@ class Evaluation:
             self.trail.widen(self.state.table.live_names(), np.searchsorted(self.cluster.nodes.rows, self.nodes.rows))
         return decision
 
-    def _decide(self, decision: Decision, generator: np.random.Generator | None, *, make_room: bool) -> None:
+    def _decide(self, decision: Decision, generator: np.random.Generator | None, *, preempt: bool) -> None:
         self.pre_filter()
-        decision.refused, decision.narrowed = self.pre_filters.refused, self.pre_filters.names
-        decision.narrowed_by, decision.skipped = tuple(self.pre_filters.limited_by), self.pre_filters.skipped
+        decision.refused, decision.limited_to = self.pre_filters.refused, self.pre_filters.names
+        decision.limited_by, decision.skipped = tuple(self.pre_filters.limited_by), self.pre_filters.skipped
         if decision.refused is None:
             if not self.filter_nominated():
                 self.filter()
             self.score()
             decision.node = ranking.choose(self.trail, generator)
-        if decision.node is None and make_room and len(self.nodes):
+        if decision.node is None and preempt and len(self.nodes):
             decision.post_filter = self.post_filter(decision)
 
     # -- the steps
 
     def gate(self) -> Verdict | None:
-        """The first rejection by a pre-enqueue plugin, if there is one."""
+        """Return the first rejection by a pre-enqueue plugin, if there is one."""
         for enabled in self.profile.pre_enqueue:
             refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, self.pod, self.cluster)
             if refused is not None:
@@ -185,7 +190,7 @@ class Evaluation:
             self.pre_filters = PreFilterResult(refused=NO_NODES)
 
     def filter_nominated(self) -> bool:
-        """Look at the pod's nominated node alone. If that node is feasible, no other node is looked at."""
+        """Evaluate the pod's nominated node alone. True if it is feasible: then no other node is evaluated."""
         if self.search is None:
             return False
         name = self.pod.nominated_node or self.state.nominated_pods.node_of(self.pod.uid)
@@ -238,17 +243,17 @@ class Evaluation:
         ranking.score(self.trail, self.pod, self.nodes, self.profile, self.filters.cached, self.consultation)
 
     def post_filter(self, decision: Decision) -> PostFilterResult | None:
-        """The first candidate that a post-filter finds, or all their reasons why there is none."""
+        """Return the first candidate that a post-filter finds, or all reasons why there is none."""
         reasons: tuple[str, ...] = ()
-        breaks_promise = False
+        clears_nomination = False
         for enabled in self.profile.post_filters:
             result = call(enabled, enabled.plugin.post_filter, self.pod, decision, self)
             if not isinstance(result, PostFilterResult):
                 raise wrong(enabled, enabled.plugin.post_filter, result, "PostFilterResult was due")
             if result.candidate is not None or result.settles:
                 return result
-            reasons, breaks_promise = reasons + result.reasons, breaks_promise or result.breaks_promise
-        return PostFilterResult(reasons, breaks_promise=breaks_promise) if reasons else None
+            reasons, clears_nomination = reasons + result.reasons, clears_nomination or result.clears_nomination
+        return PostFilterResult(reasons, clears_nomination=clears_nomination) if reasons else None
 
     # -- what post-filters may ask (`Evaluator`)
 
@@ -258,10 +263,10 @@ class Evaluation:
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         return self.filters.on_rows(rows)
 
-    def joined(self, candidates: list[Candidate]) -> list[Candidate]:
-        return candidates if self.join is None else self.join(self.pod, candidates)
+    def with_more_victims(self, candidates: list[Candidate]) -> list[Candidate]:
+        return candidates if self.more_victims is None else self.more_victims(self.pod, candidates)
 
-    def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
+    def accepted_by_extenders(self, candidates: list[Candidate]) -> list[Candidate]:
         return self.consultation.candidates(candidates) if self.consultation else candidates
 
     def local(self) -> str:

@@ -1,9 +1,9 @@
-"""HTTP extenders in a decision: what they were asked, what they said, what they still have to be asked.
+"""HTTP extenders in a decision: the questions that were asked, the replies, and the questions still to be asked.
 
-A decision waits for nobody. It takes the answers that are there; where one is missing it notes the question (`open`),
-goes on as if the extender had no objection, and is made again once the answer has come. Nodes that became feasible
-after the question are left out if others are left, else asked about: no node is asked about twice in an attempt, so a
-busy cluster cannot keep a decision asking for ever.
+A decision does not wait. It uses the replies that are there. If one is missing, the decision notes the question
+(`open`), continues as if the extender had no objection, and is made again when the reply has come. Nodes that became
+feasible after the question are rejected if other nodes are left, else asked about. No node is asked about twice in an
+attempt, so a busy cluster cannot keep a decision asking for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.plugin_calls import call_optional
+from stowplan.framework.plugin_calls import call_optional, wrong
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Candidate, Verdict
 from stowplan.objects.actions import Ask, PodRef, Victims
@@ -24,99 +24,99 @@ from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
-EXTENDER = "Extender"  # who rejected a pod that an extender rejected, as kube-scheduler calls it
+EXTENDER = "Extender"  # the plugin in a verdict of an extender, as in kube-scheduler
 LARGEST_SCORE = 2**31
 SCALE = 10  # extenders score 0..10, plugins 0..100
 NOT_ASKED = Verdict(EXTENDER, UNSCHEDULABLE, ("node(s) became feasible after the extender was asked",))
-NOT_KEPT = Verdict(EXTENDER, UNRESOLVABLE, ())  # left out of the answer without a word
+NOT_RETURNED = Verdict(EXTENDER, UNRESOLVABLE, ())  # missing in the reply, without a reason
 Labels: TypeAlias = Callable[[Pod], dict[str, str]]
 
 
 class ExtenderReply:
-    """What an extender answered to one verb in this attempt: something per node, or what went wrong."""
+    """An extender's replies to one verb in this attempt: an entry per node, or an error."""
 
     def __init__(self) -> None:
-        self.of: dict[str, Any] = {}
-        self.wrong = ""
+        self.by_node: dict[str, Any] = {}
+        self.error = ""
 
 
 class Consultation:
-    """One pod's questions to the extenders that care about it, over all decisions of one attempt."""
+    """One pod's questions to the extenders that are interested in it, over all decisions of one attempt."""
 
     def __init__(self, extenders: Sequence[Extender], pod: Pod, labels: Labels = lambda _: {}) -> None:
-        """`labels`: what extenders are to see on a pod besides its own."""
-        self._whole, self._labels = pod, labels
-        self._pod = PodRef(pod.namespace, pod.name, pod.uid)
-        self._extenders = [(place, each) for place, each in in_order(extenders) if cares(each, pod)]
-        self._answers: dict[tuple[int, str], ExtenderReply] = {}
+        """`labels`: the labels that extenders see on a pod in addition to its own."""
+        self._pod, self._labels = pod, labels
+        self._ref = PodRef(pod.namespace, pod.name, pod.uid)
+        self._extenders = [(place, each) for place, each in in_order(extenders) if is_interested(each, pod)]
+        self._replies: dict[tuple[int, str], ExtenderReply] = {}
         self.open: list[Ask] = []
 
     def __bool__(self) -> bool:
         return bool(self._extenders)
 
     def answer(self, question: Ask, result: Result) -> None:
-        """Take in an answer: read once, whatever it is, and kept per node."""
+        """Store the reply to a question, or its error."""
         extender = next(each for place, each in self._extenders if place == question.extender)
-        said = self._answers.setdefault((question.extender, question.verb), ExtenderReply())
-        said.wrong = problem(extender, getattr(extender, f"{question.verb}_verb"), result)
-        if not said.wrong:
+        reply = self._replies.setdefault((question.extender, question.verb), ExtenderReply())
+        reply.error = problem(extender, getattr(extender, f"{question.verb}_verb"), result)
+        if not reply.error:
             try:
-                said.of |= READERS[question.verb](extender, question, result.body)
+                reply.by_node |= READERS[question.verb](extender, question, result.body)
             except ValueError as error:
-                said.wrong = str(error)
+                reply.error = str(error)
 
     def refused(self, names: Sequence[str]) -> dict[str, Verdict]:
-        """Those of the feasible nodes that extenders refuse. One is asked after the other, about what is left."""
+        """Return the feasible nodes that extenders reject. Each extender is asked about the nodes that are left."""
         refused: dict[str, Verdict] = {}
-        for place, extender, said in self._with("filter"):
-            if said.wrong and self._ignored(extender, "filter", said):
+        for place, extender, reply in self._with("filter"):
+            if reply.error and self._ignored(extender, "filter", reply):
                 continue
             left = [name for name in names if name not in refused]
-            kept = [name for name in left if said.of.get(name, NOT_ASKED) is None]
-            unknown = tuple(name for name in left if name not in said.of)
+            kept = [name for name in left if reply.by_node.get(name, NOT_ASKED) is None]
+            unknown = tuple(name for name in left if name not in reply.by_node)
             if unknown and not kept:
                 self._ask(place, "filter", nodes=unknown)
-                return refused | {name: said.of[name] for name in left if name in said.of}
-            refused |= {name: verdict for name in left if (verdict := said.of.get(name, NOT_ASKED)) is not None}
+                return refused | {name: reply.by_node[name] for name in left if name in reply.by_node}
+            refused |= {name: verdict for name in left if (verdict := reply.by_node.get(name, NOT_ASKED)) is not None}
         return refused
 
     def scores(self, names: Sequence[str]) -> Iterator[tuple[str, int, Ints]]:
-        """Each extender's address, weight and scores of these nodes; one that fails has no say.
+        """Yield each extender's address, weight and scores of these nodes. An extender that fails is left out.
 
-        Nobody is asked before it is known which nodes are left.
+        No extender is asked before all replies to filter are there.
         """
-        for place, extender, said in self._with("prioritize"):
+        for place, extender, reply in self._with("prioritize"):
             if self._filtering:
                 continue
-            if not said.wrong and not any(name in said.of for name in names):
+            if not reply.error and not any(name in reply.by_node for name in names):
                 self._ask(place, "prioritize", nodes=tuple(names))
-            elif not said.wrong:
-                scores = np.array([said.of.get(name, 0) for name in names], np.int64)
+            elif not reply.error:
+                scores = np.array([reply.by_node.get(name, 0) for name in names], np.int64)
                 yield extender.url_prefix, extender.weight * SCALE, scores
 
     def candidates(self, found: Sequence[Candidate]) -> list[Candidate]:
-        """What extenders leave of the nodes where evictions would make room, and of the victims there."""
+        """Return the candidates, and their victims, that the extenders accept."""
         left = list(found)
-        for place, extender, said in self._with("preempt"):
-            if not left or (said.wrong and self._ignored(extender, "preempt", said)):
+        for place, extender, reply in self._with("preempt"):
+            if not left or (reply.error and self._ignored(extender, "preempt", reply)):
                 continue
-            if not any(each.node in said.of for each in left):
+            if not any(each.node in reply.by_node for each in left):
                 victims = {each.node: Victims(tuple(_refs(each.victims)), each.violations) for each in left}
                 self._ask(place, "preempt", *(pod for each in left for pod in each.victims), victims=victims)
                 break
-            left = list(_trimmed(left, said.of))
+            left = list(_accepted(left, reply.by_node))
         return left
 
     def binder(self) -> tuple[Extender, Ask] | None:
-        """The extender that binds this pod, if there is one, and the question; the node is still to be filled in."""
+        """Return the extender that binds this pod, if there is one, and the question without the node."""
         for place, extender, _ in self._with("bind"):
-            return extender, Ask(extender=place, verb="bind", pod=self._pod)
+            return extender, Ask(extender=place, verb="bind", pod=self._ref)
         return None
 
     def _ask(self, place: int, verb: str, *others: Pod, **about: Any) -> None:
-        """A question about the pod, in which others are shown, too."""
-        labels = {pod.uid: found for pod in (self._whole, *others) if (found := self._labels(pod))}
-        self.open.append(Ask(extender=place, verb=verb, pod=self._pod, labels=labels, **about))
+        """Note a question about the pod, in which other pods appear, too."""
+        labels = {pod.uid: found for pod in (self._pod, *others) if (found := self._labels(pod))}
+        self.open.append(Ask(extender=place, verb=verb, pod=self._ref, labels=labels, **about))
 
     @property
     def _filtering(self) -> bool:
@@ -125,42 +125,42 @@ class Consultation:
     def _with(self, verb: str) -> Iterator[tuple[int, Extender, ExtenderReply]]:
         for place, extender in self._extenders:
             if getattr(extender, f"{verb}_verb"):
-                yield place, extender, self._answers.get((place, verb), ExtenderReply())
+                yield place, extender, self._replies.get((place, verb), ExtenderReply())
 
-    def _ignored(self, extender: Extender, verb: str, said: ExtenderReply) -> bool:
+    def _ignored(self, extender: Extender, verb: str, reply: ExtenderReply) -> bool:
         if not extender.ignorable:
-            raise PluginError(EXTENDER, verb, said.wrong)
+            raise PluginError(EXTENDER, verb, reply.error)
         return True
 
 
 def in_order(extenders: Sequence[Extender]) -> list[tuple[int, Extender]]:
-    """With their place in the configuration; those that may fail unnoticed come last."""
+    """Return the extenders with their place in the configuration; ignorable ones come last."""
     return sorted(enumerate(extenders), key=lambda entry: entry[1].ignorable)
 
 
 def labels_for(pod: Pod, profile: Profile, cluster: Cluster) -> dict[str, str]:
-    """The labels that extenders are to see on a pod, and that it does not have, or has otherwise."""
+    """Return the labels that extenders see on a pod and that the pod does not have, or has with another value."""
     found: dict[str, str] = {}
     for enabled in profile.extender_label_plugins:
-        said: dict[str, str] = call_optional(enabled, enabled.plugin.for_extenders, dict, pod, cluster) or {}
-        if not all(isinstance(text, str) for pair in said.items() for text in pair):
-            raise PluginError(enabled.name, "for_extenders", f"answered {said!r}; labels are texts")
-        found |= said
+        labels: dict[str, str] = call_optional(enabled, enabled.plugin.for_extenders, dict, pod, cluster) or {}
+        if not all(isinstance(text, str) for pair in labels.items() for text in pair):
+            raise wrong(enabled, enabled.plugin.for_extenders, labels, "labels are texts")
+        found |= labels
     return {key: value for key, value in found.items() if pod.labels.get(key) != value}
 
 
-def cares(extender: Extender, pod: Pod) -> bool:
-    """Does the pod use a resource that this extender looks after? One that lists none looks after every pod."""
+def is_interested(extender: Extender, pod: Pod) -> bool:
+    """True if the pod uses a resource that the extender manages, or if the extender lists none."""
     managed = {resource.name for resource in extender.managed_resources}
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     used = ({*each.resources.requests, *each.resources.limits} for each in containers)
     return not managed or any(managed & names for names in used)
 
 
-def _trimmed(found: Iterable[Candidate], said: Mapping[str, tuple[set[str], int]]) -> Iterator[Candidate]:
-    """Victims that went meanwhile are no victims any more."""
+def _accepted(found: Iterable[Candidate], reply: Mapping[str, tuple[set[str], int]]) -> Iterator[Candidate]:
+    """Yield the candidates with the victims that the extender left. Victims that were deleted meanwhile drop out."""
     for candidate in found:
-        uids, violations = said.get(candidate.node, (set(), 0))
+        uids, violations = reply.get(candidate.node, (set(), 0))
         victims = tuple(pod for pod in candidate.victims if pod.uid in uids)
         if victims:
             yield Candidate(candidate.node, victims, violations)
@@ -170,11 +170,11 @@ def _refs(pods: Iterable[Pod]) -> Iterator[PodRef]:
     return (PodRef(pod.namespace, pod.name, pod.uid) for pod in pods)
 
 
-# -- reading answers
+# -- reading replies
 
 
 def problem(extender: Extender, verb: str, result: Result) -> str:
-    """What went wrong with an answer, or nothing."""
+    """Return the error of a reply, or an empty text."""
     if result.status == 200:
         return str(field(result.body, "Error") or "")
     url = f"{extender.url_prefix.rstrip('/')}/{verb}"
@@ -184,7 +184,7 @@ def problem(extender: Extender, verb: str, result: Result) -> str:
 
 
 def field(body: Any, name: str) -> Any:
-    """A field by name, in any letter case: extenders written in Go answer in either."""
+    """Return a field by name, in any letter case: extenders written in Go use either."""
     if not isinstance(body, Mapping):
         return None
     found = (value for key, value in body.items() if isinstance(key, str) and key.lower() == name.lower())
@@ -197,7 +197,7 @@ def _read_filter(extender: Extender, question: Ask, body: Any) -> dict[str, Verd
     if strange is not None:
         claim = f'extender "{extender.url_prefix}" claims a filtered node "{strange}"'
         raise ValueError(f"{claim} which is not found in the input node list")
-    refused: dict[str, Verdict | None] = dict.fromkeys(asked - kept, NOT_KEPT)
+    refused: dict[str, Verdict | None] = dict.fromkeys(asked - kept, NOT_RETURNED)
     for name, code in (("FailedNodes", UNSCHEDULABLE), ("FailedAndUnresolvableNodes", UNRESOLVABLE)):
         reasons = field(body, name)
         for node, reason in reasons.items() if isinstance(reasons, Mapping) else ():

@@ -20,7 +20,7 @@ METHODS: dict[str, str] = {
     "postBind": "post_bind",
 }
 
-# The methods of plugins that no extension point of kube-scheduler has.
+# The methods of plugins that belong to no extension point of kube-scheduler.
 ROLES = (
     *("unreserve", "pre_bound", "group_of", "group_key", "slots_of", "siblings", "avoid", "for_extenders"),
     *("needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
@@ -29,7 +29,7 @@ CALLED = (*filter(None, METHODS.values()), *ROLES)
 
 
 def points_of(plugin: type) -> frozenset[str]:
-    """The points at which a configuration may list this plugin."""
+    """Return the points at which a configuration may list this plugin."""
     has = {point for point, method in METHODS.items() if method and callable(getattr(plugin, method, None))}
     further = getattr(plugin, "configurable_at", ())
     if not isinstance(further, tuple | list) or not METHODS.keys() >= set(further):

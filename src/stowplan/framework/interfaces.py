@@ -1,34 +1,35 @@
-"""What a plugin is: a plain class with any of these methods. One Protocol per extension point; no base class.
+"""What a plugin is: a plain class with any of these methods. One Protocol per extension point or role; no base class.
 
-The constructor is the configuration: YAML `args` become keyword arguments (camelCase to snake_case), an unknown one is
-an error. Methods see the pod, and the cluster as read-only columns; they do no I/O, read no clock, draw no number.
+The constructor is the configuration: YAML `args` become keyword arguments (camelCase to snake_case), and an unknown
+argument is an error. Methods see the pod, and the cluster as read-only columns. They do no I/O, read no clock and draw
+no random number.
 
 Class attributes that a plugin may have, all optional:
 
-    configurable_at   further points at which a configuration may list it, where kube-scheduler splits in two what is
-                      one method here (score is PreScore, Score and NormalizeScore)
-    local             how much of a node its filter looks at, if at nothing but that node: "node" (the object alone),
-                      "resources" (and what pods take of it), "pods" (and the pods there); preemption then tries many
-                      nodes at once
-    filters_by_row    its filter's answer for a node depends on the pod's shape and that row alone, so it may be kept
-    scores_by_row     the same for its score
-    skip_is_final     where its pre_filter answers SKIP, its reserve, pre_bind and pre_bound have nothing to do either
-    quick_pre_bind    its pre_bind wants no more than a write: the pod's status need not say meanwhile where it is to go
-    awaits            kinds whose changes make it worth asking its `pre_bound` again, if that answers False
-    reads             the kinds that it reads besides pods and nodes; whoever runs it keeps those of the cluster in step
-    reconciles        kinds whose changes make it worth calling its `reconcile`; see `ReconcilePlugin`
-    reconcile_at      (of an instance) when to call its `reconcile` again though nothing changed, by `cluster.now`, or
-                      None
+    configurable_at   further points at which a configuration may list the plugin, where kube-scheduler has two points
+                      for one method here (score is PreScore, Score and NormalizeScore)
+    local             how much of a node the filter looks at, if it looks at nothing else: "node" (the object alone),
+                      "resources" (and the resources that pods use), "pods" (and the pods there); preemption then
+                      evaluates many nodes at once
+    filters_by_row    the filter's answer for a node depends on the pod's shape and that row alone, so it may be cached
+    scores_by_row     the same for the score
+    skip_is_final     if pre_filter answers SKIP, then reserve, pre_bind and pre_bound have nothing to do either
+    quick_pre_bind    pre_bind only writes once: the pod's status need not name the node in the meantime
+    awaits            kinds whose changes make the engine call `pre_bound` again, if that answered False
+    reads             the kinds that the plugin reads, in addition to pods and nodes; the app watches these kinds
+    reconciles        kinds whose changes make the engine call `reconcile`; see `ReconcilePlugin`
+    reconcile_at      (of an instance) when to call `reconcile` again though nothing changed, by `cluster.now`, or None
     holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
                       (`columns/held/source.py`)
     own_kinds         kinds whose cluster events only the plugin itself knows; see `ClusterEventsPlugin`
-    args_file         where further arguments of it may be found: (the argument that names the file, its default); what
-                      the configuration itself says wins, and a default file that is not there is nothing
-    args_alike        arguments that are other names of others, in snake_case: {a name: the one it stands for}; where
-                      the configuration gives either, the file's are passed over
-    one_for_all       all profiles that have it share one instance, so they must give it the same arguments
-    wanted_at         points where a configuration that lists it anywhere should list it, and what is amiss otherwise
-    config_notes      (of an instance) what whoever checks a configuration should know about the arguments given there
+    args_file         a file with further arguments: (the argument that names the file, the default file). Arguments in
+                      the configuration take precedence; a default file that does not exist is ignored
+    args_alike        other names of arguments, in snake_case: {a name: the argument it stands for}. If the
+                      configuration gives either of the two, the file's are ignored
+    one_for_all       all profiles that enable the plugin share one instance, so they must give it the same arguments
+    wanted_at         points where a configuration that lists the plugin anywhere should list it, and what is wrong
+                      otherwise
+    config_notes      (of an instance) remarks on its arguments, for people who check a configuration
 """
 
 from __future__ import annotations
@@ -63,26 +64,27 @@ from stowplan.objects.pods import Pod
 @runtime_checkable
 class PreEnqueuePlugin(Protocol):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
-        """May the pod be tried at all? A refused pod is held outside the queue."""
+        """Refuse a pod that may not be scheduled yet. A refused pod is gated: it stays outside the queue."""
 
 
 TIMEOUT = 10.0  # seconds
-UNKNOWN = 1 << 30  # a minimum that nobody has said yet, and that no group has
+UNKNOWN = 1 << 30  # the minimum of a group whose real minimum is not known yet
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Pods tried and committed as one: its name, and how many of them must have a node for any to get one. If an
-    object says so, the group's name is that object's key: it is looked at anew when that changes.
+    """Pods that are attempted and bound as one: the group's name, and how many members must have a node (`minimum`).
 
-    slots       places that are held for members which do not exist yet; they count as members with a node
+    If an object defines the group, the name is that object's key, and a change of the object updates the group.
+
+    slots       slots that are held for members which do not exist yet; they count as members with a node
     timeout     seconds from the decision until all members must be ready to be bound
-    match       which members count: "waiting-and-running", "only-waiting", or "once-satisfied": a group that once had
-                enough takes its members one by one from then on
-    evicts      a group that is bound in part only is taken back whole; else the missing members go first
-    told_after  seconds after which a group bound in part is told who is bound and who is not
-    preempts    pods that matter less may be evicted, if the whole group fits then
-    resources   amounts that must be free in the cluster, those of its own members included, before it is tried
-    created     when the group's own object was made, if it has one
+    match       which members count: "waiting-and-running", "only-waiting", or "once-satisfied": once the group had
+                enough members, further members are scheduled one by one
+    evicts      if the group stays partially bound, all its members are evicted; else the missing members go first
+    report_after  seconds after which a partially bound group gets an event that lists its members
+    preempts    pods of lower priority may be evicted, if the whole group fits then
+    resources   amounts that must be free in the cluster, those of its own members included, before an attempt
+    created     when the group's own object was created, if it has one
     advice      what would help a group that waits for members
     """
 
@@ -92,7 +94,7 @@ class Group(msgspec.Struct, frozen=True):
     timeout: float = TIMEOUT
     match: str = "waiting-and-running"
     evicts: bool = False
-    told_after: float = 60.0
+    report_after: float = 60.0
     preempts: bool = True
     resources: dict[str, int] = {}
     created: datetime | None = None
@@ -102,46 +104,47 @@ class Group(msgspec.Struct, frozen=True):
 @runtime_checkable
 class GroupPlugin(Protocol):
     def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
-        """The group that the pod belongs to, if any: by the pod's own fields, whether it has a node or not."""
+        """Return the pod's group, if any, by the pod's own fields: it is the same with and without a node."""
 
 
 @runtime_checkable
 class SlotsPlugin(Protocol):
-    """A plugin that holds room for pods which do not exist yet, wherever in a profile it runs."""
+    """A plugin that holds room for pods which do not exist yet; it may be enabled at any point."""
 
     def slots_of(self, pod: Pod, cluster: Cluster) -> int:
-        """Places that are, or together with this pod will be, held for members of its group that are still to come."""
+        """Return how many slots are held, or will be with this pod, for members of its group that do not exist yet."""
 
 
 @runtime_checkable
 class QueueSortPlugin(Protocol):
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
-        """Pods with smaller keys go first."""
+        """Return a key; the pod with the smaller key is attempted first."""
 
 
 class QueueEntry(msgspec.Struct, frozen=True):
-    """A pod, or a group by one of its members, that waits to be tried.
+    """A pod, or one member of a group, in the scheduling queue.
 
-    `created` is when the group's own object was made, or its oldest member, or the pod. `in_part`: some of its members
-    are bound, too few. `aged`: it has waited for longer than the sort plugin's `ages_after`.
+    created           when the group's own object was created, or its oldest member, or the pod
+    partially_bound   some members of the group are bound, but too few
+    aged              the group has waited for longer than the sort plugin's `ages_after`
     """
 
     pod: Pod
     queued_at: float
     group: str = ""
     created: datetime | None = None
-    in_part: bool = False
+    partially_bound: bool = False
     aged: bool = False
 
 
 @runtime_checkable
 class GroupSortPlugin(Protocol):
-    """A queueSort plugin that knows of groups; it is asked by this method instead of `sort_key`."""
+    """A queueSort plugin that knows of groups; this method is called instead of `sort_key`."""
 
     ages_after: float  # seconds until a waiting group counts as aged; 0: never
 
     def group_key(self, waiting: QueueEntry) -> Any:
-        """Who has the smaller key goes first."""
+        """Return a key; the entry with the smaller key is attempted first."""
 
 
 @runtime_checkable
@@ -162,153 +165,156 @@ class ClusterSortPlugin(Protocol):
 @runtime_checkable
 class PreFilterPlugin(Protocol):
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:
-        """Before any node is looked at: refuse the pod, narrow the search, or have nothing to do (SKIP)."""
+        """Refuse the pod, limit the search to some nodes, or have nothing to do for the pod (SKIP)."""
 
 
 @runtime_checkable
 class FilterPlugin(Protocol):
     def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:
-        """Which of these nodes are refused, and why."""
+        """Return which of these nodes are rejected, and why."""
 
 
 class Evaluator(Protocol):
-    """What a post-filter may ask for: would the pod pass, if the cluster were otherwise?"""
+    """What a post-filter may ask: would the pod pass the filters, if the cluster were different?"""
 
     @property
     def state(self) -> ClusterState:
-        """The state to try things on (`state.trial()`)."""
+        """The state of the cluster; changes belong in a `state.trial()`."""
 
     @property
     def nodes(self) -> Nodes:
-        """All nodes of the decision."""
+        """All nodes of the decision, in the order of its trail."""
 
     def pre_filtered(self, plugin: str) -> bool:
-        """Did this plugin's pre-filter have its turn?"""
+        """True if this plugin's pre-filter was called."""
 
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
-        """What the filters say about these rows as things stand now (in a trial, say); None for a feasible one."""
+        """Return the filters' verdict on each of these rows as they are now, in a trial for example; None: feasible."""
 
-    def joined(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates with all who would have to go besides: members of groups that too few would be left of."""
+    def with_more_victims(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Return the candidates with further victims: members of groups that would have too few members left."""
 
-    def consulted(self, candidates: list[Candidate]) -> list[Candidate]:
-        """What extenders leave of nodes where evictions would make room, and of the victims there."""
+    def accepted_by_extenders(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Return the candidates, and their victims, that HTTP extenders accept."""
 
     def local(self) -> str:
-        """The most that any filter for this pod looks at (the words of `local`, "" for more)."""
+        """Return the most that any filter for this pod looks at: a value of `local`, or "" for more."""
 
 
 @runtime_checkable
 class PostFilterPlugin(Protocol):
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
-        """No node was feasible: can room be made?"""
+        """Find evictions that would help. Called if no node is feasible."""
 
 
 @runtime_checkable
 class NeedsFreePlugin(Protocol):
-    """A filter that refuses every node with less room than this. Preemption for a group looks at it first, by which it
-    finds out cheaply that nobody's going could help.
+    """A filter that rejects every node with less free room than this.
+
+    Preemption for a group checks this first: it shows cheaply when no eviction can help.
     """
 
     def needs_free(self, pod: Pod) -> Iterable[tuple[str, int]]:
-        """Resources, and how much of each must be free on a node."""
+        """Return resources, and how much of each must be free on a node."""
 
 
 @runtime_checkable
 class AvoidPlugin(Protocol):
-    """A filter that yields: it is asked when all filters and extenders have spoken, and cannot refuse the last node.
+    """A filter that cannot reject the last feasible node. It is called after all filters and extenders.
 
-    It has no extension point of its own; a plugin that runs anywhere in a profile is asked.
+    It has no extension point of its own: a plugin that is enabled at any point is called.
     """
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
-        """Nodes that the pod gets only if no other is feasible. A node that it was promised is taken all the same."""
+        """Return nodes to use only if no other node is feasible. The pod's nominated node is used in any case."""
 
 
 @runtime_checkable
 class ExtenderLabelsPlugin(Protocol):
-    """A plugin that lets HTTP extenders see a pod otherwise than it is; the pod itself does not change.
+    """A plugin that changes the labels which HTTP extenders see on a pod; the pod itself does not change.
 
     Like `avoid`, it has no extension point of its own.
     """
 
     def for_extenders(self, pod: Pod, cluster: Cluster) -> dict[str, str]:
-        """Labels that the pod is shown with: those that it has not, and those that it has otherwise."""
+        """Return labels to add to the pod, or to replace, in requests to extenders."""
 
 
 @runtime_checkable
 class ScorePlugin(Protocol):
     def score(self, pod: Pod, nodes: Nodes) -> Ints | Bytes | int | None:
-        """0 to 100 for each of these feasible nodes (int64, or uint8); one number for all; None to have no say."""
+        """Return 0 to 100 for each of these feasible nodes (int64, or uint8), one number for all, or None: no score."""
 
 
 @runtime_checkable
 class ReservePlugin(Protocol):
     def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
-        """The pod was given this node: take what goes with it."""
+        """Reserve what the pod needs on this node. The pod is assumed to be there."""
 
     def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:
-        """The pod will not get the node after all: give it back. May be called without a reserve before it."""
+        """Release what was reserved: the pod does not get the node. May be called without a reserve before it."""
 
 
 @runtime_checkable
 class PermitPlugin(Protocol):
     def permit(self, pod: Pod, node_name: str, cluster: Cluster) -> Refuse | float | None:
-        """Let the pod go on (None), refuse it, or make it wait so many seconds at the most."""
+        """Permit the pod (None), refuse it, or make it wait, at most so many seconds."""
 
 
 @runtime_checkable
 class PreBindPlugin(Protocol):
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
-        """Actions that must succeed before the pod is bound."""
+        """Return actions that must succeed before the pod is bound."""
 
 
 @runtime_checkable
 class PreBoundPlugin(Protocol):
-    """A pre-bind plugin whose actions only begin something that others must finish; the pod waits for them.
+    """A pre-bind plugin whose actions start work that other controllers must finish; the pod waits for that.
 
-    It is asked once all actions of the pod's pre-binding have succeeded, and again in the step after a change: of one
-    of the objects that its `NotYet` names, or (False) of any object of the kinds in its `awaits`. Pods cannot be
-    waited for. After `pre_bind_timeout` seconds (an attribute; 600 without it) the attempt ends as an error that says
-    `pre_bind_late`. What it must know from one question to the next it has assumed at `reserve` (`state.assumed`).
+    `pre_bound` is called once all actions of the pod's pre-binding have succeeded, and again in the step after a
+    change: of an object that its `NotYet` names, or (False) of any object of the kinds in `awaits`. A plugin cannot
+    wait for pods. After `pre_bind_timeout` seconds (an attribute; 600 without it) the attempt ends with the error
+    `pre_bind_late`. What the plugin must know from one call to the next it has assumed at `reserve` (`state.assumed`).
     """
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
-        """Is there what `pre_bind` asked for? Refusing ends the attempt as an error: it never will be."""
+        """True if what `pre_bind` asked for is there. Refuse if it never will be: the attempt ends as an error."""
 
 
 @runtime_checkable
 class BindPlugin(Protocol):
     def bind(self, pod: Pod, node_name: str) -> AnyAction | None:
-        """The action that binds the pod; None leaves it to the next plugin."""
+        """Return the action that binds the pod; None leaves the binding to the next plugin."""
 
 
 @runtime_checkable
 class PostBindPlugin(Protocol):
     def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
-        """Actions once the pod is bound."""
+        """Return actions for after the binding."""
 
 
 @runtime_checkable
 class SiblingsPlugin(Protocol):
     def siblings(self, pod: Pod, cluster: Cluster) -> Iterable[str]:
-        """Uids of waiting pods to try now: asked once the pod has its node, and again once it is bound."""
+        """Return uids of waiting pods to attempt now. Called when the pod is assumed on a node, and when bound."""
 
 
 @runtime_checkable
 class ReconcilePlugin(Protocol):
-    """A plugin that keeps something in the API in step with the cluster, on behalf of all profiles that have it."""
+    """A plugin that keeps objects of the API in step with the cluster, for all profiles that enable it."""
 
-    reconciles: Collection[str]  # the kinds whose changes it is told of
+    reconciles: Collection[str]  # the kinds whose changes `reconcile` gets
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
-        """What is to be written now. `changed` has the old and new versions of all objects of its kinds that changed
-        since it was last asked; None: look at everything, at the start or because a write failed.
+        """Return the writes that are due now.
+
+        `changed` has the old and new versions of all objects of these kinds that changed since the last call. None:
+        look at all objects, at the start or because a write failed.
         """
 
 
 class Gauge(msgspec.Struct, frozen=True):
-    """A figure beside the scheduler's metrics; its name gets the prefix `stowplan_`."""
+    """A metric of a plugin, served with the scheduler's metrics; its name gets the prefix `stowplan_`."""
 
     name: str
     help: str
@@ -319,11 +325,11 @@ class Gauge(msgspec.Struct, frozen=True):
 @runtime_checkable
 class GaugesPlugin(Protocol):
     def gauges(self, cluster: Cluster) -> Iterable[Gauge]:
-        """Figures of its own, for people who watch; asked now and then, between decisions."""
+        """Return the plugin's own metrics. Called from time to time, between decisions."""
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A count that a recount did not confirm: what of, how many a plugin goes by, and how many there are."""
+    """A difference that a recount found: what was counted, the plugin's count, and the right count."""
 
     what: str
     counted: int
@@ -332,20 +338,20 @@ class Drift(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class RecountPlugin(Protocol):
-    """A plugin whose counts may be compared with the API's own objects, for whoever wants to see that they agree."""
+    """A plugin whose counts can be compared with the API's objects, to verify them."""
 
     recount_every: float  # seconds; 0: never
 
     def recount(self, pods: Iterable[Pod], cluster: Cluster) -> Iterable[Drift]:
-        """Where its counts are other than these pods make them, which are all there are in the cluster."""
+        """Return the counts that differ from a count of these pods, which are all pods in the cluster."""
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """An event that may make a pod schedulable which this plugin rejected.
+    """A cluster event that may make a pod schedulable which this plugin rejected.
 
-    `resource` and `actions` are kube-scheduler's words (Node: Add, UpdateNodeLabel …). `hint`, where given, is the name
-    of a method `hint(pod, old, new) -> bool` that says whether this very event helps this very pod. `own`: only what
-    happens to the rejected pod itself.
+    `resource` and `actions` are kube-scheduler's words (Node: Add, UpdateNodeLabel …). `hint` is the name of a method
+    `hint(pod, old, new) -> bool` of the plugin, which is True if the event helps this pod. `own`: only events of the
+    rejected pod itself.
     """
 
     resource: str
@@ -354,7 +360,7 @@ class Wake(msgspec.Struct, frozen=True):
     own: bool = False
 
     def helps(self, plugin: Any, pod: Pod, old: Any, new: Any) -> bool:
-        """Does what happened to an object (from `old` to `new`) help this pod?"""
+        """True if the change of an object from `old` to `new` helps this pod."""
         if self.own and pod.uid != getattr(new, "uid", None):
             return False
         return not self.hint or bool(getattr(plugin, self.hint)(pod, old, new))
@@ -363,12 +369,12 @@ class Wake(msgspec.Struct, frozen=True):
 @runtime_checkable
 class RequeuePlugin(Protocol):
     def wakes_on(self) -> Iterable[Wake]:
-        """What wakes a pod that this plugin rejected. A plugin without this is woken by everything."""
+        """Return the events that requeue a pod which this plugin rejected. Without this method every event does."""
 
 
 @runtime_checkable
 class ClusterEventsPlugin(Protocol):
-    """A plugin that knows more cluster events than Kubernetes has.
+    """A plugin that adds cluster events of its own.
 
     Its `own_kinds` have no other events than these. Changes of other kinds have these and the usual ones.
     """

@@ -1,4 +1,4 @@
-"""Policies written for one node at a time, by those who do not (yet) think in columns.
+"""Policies that look at one node at a time, for authors who do not want to use columns (yet).
 
     @per_node
     class OnSsd:
@@ -8,8 +8,8 @@
         def rate(self, pod: Pod, node: OneNode) -> int:
             return node.free("cpu") * 100 // node.allocatable("cpu")
 
-`fits` becomes `filter`, `rate` becomes `score`. It is slow, since every node is looked at in Python; but it is right,
-and later it is the twin that the array version is checked against (`checks.check_plugin`).
+`fits` becomes `filter`, `rate` becomes `score`. Such a policy is slow, since Python looks at every node. It can serve
+later as the twin that checks a version with arrays (`check_plugin(twin=…)` in `plugin_checks`).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.verdict import Reject
 from stowplan.objects.pods import Pod
 
-# Why a node is refused; with False beside it if evicting pods could not help.
+# Why a node is rejected; as a pair with False if evictions cannot help.
 Refusal: TypeAlias = str | tuple[str, bool]
 
 
 class Fits(Protocol):
     def fits(self, pod: Pod, node: OneNode) -> Refusal | list[Refusal] | None:
-        """None to accept the node, else the reason against it, or all the reasons."""
+        """Return None to accept the node, else the reason against it, or a list of reasons."""
 
 
 class Rates(Protocol):
     def rate(self, pod: Pod, node: OneNode) -> int:
-        """0 to 100, the better the higher."""
+        """Return a score of 0 to 100; the highest is the best."""
 
 
 Policy = TypeVar("Policy")
 
 
 def per_node(policy: type[Policy]) -> type[Policy]:
-    """Make a plugin of a class with `fits`, `rate` or both; what it already has as a plugin it keeps."""
+    """Make a plugin of a class with `fits`, `rate` or both. A `filter` or `score` that the class has is kept."""
     for own, point, adapted in (("fits", "filter", filter_each), ("rate", "score", score_each)):
         if hasattr(policy, own) and not hasattr(policy, point):
             setattr(policy, point, adapted)
@@ -54,7 +54,7 @@ def per_node(policy: type[Policy]) -> type[Policy]:
 
 
 def filter_each(policy: Fits, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-    """A filter made of `fits`. A node's reasons keep their order: first everybody's first one, then the second …"""
+    """Filter by `fits`. A node's reasons keep their order: first the first reason of all nodes, then the second …"""
     refusals = [_refusals(policy.fits(pod, node), node.name) for node in nodes]
     for turn in range(max(map(len, refusals), default=0)):
         given = [each[turn] if turn < len(each) else None for each in refusals]
@@ -63,7 +63,7 @@ def filter_each(policy: Fits, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
 
 
 def score_each(policy: Rates, pod: Pod, nodes: Nodes) -> Ints:
-    """A score made of `rate`."""
+    """Score by `rate`."""
     return np.fromiter((_rating(policy.rate(pod, node), node.name) for node in nodes), np.int64, len(nodes))
 
 

@@ -1,14 +1,14 @@
-"""The contract of plugins, tried on anyone's plugin with small random clusters.
+"""Checks of the contract of plugins, for any plugin, on small random clusters.
 
-    1  sound        it has a method of an extension point, every `reserve` an `unreserve`, every hint its method
+    1  complete     it has a method of an extension point, every `reserve` an `unreserve`, every hint its method
     2  well formed  answers have the right types, one entry per node; scores are int64 within 0 and 100
-    3  steady       same input, same output; and what it was shown is as it was before
-    4  by node      an answer belongs to its node: it does not depend on the order of rows, a filter's not on which
-                    others are asked about; what is declared to follow from the row alone does not depend on them at all
-    5  its twin     (a version written node by node) says the same
+    3  stable       the same input gives the same output, and the input is not changed
+    4  by node      an answer belongs to its node: it does not depend on the order of rows, and a filter's answer not on
+                    the other nodes in the call; if declared so, it depends on the node's row alone
+    5  its twin     (a version that looks at one node at a time) gives the same answers
 
-`check_plugin(MyPlugin()) == []` says that nothing is wrong. A problem names the plugin, the method, what was wrong, the
-pod, and the seed that draws the same cluster again.
+`check_plugin(MyPlugin()) == []`: nothing is wrong. A problem names the plugin, the method, what was wrong, the pod, and
+the seed that gives the same cluster again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, attach_plugin
-from stowplan.framework.random_clusters import RandomCluster, draw, stranger
+from stowplan.framework.random_clusters import RandomCluster, draw, same_shape
 from stowplan.framework.verdict import FEASIBLE, SKIP, Only, Refuse
 from stowplan.framework.verdict_codes import VerdictCodes
 from stowplan.objects.errors import PluginError
@@ -49,12 +49,12 @@ def check_plugin(
     pods: Sequence[Pod] = (),
     objects: Sequence[Object] = (),
 ) -> list[str]:
-    """What is wrong with a plugin (an instance, or a class that needs no arguments); an empty list if nothing is.
+    """Return what is wrong with a plugin (an instance, or a class that needs no arguments).
 
-    `pods` are tried besides the random ones, `objects` are in every cluster: for plugins that want something special.
+    `pods` are used in addition to the random ones, and `objects` are in every cluster, for plugins that need them.
     """
     plugin = plugin() if isinstance(plugin, type) else plugin
-    found = dict.fromkeys(_unsound(plugin), "")
+    found = dict.fromkeys(_incomplete(plugin), "")
     for number in range(seed, seed + clusters):
         drawn = draw(number)
         for pod in (drawn.pod, *pods):
@@ -64,7 +64,7 @@ def check_plugin(
     return [f"{type(plugin).__name__}: {what}{example}" for what, example in found.items()]
 
 
-def _unsound(plugin: Any) -> Iterator[str]:
+def _incomplete(plugin: Any) -> Iterator[str]:
     if not points_of(type(plugin)):
         yield "it has no method of any extension point; give it filter or score"
     if hasattr(plugin, "reserve") != hasattr(plugin, "unreserve"):
@@ -76,8 +76,8 @@ def _unsound(plugin: Any) -> Iterator[str]:
             yield f"wakes_on names the hint {wake.hint!r}, and there is no such method"
 
 
-class _Broken(Exception):  # noqa: N818  a way out of one situation, never seen outside
-    """An answer that further checks can do nothing with."""
+class _Broken(Exception):  # noqa: N818  used in this module only
+    """An answer that ends the checks of one situation."""
 
 
 class Check:
@@ -101,8 +101,8 @@ class Check:
     def _answers(self, cluster: Cluster) -> Iterator[Problem]:
         filters, left = hasattr(self._plugin, "filter"), cluster.nodes
         if hasattr(self._plugin, "pre_filter"):
-            narrowed = self._narrowed(cluster)
-            filters, left = filters and narrowed is not None, left if narrowed is None else narrowed
+            allowed = self._pre_filtered(cluster)
+            filters, left = filters and allowed is not None, left if allowed is None else allowed
         if filters and len(left):
             yield from self._filter_problems(left)
             verdicts = self._filtered(left)
@@ -111,47 +111,51 @@ class Check:
             yield from self._score_problems(left)
 
     def _filter_problems(self, nodes: Nodes) -> Iterator[Problem]:
-        said, less = self._filtered(nodes), nodes.where(np.arange(len(nodes)) % 2 == 0)
-        yield from _differ("filter gives two answers to one question", self._filtered(nodes), said)
-        yield from _differ("filter depends on which other nodes it is asked about", self._filtered(less), said)
+        expected, less = self._filtered(nodes), nodes.where(np.arange(len(nodes)) % 2 == 0)
+        yield from _differ("filter gives two answers to one question", self._filtered(nodes), expected)
+        yield from _differ("filter depends on which other nodes it is asked about", self._filtered(less), expected)
         by_row = getattr(self._plugin, "filters_by_row", False)
         by_row = by_row(self._pod) if callable(by_row) else by_row
         alone = by_row or getattr(self._plugin, "local", False)
-        yield from self._placing_problems("filter", said, self._filtered, alone)
+        yield from self._row_problems("filter", expected, self._filtered, alone)
         if by_row:
-            yield from _differ(f"filter {SHAPE}", self._filtered(nodes, pod=stranger(self._pod)), said)
+            yield from _differ(f"filter {SHAPE}", self._filtered(nodes, pod=same_shape(self._pod)), expected)
         if hasattr(self._twin, "fits"):
-            yield from _differ("filter and its twin's fits disagree", self._filtered(nodes, _Twin(self._twin)), said)
+            yield from _differ(
+                "filter and its twin's fits disagree", self._filtered(nodes, _Twin(self._twin)), expected
+            )
 
     def _score_problems(self, nodes: Nodes) -> Iterator[Problem]:
-        said = self._scored(nodes)
-        yield from _differ("score gives two answers to one question", self._scored(nodes), said)
+        expected = self._scored(nodes)
+        yield from _differ("score gives two answers to one question", self._scored(nodes), expected)
         by_row = getattr(self._plugin, "scores_by_row", False)
-        yield from self._placing_problems("score", said, self._scored, by_row)
+        yield from self._row_problems("score", expected, self._scored, by_row)
         if by_row:
-            yield from _differ(f"score {SHAPE}", self._scored(nodes, pod=stranger(self._pod)), said)
-        if hasattr(self._twin, "rate") and None not in said.values():
-            yield from _differ("score and its twin's rate disagree", self._scored(nodes, _Twin(self._twin)), said)
+            yield from _differ(f"score {SHAPE}", self._scored(nodes, pod=same_shape(self._pod)), expected)
+        if hasattr(self._twin, "rate") and None not in expected.values():
+            yield from _differ("score and its twin's rate disagree", self._scored(nodes, _Twin(self._twin)), expected)
 
-    def _placing_problems(
-        self, method: str, said: Answers, ask: Callable[[Nodes], Answers], alone: bool
+    def _row_problems(
+        self, method: str, expected: Answers, answer_for: Callable[[Nodes], Answers], alone: bool
     ) -> Iterator[Problem]:
-        """Does the answer follow the node to another row, and, if declared so, to a cluster of its own?"""
-        turned = Cluster(self._state(self._situation.turned())).nodes
-        yield from _differ(f"{method} depends on the order of rows", ask(_only(turned, said)), said)
-        for name in said if alone else ():
+        """Yield a problem if the answer changes with the node's row, or (`alone`) in a cluster of that node only."""
+        reversed_nodes = Cluster(self._state(self._situation.reversed())).nodes
+        yield from _differ(
+            f"{method} depends on the order of rows", answer_for(_only(reversed_nodes, expected)), expected
+        )
+        for name in expected if alone else ():
             single = Cluster(self._state(self._situation.alone(name))).nodes
-            yield from _differ(f"{method} {ALONE}", ask(single), said)
+            yield from _differ(f"{method} {ALONE}", answer_for(single), expected)
 
     def _state(self, situation: RandomCluster) -> ClusterState:
         state = situation.state()
         attach_plugin(self._plugin, state)
         return state
 
-    # -- asking
+    # -- calling the plugin
 
-    def _narrowed(self, cluster: Cluster) -> Nodes | None:
-        """The nodes that the pre-filter leaves; None if the filter has nothing to do."""
+    def _pre_filtered(self, cluster: Cluster) -> Nodes | None:
+        """Return the nodes that the pre-filter leaves; None if the filter has nothing to do."""
         answer = self._guarded("pre_filter", lambda: self._plugin.pre_filter(self._pod, cluster))
         if answer is SKIP:
             return None
@@ -165,14 +169,14 @@ class Check:
         raise _Broken("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or Refuse was due")
 
     def _filtered(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
-        enabled, book = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()
+        enabled, codes = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()
         verdict_of, places = np.full(len(nodes), FEASIBLE, np.int32), np.arange(len(nodes))
 
-        def ask() -> None:
-            book.enter(enabled, call_filter(enabled, pod or self._pod, nodes), verdict_of, places)
+        def run() -> None:
+            codes.enter(enabled, call_filter(enabled, pod or self._pod, nodes), verdict_of, places)
 
-        self._guarded("filter", ask)
-        verdicts = [None, *((verdict.code, verdict.reasons) for verdict in book.verdicts)]
+        self._guarded("filter", run)
+        verdicts = [None, *((verdict.code, verdict.reasons) for verdict in codes.verdicts)]
         return {name: verdicts[code + 1] for name, code in zip(nodes.names, verdict_of.tolist(), strict=True)}
 
     def _scored(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
@@ -183,9 +187,9 @@ class Check:
         )
 
     @staticmethod
-    def _guarded(method: str, ask: Callable[[], Any]) -> Any:
+    def _guarded(method: str, run: Callable[[], Any]) -> Any:
         try:
-            return ask()
+            return run()
         except PluginError as error:
             raise _Broken(f"{method} fails", error.problem) from error
         except Exception as error:
@@ -193,7 +197,7 @@ class Check:
 
 
 class _Twin:
-    """A per-node version asked through the same door as the plugin."""
+    """A version that looks at one node at a time, with the methods of a plugin."""
 
     def __init__(self, twin: Any) -> None:
         self._twin = twin
@@ -205,11 +209,11 @@ class _Twin:
         return score_each(self._twin, pod, nodes)
 
 
-def _differ(what: str, found: Answers, said: Answers) -> Iterator[Problem]:
-    """The first of the nodes in `found` of which something else had been said."""
+def _differ(what: str, found: Answers, expected: Answers) -> Iterator[Problem]:
+    """Yield a problem for the first node with another answer than before."""
     for name, answer in found.items():
-        if answer != said[name]:
-            yield what, f"node {name} gets {said[name]}, and then {answer}"
+        if answer != expected[name]:
+            yield what, f"node {name} gets {expected[name]}, and then {answer}"
             return
 
 
@@ -218,7 +222,7 @@ def _only(nodes: Nodes, names: Collection[str]) -> Nodes:
 
 
 def picture(state: ClusterState) -> dict[str, Any]:
-    """What the columns hold, to be compared later."""
+    """Return what the columns hold, to compare it later."""
     table = state.table
     groups = {"allocatable": table.allocatable, "requested": table.requested, "presumed": table.presumed}
     columns: dict[str, Any] = {

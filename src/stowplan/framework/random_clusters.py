@@ -1,4 +1,4 @@
-"""Small random clusters with a bit of everything, to try plugins on. The same seed draws the same cluster."""
+"""Small random clusters with all kinds of nodes and pods, for checks of plugins. A seed gives the same cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in
 
 @dataclass(frozen=True)
 class RandomCluster:
-    """A cluster, and a pod to be placed in it."""
+    """A cluster, and a pod to be scheduled in it."""
 
     nodes: tuple[Node, ...]
     placed: tuple[Pod, ...]
@@ -34,25 +34,25 @@ class RandomCluster:
             state.apply(Put(each))
         return state
 
-    def turned(self) -> RandomCluster:
-        """The same with the nodes in another order."""
+    def reversed(self) -> RandomCluster:
+        """Return the same cluster with the nodes in reverse order."""
         return replace(self, nodes=self.nodes[::-1])
 
     def alone(self, name: str) -> RandomCluster:
-        """The same with one of the nodes only."""
+        """Return the same cluster with one of the nodes only."""
         nodes = tuple(node for node in self.nodes if node.name == name)
         return replace(self, nodes=nodes, placed=tuple(pod for pod in self.placed if pod.node_name == name))
 
 
-def stranger(pod: Pod) -> Pod:
-    """Another pod of the same shape: what is not part of a shape is different."""
-    other = ObjectMeta(name=pod.name, namespace=pod.namespace, uid=f"{pod.uid}-another", labels={"a": "stranger"})
+def same_shape(pod: Pod) -> Pod:
+    """Return another pod of the same shape: everything that is not part of the shape is different."""
+    other = ObjectMeta(name=pod.name, namespace=pod.namespace, uid=f"{pod.uid}-another", labels={"another": "pod"})
     spec = msgspec.structs.replace(pod.spec, priority=pod.priority + 1)
     return Pod(metadata=other, spec=spec, status=pod.status)
 
 
 def draw(seed: int) -> RandomCluster:
-    """A small cluster with a bit of everything, and a pod that may want any of it. The same for the same seed."""
+    """Return a small cluster with all kinds of nodes and pods, and a pod that may ask for any of it."""
     dice = Dice(np.random.default_rng(seed))
     names = [f"n{number}" for number in range(dice.number(1, 9))]
     nodes = tuple(kinds.convert(Node, dice.node(name)) for name in names)

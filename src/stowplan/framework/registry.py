@@ -1,7 +1,8 @@
-"""Which plugins there are, and how one is made from its configuration.
+"""The plugins that a configuration may name, and how each is made from its arguments.
 
-Built-ins are handed in by the caller (`plugins.BUILT_IN`). Third-party plugins come by entry point `stowplan.plugins`,
-or by path: a plugin's name in a configuration may be `package.module:Class` or `path/to/file.py:Class`.
+The caller passes the built-in plugins (`plugins.BUILT_IN`). Other plugins are found by the entry point
+`stowplan.plugins`, or by path: a plugin's name in a configuration may be `package.module:Class` or
+`path/to/file.py:Class`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ENTRY_POINTS = "stowplan.plugins"
 
 class Registry:
     def __init__(self, plugins: Mapping[str, type], *, folder: Path | None = None, discover: bool = False) -> None:
-        """`folder` is where relative paths start from; `discover` looks for installed plugins too."""
+        """`folder`: where relative paths start; `discover`: find installed plugins, too."""
         self._plugins = dict(plugins)
         self._folder = folder or Path()
         self._closed = False
@@ -37,7 +38,7 @@ class Registry:
         return self._folder
 
     def closed(self) -> Registry:
-        """The same plugins, those by path or module included that were used so far; no others are imported."""
+        """Return a registry of the same plugins, those loaded by path or module included, that imports no others."""
         registry = Registry(self._plugins, folder=self._folder)
         registry._closed = True
         return registry
@@ -46,7 +47,7 @@ class Registry:
         return sorted(self._plugins)
 
     def implements(self, name: str) -> frozenset[str] | None:
-        """The points a plugin may be configured at; None if there is no such plugin."""
+        """Return the points at which a plugin may be configured; None: there is no such plugin."""
         plugin = self.find(name)
         return None if plugin is None else points_of(plugin)
 
@@ -57,7 +58,7 @@ class Registry:
         return plugin
 
     def make(self, name: str, args: Mapping[str, Any], *, path: str = "") -> Any:
-        """A plugin with its arguments; an argument it does not take is an error that says which it takes."""
+        """Make a plugin from its arguments. An unknown argument is an error that suggests the right one."""
         plugin = self.find(name)
         if plugin is None:
             raise ConfigError(f"no plugin is called {name!r}", path=path)
@@ -79,19 +80,20 @@ class Registry:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
             try:
                 self._plugins[entry.name] = entry.load()
-            except (Exception, SystemExit) as error:  # somebody else's package may raise anything while it is imported
+            except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
                 raise ConfigError(f"the installed plugin {entry.value} cannot be imported: {error!r}") from error
 
     def _load(self, name: str) -> type:
-        """`package.module:Class` or `file.py:Class`."""
+        """Import the class that `package.module:Class` or `file.py:Class` names."""
         if self._closed:
-            raise ConfigError(f"the plugin {name} is not loaded", remedy="start anew: a reload imports no new code")
+            remedy = "restart the scheduler: a reload imports no new code"
+            raise ConfigError(f"the plugin {name} is not loaded", remedy=remedy)
         source, _, attribute = name.rpartition(":")
         try:
             module = self._load_file(source) if source.endswith(".py") else importlib.import_module(source)
         except ConfigError:
             raise
-        except (Exception, SystemExit) as error:  # a plugin's module may raise anything while it is imported
+        except (Exception, SystemExit) as error:  # the import of a plugin may raise anything
             raise ConfigError(f"plugin {name}: {source} cannot be imported: {error!r}") from error
         found = getattr(module, attribute, None)
         if not inspect.isclass(found):
@@ -115,12 +117,12 @@ class Registry:
 
 
 def snake(name: str) -> str:
-    """minCandidateNodes → min_candidate_nodes, cacheTTLSeconds → cache_ttl_seconds."""
+    """Return the name in snake_case: minCandidateNodes → min_candidate_nodes, cacheTTLSeconds → cache_ttl_seconds."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
-    """An argument that the plugin does not take is an error, and so is one that is given in two spellings."""
+    """Raise an error for an argument that the plugin does not take, and for one that is given in two spellings."""
     spelled: dict[str, str] = {}
     for given in args:
         if spelled.setdefault(snake(given), given) != given:

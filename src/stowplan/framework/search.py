@@ -1,7 +1,7 @@
-"""How far to look for nodes: the nominated one first, then round the cluster until enough were found.
+"""How many nodes a decision looks at: all, unless `percentageOfNodesToScore` limits them.
 
-Stowplan looks at all nodes unless `percentageOfNodesToScore` says otherwise. Then it stops after so many feasible ones
-and starts the next search where this one ended, so that all nodes have their turn; zones are visited by turns.
+With a limit the search stops after so many feasible nodes. The next search starts where this one ended, so that all
+nodes have their turn; zones are visited in turns.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import FEASIBLE, UNSEEN
 from stowplan.framework.verdict_codes import Verdicts
 
-SMALLEST = 100  # fewer nodes than this are always all looked at
+SMALLEST = 100  # a cluster with fewer nodes is always searched completely
 REGIONS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 ZONES = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 
 
 class NodeSearch:
-    """Where the last search ended. One for all profiles of a scheduler."""
+    """The place where the last search ended. All profiles of a scheduler share it."""
 
     def __init__(self) -> None:
         self._start = 0
 
     def stop(self, nodes: Nodes, verdict_of: Verdicts, profile: Profile) -> None:
-        """Leave out the nodes that need not be looked at any more, since enough feasible ones came before."""
+        """Mark the nodes after the last one that is needed as UNSEEN."""
         enough = wanted(len(nodes), profile.percentage_of_nodes_to_score)
         if enough >= len(nodes):
             return
@@ -39,7 +39,7 @@ class NodeSearch:
 
 
 def wanted(nodes: int, percentage: int | None) -> int:
-    """How many feasible nodes are enough; 0 per cent means kube-scheduler's own choice by the cluster's size."""
+    """Return how many feasible nodes are enough; 0 per cent: kube-scheduler's own choice by the number of nodes."""
     if percentage is None or percentage >= 100 or nodes < SMALLEST:
         return nodes
     percentage = percentage or max(5, 50 - nodes // 125)
@@ -47,7 +47,7 @@ def wanted(nodes: int, percentage: int | None) -> int:
 
 
 def by_turns(nodes: Nodes) -> Rows:
-    """Positions of all nodes, one of each zone at a time, zones in the order in which they appear."""
+    """Return the positions of all nodes, one of each zone in turn, zones in the order in which they appear."""
     zone = np.zeros(len(nodes), np.int64)
     for keys in (REGIONS, ZONES):
         for key in keys:

@@ -1,12 +1,12 @@
-"""What happened to a pod: rejections, and the decision with its trail. Values, not exceptions.
+"""The answers of plugins, and the decision about a pod with its trail. Rejections are values, not exceptions.
 
-Reject      some rows are refused, for one reason              (a plugin's filter)
+Reject      some nodes are rejected, for one reason            (a plugin's filter)
 Refuse      the pod as a whole is refused                      (a plugin's pre_filter, pre_enqueue, permit …)
-Only        look at these nodes alone                          (pre_filter)
-SKIP        this plugin has nothing to do for this pod         (pre_filter)
-Avoid       take these nodes only if no other will do          (avoid)
-NotYet      what was asked for is not there yet                (pre_bound)
-Trail       who was rejected by what, who scored what; kept as codes and rendered only when somebody looks
+Only        the search is limited to these nodes               (pre_filter)
+SKIP        the plugin has nothing to do for this pod          (pre_filter)
+Avoid       use these nodes only if no other is feasible       (avoid)
+NotYet      what pre_bind asked for is not there yet           (pre_bound)
+Trail       every node's verdict and scores, as codes and columns; made into text only when it is read
 Decision    the answer for one pod, with its trail
 """
 
@@ -28,7 +28,7 @@ from stowplan.objects.pods import Pod
 UNSCHEDULABLE = "Unschedulable"
 UNRESOLVABLE = "UnschedulableAndUnresolvable"
 PENDING = "Pending"
-WOULD_FIT = "pod would fit"  # how the message begins of a member that is not in its group's way
+WOULD_FIT = "pod would fit"  # the beginning of a member's message if other members do not fit
 
 
 class Skip(Enum):
@@ -45,7 +45,7 @@ def check_reasons(reasons: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Rows that are refused and why. `resolvable`: could evicting pods help? One answer, or one per row."""
+    """Rows that are rejected, and why. `resolvable`: could evictions help? One answer, or one per row."""
 
     rows: Bools
     reason: str
@@ -54,9 +54,10 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The pod as a whole is refused. `resolvable`: could evicting pods help?
+    """The pod as a whole is refused. `resolvable`: could evictions help?
 
-    `waits`: all is well but for somebody else who has to act; once that happened the pod is tried without a backoff.
+    `waits`: the pod only waits for something outside the scheduler; when that happens, the pod is attempted without a
+    backoff.
     """
 
     reasons: tuple[str, ...]
@@ -75,7 +76,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """The search is narrowed to nodes of these names."""
+    """The search is limited to nodes of these names."""
 
     names: frozenset[str]
 
@@ -86,9 +87,7 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Avoid:
-    """Nodes of these names (or `others`: of all other names) are refused, for this reason, as long as another one is
-    feasible.
-    """
+    """Nodes of these names are rejected, for this reason, while another node is feasible. `others`: all but these."""
 
     names: frozenset[str]
     reason: str
@@ -101,9 +100,9 @@ class Avoid:
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """What pre-binding asked for is not there yet; asking again makes sense once one of these (kind, key) changes."""
+    """What pre-binding asked for is not there yet; `pre_bound` is called again when one of these objects changes."""
 
-    until: frozenset[tuple[str, str]]
+    until: frozenset[tuple[str, str]]  # (kind, key)
 
     def __post_init__(self) -> None:
         if not isinstance(self.until, frozenset) or not all(isinstance(each, tuple) for each in self.until):
@@ -112,7 +111,7 @@ class NotYet:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One node's, or the whole pod's, rejection: by which plugin, for which reasons."""
+    """The rejection of one node, or of the whole pod: by which plugin, for which reasons."""
 
     plugin: str
     code: str
@@ -124,7 +123,7 @@ UNSEEN = -2  # not looked at: other nodes were enough, or the node is outside th
 
 
 class Names(Protocol):
-    """Node names by position; a list will do."""
+    """Node names by position: a list, for example."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> str: ...
@@ -133,12 +132,14 @@ class Names(Protocol):
 
 @dataclass(slots=True)
 class Trail:
-    """All nodes looked at, each feasible or with its first rejection; and every plugin's score of the feasible ones.
+    """Every node, feasible or with its first rejection, and every plugin's scores of the feasible nodes.
 
-    `scores` has, per plugin, its weight and a score for each feasible node (any integer type), or one for all.
-    `verdict_of` has, per node, the number of its verdict in `verdicts`, or FEASIBLE, or UNSEEN. `names` need not be a
-    list: most trails are never read, and names are looked up only then. `outside` counts the nodes that the decision
-    was not about (`schedule_one(within=…)`).
+    verdict_of   per node: the code of its verdict (its place in `verdicts`), or FEASIBLE, or UNSEEN
+    feasible     the positions of the feasible nodes
+    scores       per plugin: its weight, and a score for each feasible node (any integer type) or one for all
+    totals       per feasible node: the sum of its weighted scores
+    names        per node; it need not be a list, since names are only looked up when a trail is read
+    outside      how many nodes the decision was not about (`schedule_one(within=…)`)
     """
 
     names: Names
@@ -151,24 +152,24 @@ class Trail:
 
     @property
     def total(self) -> int:
-        """How many nodes the decision was about."""
+        """The number of nodes that the decision was about."""
         return len(self.names) - self.outside
 
     def widen(self, names: Names, places: Rows) -> None:
-        """Cover all nodes (`names`) of the cluster instead of those at these places: the others are UNSEEN."""
+        """Cover all nodes of the cluster (`names`): the trail's own nodes are at these places, the others UNSEEN."""
         verdict_of = np.full(len(names), UNSEEN, np.int32)
         verdict_of[places] = self.verdict_of
         self.outside = len(names) - len(self.names)
         self.names, self.verdict_of, self.feasible = names, verdict_of, places[self.feasible]
 
     def rejections(self) -> Iterator[tuple[str, Verdict | None]]:
-        """Each node that was looked at with its verdict; None for a feasible one."""
+        """Yield each node that was looked at with its verdict; None: feasible."""
         for name, code in zip(self.names, self.verdict_of.tolist(), strict=True):
             if code != UNSEEN:
                 yield name, None if code == FEASIBLE else self.verdicts[code]
 
     def reasons(self) -> Counter[str]:
-        """How many nodes were refused for each reason; a node with several reasons counts for each."""
+        """Return how many nodes were rejected for each reason; a node with several reasons counts for each."""
         counted: Counter[str] = Counter()
         numbers = np.bincount(self.verdict_of[self.verdict_of >= 0], minlength=len(self.verdicts))
         for verdict, number in zip(self.verdicts, numbers.tolist(), strict=True):
@@ -177,18 +178,18 @@ class Trail:
         return +counted
 
     def unresolvable(self) -> Bools:
-        """Per node: would evicting pods be no help?"""
+        """Return, per node, True if evictions cannot help."""
         codes = [verdict.code == UNRESOLVABLE for verdict in self.verdicts]
         return np.array([*codes, True, False], np.bool_)[self.verdict_of]  # the last two for UNSEEN and FEASIBLE
 
     def best(self) -> list[str]:
-        """The feasible nodes with the highest total."""
+        """Return the feasible nodes with the highest total."""
         if not len(self.totals):
             return []
         return [self.names[position] for position in self.feasible[self.totals == self.totals.max()].tolist()]
 
     def scored(self) -> Iterator[tuple[str, dict[str, int], int]]:
-        """Each feasible node with every plugin's score, before weighting, and the weighted total."""
+        """Yield each feasible node with every plugin's score, before weighting, and the weighted total."""
         columns = {name: score for name, (_, score) in self.scores.items()}
         for at, position in enumerate(self.feasible.tolist()):
             each = {name: score if isinstance(score, int) else int(score[at]) for name, score in columns.items()}
@@ -197,7 +198,10 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that would fit the pod after evicting these pods, most important first."""
+    """A node that would fit the pod after the eviction of these victims, highest priority first.
+
+    `violations`: how many victims are protected by a disruption budget.
+    """
 
     node: str
     victims: tuple[Pod, ...]
@@ -206,15 +210,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a post-filter found: room that can be made, or why not.
+    """What a post-filter found: a candidate for preemption, or why there is none.
 
-    `settles`: no further plugin is asked. `breaks_promise`: no node is kept for the pod any longer.
+    `settles`: no further post-filter is called. `clears_nomination`: the pod's nomination is cleared.
     """
 
     reasons: tuple[str, ...] = ()
     candidate: Candidate | None = None
     settles: bool = False
-    breaks_promise: bool = False
+    clears_nomination: bool = False
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)
@@ -222,15 +226,15 @@ class PostFilterResult:
 
 @dataclass(slots=True)
 class Decision:
-    """The answer for one pod: the node it gets, or why it gets none; provisional while extenders must be asked."""
+    """The answer for one pod: its node, or why there is none. It is provisional while extenders must be asked."""
 
     pod: Pod
     node: str | None
     trail: Trail
     gated: Verdict | None = None
     refused: Verdict | None = None
-    narrowed: frozenset[str] | None = None
-    narrowed_by: tuple[str, ...] = ()
+    limited_to: frozenset[str] | None = None
+    limited_by: tuple[str, ...] = ()
     skipped: frozenset[str] | set[str] = frozenset()
     post_filter: PostFilterResult | None = None
     error: str = ""
@@ -238,7 +242,7 @@ class Decision:
 
     @property
     def message(self) -> str:
-        """kube-scheduler's words for why there is no node, without what post-filters add."""
+        """kube-scheduler's message that says why there is no node, without the part of post-filters."""
         nodes = self.trail.total
         if self.error or self.node is not None or self.gated is not None:
             return self.error
@@ -250,12 +254,12 @@ class Decision:
 
     @property
     def full_message(self) -> str:
-        """The same with what post-filters add, as the pod's condition says it."""
+        """The same with the part of post-filters, as in the pod's condition."""
         added = ", ".join(self.post_filter.reasons) if self.post_filter is not None else ""
         return f"{self.message} {added}" if added else self.message
 
 
 def counted(reasons: Counter[str]) -> str:
-    """ ": 2 Insufficient cpu, 3 node(s) were unschedulable." Sorted as text, as kube-scheduler does: 10 before 2."""
+    """Return ": 2 Insufficient cpu, 3 node(s) were unschedulable."; as in kube-scheduler, 10 comes before 2."""
     parts = sorted(f"{number} {reason}" for reason, number in reasons.items())
     return f": {', '.join(parts)}." if parts else ":"

@@ -1,4 +1,4 @@
-"""Writing down what filters said: each distinct verdict once, and each node's by its number."""
+"""Verdicts as codes: each distinct verdict is stored once, and each node has the code of its verdict."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Verdicts: TypeAlias = npt.NDArray[np.int32]
 
 
 class VerdictCodes:
-    """Verdicts by number, each distinct one once."""
+    """Distinct verdicts; the code of a verdict is its place in the list."""
 
     def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
         self.verdicts: list[Verdict] = list(verdicts)
         self._numbers: dict[Verdict, int] = {verdict: number for number, verdict in enumerate(self.verdicts)}
 
     def copy(self) -> VerdictCodes:
-        """The same verdicts under the same numbers, to be added to without anybody else seeing it."""
+        """Return the same verdicts under the same codes, to be extended independently."""
         return VerdictCodes(self.verdicts)
 
     def number(self, verdict: Verdict) -> int:
@@ -38,12 +38,12 @@ class VerdictCodes:
     def enter(
         self, enabled: EnabledPlugin[FilterPlugin], rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows | None
     ) -> Bools | None:
-        """Write down one plugin's rejections of the nodes at `places` (None: all); which it hit, None for none."""
+        """Record one plugin's rejections of the nodes at `places` (None: all). Return which were hit; None: no node."""
         size = len(verdict_of) if places is None else len(places)
         hits = [reject for reject in rejects if checked_rows(enabled, reject, size).any()]
         if not hits:
             return None
-        if len(hits) > 60:
+        if len(hits) > 60:  # a row's reasons are the bits of an int64
             raise PluginError(
                 enabled.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together"
             )
@@ -64,9 +64,9 @@ class VerdictCodes:
         return np.asarray(patterns != 0)
 
     def _enter_one(self, plugin: str, reject: Reject, verdict_of: Verdicts, places: Rows | None) -> Bools:
-        """What nearly every plugin does: one reason for all the nodes it refuses."""
+        """Record one reason for all rejected nodes, which is what nearly every plugin gives."""
         rows, resolvable = reject.rows, reject.resolvable
-        at = rows.nonzero()[0]  # numbers pick faster than a mask
+        at = rows.nonzero()[0]  # positions index faster than a mask
         helps = np.broadcast_to(resolvable, len(rows))[at] if not isinstance(resolvable, bool) else None
         these = at if places is None else places[at]
         if helps is None or helps.all() or not helps.any():

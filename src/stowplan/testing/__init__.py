@@ -16,9 +16,10 @@
     def test_my_plugin_keeps_the_contract_of_plugins():
         assert check_plugin(MyPlugin()) == []
 
-A policy is tried with `World(profiles={"default-scheduler": a_profile(config)})`, where `config` is the configuration
-that a user would write, or `a_profile_of(MyPlugin())` for the plugin alone. A question about one decision needs no
-world: `filtered`, `refused` and `scored` ask a plugin about an `a_state(…)`.
+A world has kube-scheduler's default profile. `World(profiles={"default-scheduler": a_profile(config)})` has another
+one, where `config` is a KubeSchedulerConfiguration as a user writes it; `a_profile_of(MyPlugin())` is a profile of the
+plugin alone. For one decision no world is needed: `filtered`, `refused` and `scored` call a plugin for a pod and an
+`a_state(…)`.
 """
 
 from stowplan.framework.plugin_checks import check_plugin

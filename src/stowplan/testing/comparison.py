@@ -82,7 +82,7 @@ def decision_contents(decision: Decision) -> dict[str, Any]:
         "message": decision.message,
         "gated": decision.gated,
         "refused": decision.refused,
-        "narrowed": decision.narrowed,
+        "limited to": decision.limited_to,
         "rejections": dict(decision.trail.rejections()),
         "scores": {name: (each, total) for name, each, total in decision.trail.scored()},
         "best": set(decision.trail.best()),

@@ -15,7 +15,6 @@ from stowplan.objects.reservations import ResourceReservation
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.testing.builders import a_pod
 from stowplan.testing.comparison import contents, differences
-from stowplan.testing.moved_slots import carry_moves
 
 if TYPE_CHECKING:
     from stowplan.testing.world import World
@@ -74,7 +73,8 @@ def check_columns(world: World) -> None:
     for reservation in state.store.every(ResourceReservation).values():
         if reservation.owner in world.scheduler.assumed_pods:  # the API server does not have it yet
             rebuilt.put(reservation)
-    carry_moves(state, rebuilt)
+    for kind, room in state.held_rooms.items():
+        rebuilt.held_rooms[kind].copy_moves(room)
     questions, keys = state.match_counts.questions, ("zone",)
     mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
     for differing in (mine, fresh):

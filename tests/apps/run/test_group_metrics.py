@@ -111,12 +111,12 @@ def test_profiles_without_these_plugins_have_no_such_metrics() -> None:
         ),
         pytest.param(reports.GroupTimedOut("default/g", 10.0), "kubenexus_gang_timeouts_total 1.0", id="too late"),
         pytest.param(
-            reports.GroupInPart("default/g", "", evicts=True),
+            reports.GroupPartiallyBound("default/g", "", evicts=True),
             "kubenexus_gang_bound_in_part_total 1.0",
             id="partially bound",
         ),
         pytest.param(
-            reports.GroupTried("default/g", "p", 0, 3, whole=False, error=True),
+            reports.GroupAttempted("default/g", "p", 0, 3, whole=False, error=True),
             'kubenexus_scheduling_attempts_total{plugin="Coscheduling",result="error"} 1.0',
             id="a group with an error",
         ),

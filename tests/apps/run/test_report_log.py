@@ -11,7 +11,7 @@ from stowplan.apps.logging import Log
 from stowplan.apps.run import report_log
 from stowplan.engine import reports
 
-TRIED = reports.GroupTried("default/g", "p", 2, 3, whole=False, message="0/2 nodes fit")
+TRIED = reports.GroupAttempted("default/g", "p", 2, 3, whole=False, message="0/2 nodes fit")
 
 
 def lines(what: reports.Report, v: int) -> str:
@@ -78,7 +78,7 @@ def lines(what: reports.Report, v: int) -> str:
             id="a group with too few pods",
         ),
         pytest.param(
-            reports.GroupTried("default/g", "p", 3, 3, whole=True),
+            reports.GroupAttempted("default/g", "p", 3, 3, whole=True),
             3,
             'I "Pod group has its nodes, binding when all are ready" group="default/g" pods=3',
             id="a group that has its nodes",
@@ -108,13 +108,13 @@ def lines(what: reports.Report, v: int) -> str:
             id="a group that timed out",
         ),
         pytest.param(
-            reports.GroupInPart("default/g", "a is bound", evicts=False),
+            reports.GroupPartiallyBound("default/g", "a is bound", evicts=False),
             2,
             'I "Partially bound pod group is to be completed" group="default/g" why="a is bound"',
             id="a partially bound group",
         ),
         pytest.param(
-            reports.GroupInPart("default/g", "a is bound", evicts=True),
+            reports.GroupPartiallyBound("default/g", "a is bound", evicts=True),
             2,
             'I "Partially bound pod group is evicted" group="default/g" why="a is bound"',
             id="a partially bound group that is evicted",

@@ -18,7 +18,6 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
-from stowplan.testing.moved_slots import carry_moves
 
 NODES = ("a", "b", "c")
 LABEL = "app"
@@ -240,7 +239,7 @@ def seen(state: ClusterState) -> Any:
 
 def check(state: ClusterState, objects: dict[str, Any]) -> None:
     rebuilt = a_state(*objects.values())
-    carry_moves(state, rebuilt)
+    rebuilt.held_rooms[Holder].copy_moves(state.held_rooms[Holder])
     assert seen(state) == seen(rebuilt)
     found = room(state).get("default/app")
     if found is not None:

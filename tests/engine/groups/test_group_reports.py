@@ -8,7 +8,14 @@ import msgspec
 import pytest
 
 from stowplan.engine import reports
-from stowplan.engine.reports import GroupComplete, GroupInPart, GroupTimedOut, GroupTried, GroupWaits, Report
+from stowplan.engine.reports import (
+    GroupAttempted,
+    GroupComplete,
+    GroupPartiallyBound,
+    GroupTimedOut,
+    GroupWaits,
+    Report,
+)
 from stowplan.framework.verdict import Refuse
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Result
@@ -37,7 +44,7 @@ def test_a_group_that_fits() -> None:
     world.advance(5)
     waits, tried, complete = of_groups(found)
     assert waits == GroupWaits(NAME, "pod group default/g: 2 of 3 pods exist")
-    assert tried == GroupTried(NAME, "default-scheduler", 3, 3, whole=True)
+    assert tried == GroupAttempted(NAME, "default-scheduler", 3, 3, whole=True)
     assert complete == GroupComplete(NAME, 3, 5.0), "since it was first seen"
     assert [each.group for each in found if isinstance(each, reports.PodBound)] == [NAME] * 3
 
@@ -67,7 +74,7 @@ def test_a_group_that_does_not_fit() -> None:
     world.submit(*gang("g", 3))
     world.run()
     (tried,) = of_groups(found)
-    assert isinstance(tried, GroupTried)
+    assert isinstance(tried, GroupAttempted)
     assert (tried.found, tried.needed, tried.whole, tried.error) == (2, 3, False, False)
     assert tried.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert {each.group for each in found if isinstance(each, reports.AttemptFailed)} == {NAME}
@@ -80,7 +87,7 @@ def test_a_group_that_is_not_permitted_is_not_whole() -> None:
     world = World(nodes=["n0", "n1", "n2"], profiles=plugins, report=found.append)
     world.submit(*members(3, needed=3))
     world.run()
-    assert of_groups(found) == [GroupTried(NAME, "default-scheduler", 3, 3, whole=False, message="not today")]
+    assert of_groups(found) == [GroupAttempted(NAME, "default-scheduler", 3, 3, whole=False, message="not today")]
 
 
 def test_a_group_that_is_not_ready_in_time() -> None:
@@ -105,7 +112,7 @@ def test_a_group_that_is_partially_bound(policy: str) -> None:
     world.answers = refuse
     world.submit(*gang("g", 3))
     world.advance(25)
-    said = next(each for each in found if isinstance(each, GroupInPart))
+    said = next(each for each in found if isinstance(each, GroupPartiallyBound))
     assert said.group == NAME and said.evicts == (policy == "Evict")
     assert "g-2" in said.message
 

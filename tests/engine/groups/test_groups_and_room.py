@@ -35,10 +35,9 @@ from tests.plugins.nodes.coscheduling.pod_groups import (
 GROUP = "scheduling.x-k8s.io/pod-group"
 
 
-def promised(world: World) -> dict[str, set[str]]:
-    return {
-        node: {pod.name for pod in pods.values()} for node, pods in world.scheduler.state.nominated_pods.by_node.items()
-    }
+def nominated_pods(world: World) -> dict[str, set[str]]:
+    by_node = world.scheduler.state.nominated_pods.by_node
+    return {node: {pod.name for pod in pods.values()} for node, pods in by_node.items()}
 
 
 # -- room that is kept
@@ -63,7 +62,7 @@ def test_a_gated_group_has_no_nomination(on_partial: str) -> None:
     world.submit(*(created(a_pod(f"vip-{at}", cpu=1, priority=9, preemptionPolicy="Never"), 5) for at in range(3)))
     world.advance(30)
     assert dict(world.scheduler.queue.stages())["default/g"] is QueueStage.GATED
-    assert not promised(world) and all(world.pod(f"vip-{at}").node_name for at in range(3))
+    assert not nominated_pods(world) and all(world.pod(f"vip-{at}").node_name for at in range(3))
 
 
 def test_a_group_with_too_few_pods_has_no_nomination() -> None:
@@ -71,10 +70,10 @@ def test_a_group_with_too_few_pods_has_no_nomination() -> None:
     refuse_binding(world, "g-2")
     world.submit(a_pod_group("g", 3), *(member(f"g-{at}", {GROUP: "g"}) for at in range(3)))
     world.run()
-    assert promised(world)
+    assert nominated_pods(world)
     world.submit(a_pod_group("g", 5))
     world.run()
-    assert not promised(world)
+    assert not nominated_pods(world)
 
 
 def test_a_group_that_preempted_and_lost_a_member_has_no_nomination() -> None:
@@ -82,10 +81,10 @@ def test_a_group_that_preempted_and_lost_a_member_has_no_nomination() -> None:
     world.submit(*(a_pod(f"low-{at}", cpu=1, node=f"n{at}") for at in range(2)))
     world.submit(*gang("g", 2, priority=9))
     world.run()
-    assert len(promised(world)) == 2
+    assert len(nominated_pods(world)) == 2
     world.delete(world.pod("g-0"))
     world.run()
-    assert not promised(world)
+    assert not nominated_pods(world)
 
 
 # -- who comes first
@@ -172,7 +171,7 @@ def refuse_evictions(*names: str) -> Callable[[Action], Result]:
 @pytest.mark.parametrize(
     ("refused", "left"),
     [
-        pytest.param(["low-0", "low-1"], 2, id="nobody went, so it works on"),
+        pytest.param(["low-0", "low-1"], 2, id="no pod was evicted, so the rest runs on"),
         pytest.param(["low-0"], 0, id="the first one stays, and is too few"),
         pytest.param(["low-1"], 0, id="so is the second one"),
     ],

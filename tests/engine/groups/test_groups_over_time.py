@@ -40,26 +40,28 @@ def binds(world: World) -> int:
 
 
 class Controller:
-    """A controller that creates three pods of a group, and new ones for deleted pods. `all_anew`: the other pods are
+    """A controller that creates three pods of a group, and new ones for deleted pods. `replace_all`: the other pods are
     replaced, too.
     """
 
-    def __init__(self, world: World, *, all_anew: bool) -> None:
-        self._world, self._all_anew, self._made = world, all_anew, 0
+    def __init__(self, world: World, *, replace_all: bool) -> None:
+        self._world, self._replace_all, self._made = world, replace_all, 0
 
     def act(self) -> None:
-        if len(self._world.pods()) < 3 and self._all_anew:
+        if len(self._world.pods()) < 3 and self._replace_all:
             self._world.delete(*self._world.pods())
         for _ in range(3 - len(self._world.pods())):
             self._world.submit(*gang("g", 1, 3, first=self._made, at=self._made))
             self._made += 1
 
 
-@pytest.mark.parametrize("all_anew", [False, True], ids=["what was evicted is made anew", "all its pods are"])
-def test_a_group_that_is_evicted_repeatedly_backs_off_as_a_group(all_anew: bool) -> None:
+@pytest.mark.parametrize(
+    "replace_all", [False, True], ids=["evicted pods are created again", "all pods are created again"]
+)
+def test_a_group_that_is_evicted_repeatedly_backs_off_as_a_group(replace_all: bool) -> None:
     world = a_world(nodes=3, args={"onPartialBind": "Evict"})
-    controller = Controller(world, all_anew=all_anew)
-    refuse_binding(world, *(f"g-{3 * each + 2}" if all_anew else "g-2" for each in range(100)))
+    controller = Controller(world, replace_all=replace_all)
+    refuse_binding(world, *(f"g-{3 * each + 2}" if replace_all else "g-2" for each in range(100)))
     for _ in range(30):
         controller.act()
         world.run()

@@ -193,7 +193,7 @@ def test_the_nominated_node_is_taken_though_another_has_a_better_score() -> None
 # -- pods for which a nomination leaves no room
 
 
-def promised() -> World:
+def with_a_nomination() -> World:
     """Return a world in which `mid` waits until `low` is deleted; its nomination leaves no room for `small`."""
     world = World(nodes=[a_node("node", memory=32)], graceful=True)
     world.submit(a_pod("low", memory=10, priority=LOW))
@@ -208,7 +208,7 @@ def promised() -> World:
 
 
 def test_requeued_when_the_nominated_pod_is_deleted() -> None:
-    world = promised()
+    world = with_a_nomination()
     world.delete(world.pod("mid"))
     assert where(world, "small") is QueueStage.BACKOFF
     world.run()
@@ -216,7 +216,7 @@ def test_requeued_when_the_nominated_pod_is_deleted() -> None:
 
 
 def test_requeued_when_the_nomination_is_cleared() -> None:
-    world = promised()
+    world = with_a_nomination()
     world.submit(a_pod("mid", memory=25, priority=MEDIUM))
     assert where(world, "small") is QueueStage.BACKOFF
     world.run()
@@ -224,7 +224,7 @@ def test_requeued_when_the_nomination_is_cleared() -> None:
 
 
 def test_requeued_when_a_higher_priority_makes_the_nomination_void() -> None:
-    world = promised()
+    world = with_a_nomination()
     world.submit(a_pod("high", memory=10, priority=HIGH))
     world.run()
     assert where(world, "high") == "node" and where(world, "small") is QueueStage.UNSCHEDULABLE
@@ -235,7 +235,7 @@ def test_requeued_when_a_higher_priority_makes_the_nomination_void() -> None:
 
 
 def test_a_cleared_nomination_does_not_requeue_a_higher_priority() -> None:
-    world = promised()
+    world = with_a_nomination()
     world.submit(a_pod("huge", memory=30, priority=HIGH, preemptionPolicy="Never"))
     world.run()
     assert where(world, "huge") is QueueStage.UNSCHEDULABLE

@@ -300,7 +300,7 @@ def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int
     world.advance(5)
     assert world.bindings == {"preemptor": "a"} and not world.scheduler.assumed_pods
     assert plugin.count("pre_filter", "waiting") <= tried
-    assert ("waiting" in [pod.name for pod in world.pods()]) is not deleted, "nobody but the test deletes it"
+    assert ("waiting" in [pod.name for pod in world.pods()]) is not deleted, "only the test deletes it"
     assert "running" not in [pod.name for pod in world.pods()]
     if not deleted:
         assert where(world, "waiting") is QueueStage.UNSCHEDULABLE

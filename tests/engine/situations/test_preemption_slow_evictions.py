@@ -91,7 +91,7 @@ def test_a_lower_priority_does_not_take_the_room() -> None:
     submit(world, "high", 4, 100)
     submit(world, "mid", 4, 50)
     assert {where(world, "high"), where(world, "mid")} <= set(NOT_TRIED)
-    assert len(held.actions) == 2, "nobody is evicted for the less important one"
+    assert len(held.actions) == 2, "no pod is evicted for the lower priority"
     held.let_go()
     assert where(world, "high") is QueueStage.ACTIVE
     world.run()
@@ -106,7 +106,7 @@ def test_a_higher_priority_takes_the_room() -> None:
     submit(world, "super-high", 4, 200)
     assert where(world, "super-high") in NOT_TRIED and where(world, "high") in NOT_TRIED
     assert world.pod("super-high").nominated_node == "node" and world.pod("high").nominated_node == ""
-    assert set(Counter(held.names()).values()) == {1}, "nobody is told to go twice"
+    assert set(Counter(held.names()).values()) == {1}, "no pod is evicted twice"
     held.let_go()
     world.run()
     assert world.bindings == {"super-high": "node"} and where(world, "high") is QueueStage.UNSCHEDULABLE
@@ -133,8 +133,8 @@ def test_a_lower_priority_also_preempts_where_there_is_room_for_both() -> None:
     ("graceful", "resumed"),
     [
         pytest.param(False, True, id="is deleted, and its binding fails later"),
-        pytest.param(True, False, id="is on its way out, and its binding never ends"),
-        pytest.param(True, True, id="is on its way out, and its binding fails later"),
+        pytest.param(True, False, id="is terminating, and its binding never ends"),
+        pytest.param(True, True, id="is terminating, and its binding fails later"),
     ],
 )
 def test_a_victim_that_is_being_bound(graceful: bool, resumed: bool) -> None:

@@ -195,7 +195,7 @@ def test_settings_that_are_refused(body: str, error: str) -> None:
         ),
         pytest.param(
             "filter: {enabled: [{name: ImageLocality}]}",
-            '.filter.enabled[0]: plugin "ImageLocality" does not implement filter; it can stand at score',
+            '.filter.enabled[0]: plugin "ImageLocality" does not implement filter; it can be listed at score',
             id="a plugin at a point it does not have",
         ),
         pytest.param(

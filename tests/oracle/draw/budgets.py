@@ -1,4 +1,4 @@
-"""Pod disruption budgets: what preemption should leave standing, with any number of disruptions still allowed."""
+"""Pod disruption budgets, with any number of disruptions allowed."""
 
 from __future__ import annotations
 

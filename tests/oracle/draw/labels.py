@@ -1,6 +1,6 @@
 """Labels of pods and nodes, and the selectors that look for them.
 
-The words are few on purpose: a selector drawn at random should find somebody about as often as nobody.
+The words are few on purpose: a random selector should match some pod about as often as none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods: the incoming one, those already bound, and those that wait with a node promised to them."""
+"""Pods: the incoming pod, bound pods, and pending pods with a nominated node."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def start_time(s: Scenario, node: str) -> str:
 
 
 def fill(s: Scenario, low: int = 0, high: int = 3, priority: bool = False, rich: float = 0.1) -> None:
-    """Bound pods on every node, and a few on a node nobody lists."""
+    """Bound pods on every node, and a few on a node that does not exist."""
     d = s.d
     names = s.node_names()
     for node in names + (["ghost-node"] if d.chance(0.1) else []):
@@ -83,7 +83,7 @@ def fill(s: Scenario, low: int = 0, high: int = 3, priority: bool = False, rich:
 
 
 def nominate(s: Scenario, low: int, high: int) -> None:
-    """Pending pods that have been promised a node."""
+    """Pending pods with a nominated node."""
     d = s.d
     for _ in range(d.randint(low, high)):
         pod = existing(s, None)
@@ -100,4 +100,4 @@ def nominate(s: Scenario, low: int, high: int) -> None:
         if d.chance(0.1):
             pod["metadata"]["deletionTimestamp"] = DELETED
     if d.chance(0.2):
-        existing(s, None)  # pending, promised nothing
+        existing(s, None)  # pending, not nominated

@@ -56,7 +56,7 @@ def services(s: Scenario) -> None:
 
 
 def controller(s: Scenario) -> None:
-    """The pod's controller; sometimes one the pod names and nobody has made."""
+    """The pod's controller; sometimes one that the pod names and that does not exist."""
     d, meta = s.d, s.pod["metadata"]
     own = meta["labels"]
     kind, plural, version = d.one(

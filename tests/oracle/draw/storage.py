@@ -99,7 +99,7 @@ def claim_for(s: Scenario, name: str, ns: str, classes: list[str]) -> None:
             prebound = claim if d.chance(0.1) else None
             make_volume(s, f"free-{name}-{i}", cls, prebound, zones)
     else:
-        return  # a claim nobody made
+        return  # a claim that does not exist
     if d.chance(0.02):
         claim["metadata"]["deletionTimestamp"] = DELETED
         claim["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]

@@ -85,8 +85,8 @@ def _filtering(decision: Decision) -> Answer:
     answer: Answer = {} if decision.gated is None else {"preEnqueue": _verdict(decision.gated)}
     no_nodes = not len(decision.trail.names)
     answer["prefilter"] = None if decision.refused is None or no_nodes else _verdict(decision.refused)
-    if decision.narrowed is not None:
-        answer["prefilterNodes"] = sorted(decision.narrowed)
+    if decision.limited_to is not None:
+        answer["prefilterNodes"] = sorted(decision.limited_to)
     filtered = decision.gated is None and decision.refused is None
     answer["filter"] = {name: _verdict(each) for name, each in decision.trail.rejections()} if filtered else {}
     return answer

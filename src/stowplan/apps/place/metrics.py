@@ -68,7 +68,7 @@ class PlacementMetrics:
         )
 
     def _timed(self, plugin: P) -> P:
-        return cast(P, TimedPlugin(plugin, self._clock, self._observe))
+        return cast(P, TimedClusterPlugin(plugin, self._clock, self._observe))
 
     def _observe(self, kind: str, name: str, seconds: float) -> None:
         self._plugins.labels(*CONSTANT_LABELS.values(), kind, name).observe(seconds)
@@ -101,7 +101,7 @@ class PlacementMetrics:
         return exposition(self.registry, accept)
 
 
-class TimedPlugin:
+class TimedClusterPlugin:
     """A plugin whose filter and score are timed; all other attributes are the plugin's own."""
 
     def __init__(

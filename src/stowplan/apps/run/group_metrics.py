@@ -64,14 +64,14 @@ class GroupMetrics:
     def report(self, report: reports.Report, seconds: float, pod_of: PodOf) -> None:
         """`seconds`: the time since the step began in which this is reported."""
         match report:
-            case reports.GroupTried():
+            case reports.GroupAttempted():
                 self._attempted("scheduled" if report.whole else _failed(report.error), GROUPS, seconds)
             case reports.GroupComplete():
                 self._size.labels(self._namespace(report.group)).observe(report.pods)
                 self._wait_seconds.observe(report.seconds)
             case reports.GroupTimedOut():
                 self._timeouts.inc()
-            case reports.GroupInPart():
+            case reports.GroupPartiallyBound():
                 self._partially_bound.inc()
             case reports.PodBound() | reports.AttemptFailed():
                 pod = pod_of(report.pod)

@@ -33,19 +33,19 @@ def write(log: Log, report: reports.Report) -> None:
             line = "Pod was permitted" if report.allowed else "Pod was not permitted"
             log.info(line, level=3, pod=report.pod, seconds=round(report.seconds, 3))
         case (
-            reports.GroupTried() | reports.GroupWaits() | reports.GroupComplete() | reports.GroupTimedOut()
-            | reports.GroupInPart()
+            reports.GroupAttempted() | reports.GroupWaits() | reports.GroupComplete() | reports.GroupTimedOut()
+            | reports.GroupPartiallyBound()
         ):  # fmt: skip
             _write_group(log, report)
 
 
 def _write_group(log: Log, report: reports.OfGroup) -> None:
     match report:
-        case reports.GroupTried(whole=True):
+        case reports.GroupAttempted(whole=True):
             log.info(
                 "Pod group has its nodes, binding when all are ready", level=3, group=report.group, pods=report.found
             )
-        case reports.GroupTried():
+        case reports.GroupAttempted():
             log.info(
                 GROUP_FAILED, level=2, group=report.group, found=report.found, needed=report.needed, err=report.message
             )
@@ -57,7 +57,7 @@ def _write_group(log: Log, report: reports.OfGroup) -> None:
             )
         case reports.GroupTimedOut():
             log.info("Pod group timed out, its nodes are released", level=2, group=report.group, seconds=report.seconds)
-        case reports.GroupInPart():
+        case reports.GroupPartiallyBound():
             done = "is evicted" if report.evicts else "is to be completed"
             log.info(f"Partially bound pod group {done}", level=2, group=report.group, why=report.message)
 

@@ -87,6 +87,16 @@ class HeldRoom:
             self._change(slots.moved, slot, uid)
             self._sync(key, slot)
 
+    def copy_moves(self, other: HeldRoom) -> None:
+        """Move slots as in another state with the same objects and pods: no object reports these moves yet."""
+        for key, theirs in other._holdings.items():
+            mine = self._holdings.get(key)
+            moved = {slot: uid for slot, uid in theirs.moved.items() if theirs.taken_by(slot) == uid}
+            if mine is not None and moved:
+                for slot, uid in moved.items():
+                    self._change(mine.moved, slot, uid)
+                self._assign_all(key)
+
     def _pod_changed(self, key: str, uid: str, node_name: str) -> None:
         slots = self._holdings[key]
         if uid == slots.owner:  # the whole holding comes into force, or ends

@@ -17,14 +17,14 @@ from stowplan.engine.decision_log import DecisionLog
 from stowplan.engine.failure import Failure, FailureHandler
 from stowplan.engine.groups.capacity_claim import CapacityClaim
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption import feasibility
 from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.engine.reports import GroupTried, Report
+from stowplan.engine.reports import GroupAttempted, Report
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import PENDING, Decision, Verdict
 from stowplan.objects.errors import PluginError
@@ -117,7 +117,7 @@ class Attempts:
             return False
         lacking = feasibility.lacking(self._groups.get(unit.group), self._state)
         if lacking:
-            self._report(GroupTried(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
+            self._report(GroupAttempted(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
             self._too_little_free(unit, lacking, now)
         return not lacking
 
@@ -184,7 +184,7 @@ class Attempts:
             self._fail(unit, Failure(decision.error), now)
             return
         result = decision.post_filter
-        nominated: str | None = "" if result is None or result.breaks_promise else None
+        nominated: str | None = "" if result is None or result.clears_nomination else None
         self._queue.forget_wakes(unit)
         if result is not None and result.candidate is not None:
             nominated = result.candidate.node
@@ -237,7 +237,7 @@ def rejectors(*decisions: Decision) -> frozenset[str]:
 
 def _rejectors(decision: Decision) -> frozenset[str]:
     if decision.refused is not None:
-        return frozenset((decision.refused.plugin, *decision.narrowed_by)) - {""}
+        return frozenset((decision.refused.plugin, *decision.limited_by)) - {""}
     used = np.unique(decision.trail.verdict_of)
     names = {decision.trail.verdicts[number].plugin for number in used.tolist() if number >= 0}
-    return frozenset((*names, *decision.narrowed_by)) - {""}
+    return frozenset((*names, *decision.limited_by)) - {""}

@@ -12,11 +12,11 @@ from functools import partial
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.placer import UnitOutcome
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.extenders import Consultation, labels_for
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Result

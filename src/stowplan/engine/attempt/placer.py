@@ -16,9 +16,9 @@ import numpy as np
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.preemption.feasibility import Feasibility
-from stowplan.engine.reports import GroupTried
+from stowplan.engine.reports import GroupAttempted
 from stowplan.engine.unit import Unit
-from stowplan.framework.evaluation import Join, schedule_one
+from stowplan.framework.evaluation import MoreVictims, schedule_one
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import NodeSearch
@@ -45,8 +45,11 @@ class UnitOutcome:
 
 
 class Placer:
-    def __init__(self, state: ClusterState, generator: np.random.Generator, join: Join | None = None) -> None:
-        self._state, self._generator, self._search, self._join = state, generator, NodeSearch(), join
+    def __init__(
+        self, state: ClusterState, generator: np.random.Generator, more_victims: MoreVictims | None = None
+    ) -> None:
+        self._state, self._generator, self._search = state, generator, NodeSearch()
+        self._more_victims = more_victims
 
     def place(self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation]) -> UnitOutcome:
         """Find nodes for a unit's pods. If enough pods get one, all are assumed; otherwise nothing is left."""
@@ -55,7 +58,7 @@ class Placer:
         outcome = UnitOutcome()
         (pod,) = unit.pods.values()
         # A single pod needs no what-if. Nobody is evicted here for a part of a group.
-        self._try(pod, unit, profile, consultations, outcome, provisionally=False, make_room=not unit.group)
+        self._try(pod, unit, profile, consultations, outcome, provisionally=False, preempt=not unit.group)
         outcome.whole = bool(outcome.assumed_pods)
         return outcome
 
@@ -90,7 +93,7 @@ class Placer:
         outcome, may_fail = UnitOutcome(), len(pods) - unit.needed
         with self._state.trial() as trial:
             for pod in pods:
-                self._try(pod, unit, profile, consultations, outcome, provisionally=True, make_room=False)
+                self._try(pod, unit, profile, consultations, outcome, provisionally=True, preempt=False)
                 if outcome.refused is not None or len(outcome.failed) > may_fail:
                     break
             enough = len(outcome.failed) <= may_fail and bool(outcome.assumed_pods)
@@ -110,7 +113,7 @@ class Placer:
         outcome: UnitOutcome,
         *,
         provisionally: bool,
-        make_room: bool,
+        preempt: bool,
     ) -> None:
         """Decide about one pod and assume it. If extenders must be asked first, assume it only `provisionally`."""
         decision = schedule_one(
@@ -119,10 +122,10 @@ class Placer:
             profile,
             self._generator,
             gate=False,
-            make_room=make_room,
+            preempt=preempt,
             search=self._search,
             consultation=consultations.get(pod.uid),
-            join=self._join,
+            more_victims=self._more_victims,
         )
         outcome.decisions.append(decision)
         outcome.asking = outcome.asking or bool(decision.asks)
@@ -170,7 +173,7 @@ def _hardest_first(pods: list[Pod], failed: Iterable[Decision]) -> list[Pod]:
     return sorted(pods, key=lambda pod: pod.shape.key not in shapes)
 
 
-def group_report(unit: Unit, outcome: UnitOutcome) -> GroupTried:
+def group_report(unit: Unit, outcome: UnitOutcome) -> GroupAttempted:
     """The attempt at a group as a report."""
     refused, failed = outcome.refused, outcome.failed[-1:]
     message = "" if outcome.whole or not failed else failed[0].full_message
@@ -178,7 +181,9 @@ def group_report(unit: Unit, outcome: UnitOutcome) -> GroupTried:
         message = refused if isinstance(refused, str) else ", ".join(refused.reasons)
     error = isinstance(refused, str) or any(each.error for each in failed)
     found = len(outcome.assumed_pods)
-    return GroupTried(unit.group, unit.profile, found, unit.needed, outcome.whole, error and not outcome.whole, message)
+    return GroupAttempted(
+        unit.group, unit.profile, found, unit.needed, outcome.whole, error and not outcome.whole, message
+    )
 
 
 def member_message(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:

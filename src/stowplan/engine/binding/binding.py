@@ -18,13 +18,13 @@ from stowplan.engine.binding.prebind_waits import PreBindWaits
 from stowplan.engine.binding.rollback import Rollback
 from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox, Receiver
 from stowplan.engine.pods import assumed
 from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupTimedOut, PermitWaited, PodBound, Report
 from stowplan.framework import extenders as extender_calls
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.outbox import Outbox, Receiver
 from stowplan.objects.actions import AnyAction, Ask, Nominate, Read
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError

@@ -14,9 +14,9 @@ from stowplan.engine.binding.assumed_pod import AssumedPod, BindStep
 from stowplan.engine.binding.prebind_waits import PreBindWaits
 from stowplan.engine.failure import Failure, FailureHandler
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.queue.cluster_events import ClusterEvent, ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.framework.outbox import Outbox
 from stowplan.objects.pods import Pod
 
 

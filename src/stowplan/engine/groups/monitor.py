@@ -15,13 +15,13 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.queue.cluster_events import pod_left
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.engine.reports import GroupComplete, GroupInPart, GroupWaits, Report
+from stowplan.engine.reports import GroupComplete, GroupPartiallyBound, GroupWaits, Report
 from stowplan.engine.unit import Unit
-from stowplan.framework.outbox import Outbox
 from stowplan.objects.actions import Evict, Nominate
 from stowplan.objects.changes import Result
 from stowplan.objects.disruption import Budgets, importance
@@ -140,7 +140,7 @@ class GroupMonitor:
         if may_evict and not self._never_attempted(name) and not self._protected(bound_and_behind[0]):
             self._evict_bound(*bound_and_behind, name, now)
         elif name not in self._partial:
-            at = max(now, since + found.group.told_after)
+            at = max(now, since + found.group.report_after)
             self._partial[name] = self._outbox.remind(at, partial(self._still_partially_bound, name))
 
     def _protected(self, pods: list[Pod]) -> list[Pod]:
@@ -162,15 +162,15 @@ class GroupMonitor:
         note = _who(name, [*bound, *(found.pods[uid] for uid in found.assumed)], behind)
         if found.group.evicts and (protected := self._protected(bound)):
             note = f"{note}; {messages.protected(protected)}"
-        self._report(GroupInPart(name, note, evicts=False))
+        self._report(GroupPartiallyBound(name, note, evicts=False))
         for pod in behind:
             self._outbox.send(messages.warning(pod, "PodGroupBoundInPart", "Scheduling", note), now)
-        self._partial_since[name] = now + max(TELL_AGAIN_AFTER - found.group.told_after, 0.0)
+        self._partial_since[name] = now + max(TELL_AGAIN_AFTER - found.group.report_after, 0.0)
         self._groups.changed[name] = None  # look again, as long as it lasts
 
     def _evict_bound(self, bound: list[Pod], behind: list[Pod], name: str, now: float) -> None:
         note = _who(name, bound, behind)
-        self._report(GroupInPart(name, note, evicts=True))
+        self._report(GroupPartiallyBound(name, note, evicts=True))
         for pod in bound:
             self._groups.evicting(pod.uid)
             self._outbox.send(messages.warning(pod, "PodGroupTakenBack", "Evicting", note), now)

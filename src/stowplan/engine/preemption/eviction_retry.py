@@ -12,7 +12,7 @@ from functools import partial
 
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
-from stowplan.framework.outbox import Outbox
+from stowplan.engine.outbox import Outbox
 from stowplan.objects.actions import Evict, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

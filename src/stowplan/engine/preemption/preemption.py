@@ -15,6 +15,7 @@ from stowplan.engine import messages
 from stowplan.engine.attempt.placer import Placer
 from stowplan.engine.binding.binding import Binding
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.outbox import Outbox
 from stowplan.engine.pods import assumed
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.preemption.group_preemption import GroupPreemption, PreemptionPlan
@@ -23,7 +24,6 @@ from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import PreemptionStarted, Report
 from stowplan.engine.unit import Unit
-from stowplan.framework.outbox import Outbox
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Candidate, Decision
 from stowplan.objects.actions import Evict, Nominate, Record

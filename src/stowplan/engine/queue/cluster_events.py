@@ -1,4 +1,4 @@
-"""What happened to the cluster, in kube-scheduler's words: the events that may make a rejected pod schedulable.
+"""Cluster events, in kube-scheduler's words: changes that may make a rejected pod schedulable.
 
 A change of an object becomes one event for each aspect that changed. Plugins register for events (`Wake`); "Update" is
 every update of a kind, "Pod" is a pod with or without a node. Plugins may add events of their own (`cluster_events`).
@@ -24,7 +24,7 @@ from stowplan.objects.pods import Pod
 
 __all__ = ["ASSIGNED", "EVERYTHING", "UNSCHEDULED", "ClusterEvent", "ClusterEvents", "concerns", "pod_left"]
 
-EVERYTHING = ClusterEvent("*", "*")  # wakes every pod, whatever rejected it
+EVERYTHING = ClusterEvent("*", "*")  # requeues every unit, whatever rejected it
 
 
 def pod_left(pod: Pod, node_name: str) -> ClusterEvent:
@@ -33,7 +33,7 @@ def pod_left(pod: Pod, node_name: str) -> ClusterEvent:
 
 
 def concerns(wake: Wake, happening: ClusterEvent) -> bool:
-    """Did a plugin register for this?"""
+    """True if a plugin registered for this event."""
     pods = wake.resource == "Pod" and happening.resource in (ASSIGNED, UNSCHEDULED)
     if wake.resource not in (happening.resource, "*") and not pods:
         return False
@@ -94,7 +94,7 @@ def _node_updates(old: Node, new: Node) -> Iterator[str]:
 
 
 def _of_pod(old: Pod | None, new: Pod | None) -> Iterator[ClusterEvent]:
-    """Pods come to nodes, go from them and change there; one without a node changes, which concerns itself alone."""
+    """Pods with a node are added, deleted or updated. An update of a pod without a node concerns only that pod."""
     was, now = _sort(old), _sort(new)
     if was == now == ASSIGNED or was == now == UNSCHEDULED:
         assert old is not None and new is not None
@@ -118,7 +118,7 @@ def _pod_updates(old: Pod, new: Pod) -> Iterator[str]:
 
 
 def _by_others(pod: Pod) -> Any:
-    """What others than a scheduler write: waking a pod by what was just said about it would never end."""
+    """What is not written by a scheduler: a pod must not be requeued by the condition it just got."""
     said = pod.status
     conditions = [each for each in said.conditions if each.type != "PodScheduled"]
     status = msgspec.structs.replace(said, conditions=tuple(conditions), nominated_node_name="")

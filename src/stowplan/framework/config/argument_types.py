@@ -1,6 +1,6 @@
-"""The arguments of kube-scheduler's own plugins as the file spells them, with the defaults of 1.36.
+"""The arguments of kube-scheduler's own plugins, in the spelling of the file, with the defaults of 1.36.
 
-Ranges that belong to one field stand in its type; rules that need more than one field are in `arguments`.
+A range of a single field is part of its type; rules for several fields are in `arguments`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _ArgumentsPart(msgspec.Struct, rename="camel", forbid_unknown_fields=True,
 
 
 class Args(_ArgumentsPart):
-    """What every arguments object has; both are optional, but must be right when given."""
+    """The fields of every arguments object; both are optional, but must be right if given."""
 
     api_version: str = ""
     kind: str = ""

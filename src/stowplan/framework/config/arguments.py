@@ -1,8 +1,8 @@
-"""The arguments of plugins: kube-scheduler's own are checked and completed, all others pass through.
+"""The arguments of plugins: those of kube-scheduler's own plugins are checked and completed, all others pass through.
 
-`arguments(name, args, path)` gives a plain mapping in the file's spelling, defaults filled in, durations in seconds,
-unset options left out. A plugin that is not kube-scheduler's judges its arguments in its own constructor. Feature gates
-stand as they do by default in 1.36 (StorageCapacityScoring is off, those of DRA are on).
+`arguments(name, args, path)` returns a plain mapping in the spelling of the file, with defaults, durations in seconds,
+and without unset options. Other plugins check their arguments in their constructors. Feature gates have their defaults
+of 1.36 (StorageCapacityScoring is off, those of DRA are on).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GROUP = "kubescheduler.config.k8s.io"
 
 
 def arguments(name: str, args: Any, path: str, versions: Collection[str] = ("v1",)) -> dict[str, Any]:
-    """The arguments that the plugin `name` is built with; `args` is what the file says, None if nothing."""
+    """Return the arguments that the plugin `name` is made with; `args` is the value in the file, or None."""
     if args is not None and not isinstance(args, Mapping):
         raise ConfigError(f"found {shown(args)}, expected a mapping", path=path)
     if name not in _BUILT_IN:
@@ -66,7 +66,7 @@ def _set_only(value: Any) -> Any:
     return [_set_only(item) for item in value] if isinstance(value, list) else value
 
 
-# --- rules that need more than one field -----------------------------------------------------------------------------
+# --- rules for several fields ----------------------------------------------------------------------------------------
 
 
 def _preemption(args: DefaultPreemptionArgs, path: str) -> None:
@@ -84,7 +84,7 @@ def _node_affinity(args: NodeAffinityArgs, path: str) -> None:
         for i, term in enumerate(args.added_affinity.required.node_selector_terms):
             _term(term, f"{at}[{i}]")
     for i, preferred in enumerate(args.added_affinity.preferred or []):
-        if preferred.weight:  # kube-scheduler does not look into a preference that weighs nothing
+        if preferred.weight:  # kube-scheduler does not check a preference with weight 0
             _term(preferred.preference, under(path, f"preferredDuringSchedulingIgnoredDuringExecution[{i}].preference"))
 
 
@@ -155,7 +155,7 @@ def _shape(shape: list[ShapePointArgs], path: str) -> None:
 
 
 def _weighed(resources: list[ResourceSpecArgs]) -> list[ResourceSpecArgs]:
-    """CPU and memory if there are none; a weight of 0 counts as not given."""
+    """Return the resources with their weights: cpu and memory if there are none; a weight of 0 becomes 1."""
     if not resources:
         return [ResourceSpecArgs(name="cpu", weight=1), ResourceSpecArgs(name="memory", weight=1)]
     return [ResourceSpecArgs(name=resource.name, weight=resource.weight or 1) for resource in resources]
@@ -218,7 +218,7 @@ _PREFIX = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 
 
 def qualified_name(name: str, path: str) -> None:
-    """Refuse what cannot be the name of a label or a resource."""
+    """Raise an error if this cannot be the name of a label or a resource."""
     prefix, slash, local = name.rpartition("/")
     if not _NAME.fullmatch(local) or (slash and not _PREFIX.fullmatch(prefix)):
         raise ConfigError(f"found {shown(name)}, expected a name such as cpu or example.com/gpu", path=path)

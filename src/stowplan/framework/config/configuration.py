@@ -1,12 +1,12 @@
 """KubeSchedulerConfiguration, kubescheduler.config.k8s.io/v1, read by kube-scheduler's rules.
 
     text ── document.parse ──► plain values ── document.decode ──► the file's shape, strictly typed
-         ── merge.expand ────► the plugins of each profile, point by point
+         ── plugin_sets.expand ► the plugins of each profile, point by point
          ── arguments ───────► each plugin's arguments, checked and completed
          ────────────────────► `Configuration`, or one `ConfigError` that names the place in the file
 
-Which plugins exist is the caller's knowledge: `implements(name)` gives the points a plugin has, None if there is none.
-What is allowed but surely not meant (arguments for a plugin that does not run) becomes a line in `notes`.
+The caller knows the plugins: `implements(name)` returns the points of a plugin, or None if there is no such plugin.
+Settings that are allowed but have no effect (arguments for a plugin that is not enabled) become lines in `notes`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = [
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 OLD = {
-    "v1beta3": "kube-scheduler reads it no more since 1.29",
-    "v1beta2": "kube-scheduler reads it no more since 1.28, and its default score weights were other ones",
+    "v1beta3": "kube-scheduler does not read it since 1.29",
+    "v1beta2": "kube-scheduler does not read it since 1.28, and its default score weights were different",
 }
 
 Positive32 = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -42,7 +42,7 @@ Positive64 = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class ProfileSpec(msgspec.Struct, frozen=True):
-    """One scheduler name and what it runs: plugins by point, each plugin's arguments by name."""
+    """A profile in the file: its scheduler name, its plugins by point, and each plugin's arguments by name."""
 
     scheduler_name: str
     points: dict[str, tuple[Enabled, ...]]
@@ -51,11 +51,11 @@ class ProfileSpec(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a configuration file says, defaults filled in."""
+    """A configuration file with all defaults."""
 
     profiles: tuple[ProfileSpec, ...]
     parallelism: int
-    percentage_of_nodes_to_score: int | None  # None: not in the file; 0 asks for kube-scheduler's adaptive sample
+    percentage_of_nodes_to_score: int | None  # None: not in the file; 0: kube-scheduler's adaptive sample
     pod_initial_backoff_seconds: int
     pod_max_backoff_seconds: int
     leader_election: LeaderElection
@@ -102,14 +102,14 @@ class _File(ConfigValue, frozen=True):
 
 
 def default(implements: Implements) -> Configuration:
-    """The configuration of a scheduler that is given no file."""
+    """Return the configuration of a scheduler without a file."""
     return load({"apiVersion": f"{GROUP}/v1", "kind": KIND}, implements=implements)
 
 
 def load(
     text: str | bytes | Mapping[str, Any], *, implements: Implements, known: Collection[str] = (), file: str = ""
 ) -> Configuration:
-    """The configuration that the text holds; `known` are plugin names to suggest for a misspelt one."""
+    """Return the configuration in the text; `known` are plugin names to suggest for a misspelt one."""
     try:
         names = {*known, *(name for name, _ in plugin_sets.DEFAULT_PLUGINS)}
         return _load(document.parse(text), plugin_sets.PluginCatalogue(implements, names))
@@ -139,12 +139,12 @@ def _load(plain: dict[str, Any], catalogue: plugin_sets.PluginCatalogue) -> Conf
         enable_profiling=given.enable_profiling,
         enable_contention_profiling=given.enable_profiling if contention is None else contention,
         delay_cache_until_active=given.delay_cache_until_active,
-        notes=(*_age(version), *_doubts(given, profiles, catalogue)),
+        notes=(*_old_version(version), *_ineffective(given, profiles, catalogue)),
     )
 
 
 def _version(plain: dict[str, Any]) -> str:
-    """The version part of apiVersion, of the versions that can be read."""
+    """Return the version part of apiVersion, if it is a version that can be read."""
     kind, api_version = plain.get("kind"), plain.get("apiVersion")
     if kind != KIND:
         remedy = "give the text under its data" if kind == "ConfigMap" else suggestion(str(kind), [KIND])
@@ -187,7 +187,7 @@ def _plugin_config(written: _Profile, path: str, version: str) -> dict[str, dict
 
 
 def _without_ignored(profile: ProfileSpec, extenders: tuple[Extender, ...]) -> ProfileSpec:
-    """Resources that an extender alone looks after take the place of NodeResourcesFit's own ignoredResources."""
+    """Return the profile with the resources that only extenders check as NodeResourcesFit's ignoredResources."""
     ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
     fit = profile.plugin_args.get("NodeResourcesFit")
     if not ignored or fit is None:
@@ -196,7 +196,7 @@ def _without_ignored(profile: ProfileSpec, extenders: tuple[Extender, ...]) -> P
     return msgspec.structs.replace(profile, plugin_args=args)
 
 
-# --- what makes them invalid, or doubtful ----------------------------------------------------------------------------
+# --- what is invalid, or has no effect -------------------------------------------------------------------------------
 
 
 def _check_backoff(given: _File) -> None:
@@ -215,7 +215,7 @@ def _check_names(profiles: list[ProfileSpec]) -> None:
 
 
 def _check_queue_sort(written: tuple[_Profile, ...], profiles: list[ProfileSpec]) -> None:
-    """All profiles share one queue, so what they write about its order must be the same, to the letter."""
+    """Raise an error if profiles differ in their queueSort: all profiles share one queue."""
     sort = profiles[0].points["queueSort"]
     for i, profile in enumerate(profiles):
         path = f"profiles[{i}].plugins.queueSort"
@@ -226,13 +226,13 @@ def _check_queue_sort(written: tuple[_Profile, ...], profiles: list[ProfileSpec]
             raise ConfigError(problem, path=f"profiles[{i}].pluginConfig")
 
 
-def _age(version: str) -> Iterator[str]:
+def _old_version(version: str) -> Iterator[str]:
     if version in OLD:
         yield f"apiVersion: {GROUP}/{version} is old ({OLD[version]}); write {GROUP}/v1"
 
 
-def _doubts(given: _File, profiles: list[ProfileSpec], catalogue: plugin_sets.PluginCatalogue) -> Iterator[str]:
-    """What kube-scheduler takes without a word although it has no effect."""
+def _ineffective(given: _File, profiles: list[ProfileSpec], catalogue: plugin_sets.PluginCatalogue) -> Iterator[str]:
+    """Yield a note for every setting that kube-scheduler accepts although it has no effect."""
     for i, (written, profile) in enumerate(zip(given.profiles, profiles, strict=False)):
         for j, entry in enumerate(written.plugin_config):
             if entry.name not in profile.plugin_args:

@@ -1,8 +1,8 @@
 """A configuration document, from text to typed values, as strict as kube-scheduler's own decoder.
 
-1. `parse` reads YAML or JSON text; a duplicate key is an error, as is a list, nothing at all, or text that is neither.
-2. `decode` refuses fields that the type does not have, drops nulls (Go reads them as "not set") and lets msgspec give
-   the rest their types. What msgspec says is retold with our paths (`profiles[0].plugins`), what was found, a remedy.
+1. `parse` reads YAML or JSON text. A duplicate key, a list, an empty text and invalid text are errors.
+2. `decode` rejects unknown fields, drops nulls (Go reads them as "not set") and converts the rest with msgspec. Errors
+   of msgspec are reworded: with our path (`profiles[0].plugins`), the value found, and a remedy.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ for _tag, (_pattern, _first) in _SCALARS.items():
 
 
 def parse(text: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping that the text holds."""
+    """Return the mapping in the text."""
     if isinstance(text, Mapping):
         return dict(text)
     try:
@@ -81,8 +81,8 @@ def parse(text: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
-        raise ConfigError("not YAML that anybody wrote: it nests too deeply") from None
-    except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int or !!timestamp on what is none
+        raise ConfigError("not YAML: it is nested too deeply") from None
+    except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int on a value that is no integer
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
     if value is None:
         raise ConfigError("the configuration is empty", remedy=MINIMAL)
@@ -96,7 +96,7 @@ def _values(text: str) -> Any:
         try:
             return json.loads(text, object_pairs_hook=_once)
         except json.JSONDecodeError:
-            pass  # a YAML flow mapping opens with a brace too
+            pass  # a YAML flow mapping begins with a brace, too
     documents = [value for value in yaml.load_all(text, _StrictLoader) if value is not None]
     if len(documents) > 1:
         raise ConfigError(f"found {len(documents)} documents, expected one")
@@ -115,12 +115,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def decode(value: Any, kind: type[T], path: str = "") -> T:
-    """`value` as a `kind`; `path` is where in the document it stands."""
+    """Return `value` as a `kind`; `path` is its place in the document."""
     value = _without_nulls(value, kind, path)
     try:
         return msgspec.convert(value, kind, dec_hook=_custom)
     except msgspec.ValidationError as error:
-        raise _retold(str(error), value, path) from None
+        raise _reworded(str(error), value, path) from None
 
 
 def _without_nulls(value: Any, kind: Any, path: str) -> Any:
@@ -138,7 +138,7 @@ def _without_nulls(value: Any, kind: Any, path: str) -> Any:
 
 
 def _structure(kind: Any) -> tuple[Any, Any]:
-    """The type without `| None`, and the element's type if it is a list."""
+    """Return the type without `| None`, and the type of its elements if it is a list."""
     if typing.get_origin(kind) in (Union, types.UnionType):
         kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
     if typing.get_origin(kind) in (list, tuple):
@@ -157,7 +157,7 @@ _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 
 def duration(text: str) -> Seconds | None:
-    """Go's duration syntax; None if it is not one."""
+    """Return the seconds of a duration in Go's syntax; None: it is not a duration."""
     sign, rest = (-1.0, text[1:]) if text[:1] == "-" else (1.0, text.removeprefix("+"))
     if rest == "0":
         return Seconds(0)
@@ -166,7 +166,7 @@ def duration(text: str) -> Seconds | None:
     return Seconds(sign * sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(rest)))
 
 
-# --- what went wrong -------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 _SAID = re.compile(r"^(?P<what>.*?)(?: - at `\$?(?P<at>.*)`)?$", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<kind>\w+)(?: \| null)?`(?P<bound> [<>]=? ?-?\d+)?")
@@ -182,7 +182,7 @@ _WORDS = {
 }
 
 
-def _retold(message: str, value: Any, path: str) -> ConfigError:
+def _reworded(message: str, value: Any, path: str) -> ConfigError:
     said = _SAID.match(message)
     what, at = (said["what"], said["at"] or "") if said else (message, "")
     where = under(path, at.removeprefix("."))
@@ -213,12 +213,12 @@ def _at(value: Any, at: str) -> Any:
 
 
 def under(path: str, name: str) -> str:
-    """The path of `name` inside `path`; `name` may be a longer way down, or an index such as `[0]`."""
+    """Return the path of `name` inside `path`; `name` may be a path itself, or an index such as `[0]`."""
     return f"{path}.{name}" if path and name and not name.startswith("[") else path + name
 
 
 def shown(value: Any) -> str:
-    """A value as the file could have it, short enough for one line."""
+    """Return a value as it would be written in the file, short enough for one line."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     text = json.dumps(value, default=str, ensure_ascii=False)
@@ -226,20 +226,20 @@ def shown(value: Any) -> str:
 
 
 def flag(name: str, given: Any) -> bool:
-    """An argument that is true or false."""
+    """Return an argument that must be true or false."""
     if not isinstance(given, bool):
         raise ConfigError(f"{name}: found {shown(given)}, expected true or false")
     return given
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean "score"?`, or nothing if no known word is near."""
+    """Return `did you mean "score"?`, or an empty text if no known word is similar."""
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), by_lower, n=2, cutoff=0.72)
     return f"did you mean {' or '.join(shown(by_lower[name]) for name in near)}?" if near else ""
 
 
 def one_of(value: str, allowed: Collection[str], path: str) -> None:
-    """Refuse a word that is not among the allowed ones."""
+    """Raise an error if the word is not one of the allowed ones."""
     if value not in allowed:
         raise ConfigError(f"found {shown(value)}, expected one of {', '.join(sorted(allowed))}", path=path)

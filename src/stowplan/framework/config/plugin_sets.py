@@ -1,11 +1,11 @@
-"""From a profile's `plugins` to the plugins that run at each extension point, in order and with weights.
+"""The plugins that a profile runs at each extension point, in order and with weights, from its `plugins` in the file.
 
-1. The default plugins stand in multiPoint. What the file lists under multiPoint takes a default's place if it is one,
-   and goes to the end otherwise; what it disables is gone, "*" disables all defaults.
-2. At each point: first the listed plugins that multiPoint has too, in the order written at the point; then the rest of
-   multiPoint that implements the point; then the other listed ones. `disabled` keeps multiPoint's plugins out, never
-   the listed ones.
-3. A weight that is not given, or 0, is 1: also for a default plugin that is listed again without its weight.
+1. multiPoint begins with the default plugins. A plugin that the file lists under multiPoint replaces the default of its
+   name, or is added at the end. A disabled plugin is removed; "*" removes all defaults.
+2. At each point: first the plugins listed there that are in multiPoint, too, in the order of the list; then the other
+   plugins of multiPoint that implement the point; then the other listed plugins. `disabled` at a point removes plugins
+   of multiPoint, never listed ones.
+3. A weight that is missing, or 0, becomes 1: also for a default plugin that is listed again without its weight.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 
 
 class Enabled(msgspec.Struct, frozen=True):
-    """A plugin at a point; the weight counts at score and placementScore and is 0 elsewhere."""
+    """A plugin at a point; the weight is for score and placementScore, and 0 at all other points."""
 
     name: str
     weight: int = 0
@@ -51,7 +51,7 @@ class Enabled(msgspec.Struct, frozen=True):
 
 class PluginRef(ConfigValue, frozen=True):
     name: str
-    weight: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # so far below int64 that no sum of scores can overflow
+    weight: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # far below int64, so that no sum of scores can overflow
 
 
 class PluginSet(ConfigValue, frozen=True):
@@ -77,7 +77,7 @@ class Plugins(ConfigValue, frozen=True):
     placement_score: PluginSet = PluginSet()
 
     def sets(self) -> dict[str, PluginSet]:
-        """Every set under the name it has in the file."""
+        """Return every set under its name in the file."""
         return {field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(self)}
 
 
@@ -85,7 +85,7 @@ class Plugins(ConfigValue, frozen=True):
 
 
 class Listed(NamedTuple):
-    """An entry of an enabled list, and where it was written."""
+    """An entry of an enabled list, and its place in the file."""
 
     name: str
     weight: int
@@ -93,19 +93,19 @@ class Listed(NamedTuple):
 
 
 class PluginCatalogue(NamedTuple):
-    """Which plugins there are; `known` are names to suggest."""
+    """The plugins that exist; `known` are names to suggest."""
 
     implements: Implements
     known: Collection[str]
 
     def points(self, plugin: Listed) -> Collection[str]:
-        """The points that the plugin implements; an error if there is no such plugin."""
+        """Return the points that the plugin implements; raise an error if there is no such plugin."""
         if plugin.name in REMOVED:
             remedy = "NodeVolumeLimits counts the volumes of every driver"
             raise ConfigError(f'plugin "{plugin.name}" was removed', path=plugin.path, remedy=remedy)
         try:
             points = self.implements(plugin.name)
-        except ConfigError as error:  # a plugin that is named by its file, and cannot be loaded from there
+        except ConfigError as error:  # a plugin that cannot be loaded from its file
             raise ConfigError(error.problem, path=error.path or plugin.path, remedy=error.remedy) from error
         if points is None:
             remedy = suggestion(plugin.name, self.known) or "is it registered with this scheduler?"
@@ -116,7 +116,7 @@ class PluginCatalogue(NamedTuple):
 def expand(
     plugins: Plugins, path: str, catalogue: PluginCatalogue
 ) -> tuple[dict[str, tuple[Enabled, ...]], frozenset[str]]:
-    """The plugins of each point, and the names of all plugins that are built, whether or not a point runs them."""
+    """Return the plugins of each point, and the names of all plugins that are made, even if no point runs them."""
     sets = plugins.sets()
     multi = _with_defaults(sets.pop("multiPoint"), f"{path}.multiPoint")
     listed = {point: _listed(each.enabled, f"{path}.{point}.enabled") for point, each in sets.items()}
@@ -138,7 +138,7 @@ def _listed(plugins: Iterable[PluginRef], path: str) -> list[Listed]:
 def _with_defaults(given: PluginSet, path: str) -> list[Listed]:
     disabled = {plugin.name for plugin in given.disabled}
     own = _listed(given.enabled, f"{path}.enabled")
-    substitutes = {plugin.name: plugin for plugin in own}  # the last of several: the others stay, as duplicates
+    substitutes = {plugin.name: plugin for plugin in own}  # the last of several; the others stay, as duplicates
     defaults = [Listed(name, weight, path) for name, weight in DEFAULT_PLUGINS if not disabled & {name, "*"}]
     merged = [substitutes.get(plugin.name, plugin) for plugin in defaults]
     return merged + [plugin for plugin in own if plugin not in merged]
@@ -157,13 +157,13 @@ def _enabled(plugin: Listed, point: str) -> Enabled:
     return Enabled(plugin.name, (plugin.weight or 1) if point in WEIGHTED else 0)
 
 
-# --- what makes them invalid -----------------------------------------------------------------------------------------
+# --- what is invalid -------------------------------------------------------------------------------------------------
 
 
 def _check_listed(point: str, plugins: list[Listed], catalogue: PluginCatalogue) -> None:
     for plugin in plugins:
         if point not in (points := catalogue.points(plugin)):
-            remedy = f"it can stand at {', '.join(sorted(points))}" if points else ""
+            remedy = f"it can be listed at {', '.join(sorted(points))}" if points else ""
             raise ConfigError(f'plugin "{plugin.name}" does not implement {point}', path=plugin.path, remedy=remedy)
     _check_once(plugins)
 

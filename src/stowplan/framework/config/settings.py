@@ -1,7 +1,7 @@
 """Settings of the whole scheduler: leader election, the connection to the API server, HTTP extenders.
 
-The types are both what the file may say and what the program reads. As in kube-scheduler an empty string or a zero
-means "not set" and takes the default.
+The types serve for the file and for the program. As in kube-scheduler, an empty string or a zero means "not set" and
+becomes the default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ S = TypeVar("S", bound=ConfigValue)
 
 
 class LeaderElection(ConfigValue, frozen=True):
-    """Who leads when several copies run; durations in seconds."""
+    """Leader election among several replicas; durations in seconds."""
 
     leader_elect: bool = True
     lease_duration: Seconds = Seconds(15)
@@ -37,7 +37,7 @@ class ClientConnection(ConfigValue, frozen=True):
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = "application/vnd.kubernetes.protobuf"
-    qps: float | None = None  # None: not in the file (kube-scheduler would take 50); below 0 is no limit, as there
+    qps: float | None = None  # None: not in the file (kube-scheduler's default is 50); below 0: no limit, as there
     burst: Natural32 = 100
 
 
@@ -58,7 +58,7 @@ class ExtenderTLS(ConfigValue, frozen=True):
 
 
 class Extender(ConfigValue, frozen=True):
-    """A scheduler extender: an HTTP service asked at some points."""
+    """A scheduler extender: an HTTP service that is called at some points."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -75,7 +75,7 @@ class Extender(ConfigValue, frozen=True):
 
 
 def completed(given: S) -> S:
-    """The settings with a default where the file says nothing, an empty string or a zero."""
+    """Return the settings with defaults for fields that are missing, empty or zero."""
     blank = {
         field.name: field.default
         for field in msgspec.structs.fields(given)
@@ -84,11 +84,11 @@ def completed(given: S) -> S:
     return msgspec.structs.replace(given, **blank)
 
 
-# --- what makes them invalid -----------------------------------------------------------------------------------------
+# --- what is invalid -------------------------------------------------------------------------------------------------
 
 
 def check_leader_election(given: LeaderElection, path: str = "leaderElection") -> None:
-    """Times that a leader can keep; not looked at when leader election is off."""
+    """Raise an error for durations that cannot work. Nothing is checked if leader election is off."""
     if not given.leader_elect:
         return
     for field, value in (
@@ -107,7 +107,7 @@ def check_leader_election(given: LeaderElection, path: str = "leaderElection") -
 
 
 def check_extenders(extenders: Sequence[Extender], path: str = "extenders") -> None:
-    """Each one on its own, then what they must not have in common."""
+    """Raise an error for an extender that is invalid, or that conflicts with another one."""
     managed: set[str] = set()
     for i, extender in enumerate(extenders):
         _check_extender(extender, f"{path}[{i}]")

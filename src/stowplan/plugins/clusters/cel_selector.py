@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from stowplan.cel import costs
-from stowplan.cel.environment import Environment, Program
-from stowplan.cel.evaluation import Evaluation
+from stowplan.cel.environment import CelProgram, Environment
+from stowplan.cel.evaluation import CelEvaluation
 from stowplan.cel.functions import Function
 from stowplan.cel.syntax import SyntaxNode
 from stowplan.cel.values import CelError, CostError, as_string
@@ -96,14 +96,14 @@ class CelExpressions:
         scores, scope = _Scores(question, row), _scope(question, row)
         left = MOST_PER_CLUSTER
         for index, program in enumerate(self._programs):
-            evaluation = Evaluation(MOST_PER_EXPRESSION, {"scores": scores.read})
+            evaluation = CelEvaluation(MOST_PER_EXPRESSION, {"scores": scores.read})
             matches = index not in self._too_costly and self._is_true(index, program, scope, evaluation)
             left -= evaluation.cost
             if not matches or left < 0:
                 return False, MOST_PER_CLUSTER - left, scores.valid_until
         return True, MOST_PER_CLUSTER - left, scores.valid_until
 
-    def _is_true(self, index: int, program: Program, scope: dict[str, Any], evaluation: Evaluation) -> bool:
+    def _is_true(self, index: int, program: CelProgram, scope: dict[str, Any], evaluation: CelEvaluation) -> bool:
         try:
             return program.run(scope, evaluation) is True
         except CostError:
@@ -121,8 +121,8 @@ class CelExpressions:
                 return f"{expression} {problem}"
         return ""
 
-    def _problem(self, question: PlacementQuestion, row: int, program: Program) -> str:
-        evaluation = Evaluation(MOST_PER_EXPRESSION, {"scores": _Scores(question, row).read})
+    def _problem(self, question: PlacementQuestion, row: int, program: CelProgram) -> str:
+        evaluation = CelEvaluation(MOST_PER_EXPRESSION, {"scores": _Scores(question, row).read})
         try:
             found = program.run(_scope(question, row), evaluation)
         except (CelError, CostError, RecursionError) as error:

@@ -1,8 +1,8 @@
-"""FlavourClusterWide: spread pods of one flavour evenly over the workers of the whole cluster, in whatever namespace.
+"""FlavourClusterWide: spread the pods of one flavour evenly over the workers of the whole cluster, across namespaces.
 
-A pod's flavour is the value of one of its labels. With the strategy `min` the workers that have the fewest pods of that
-flavour score 100, all other nodes 0. What is counted are the pods of the one shared model, bound or on their way to a
-node, neither finished nor on their way out; so each decision knows of the one before, and nothing is ever refreshed.
+A pod's flavour is the value of one of its labels. With the strategy `min` the workers with the fewest pods of that
+flavour score 100, all other nodes 0. The shared tallies count the pods that are bound or assumed, without finished and
+terminating ones. So each decision includes the one before, and no cache must be refreshed.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ WORKER = "node-role.kubernetes.io/worker"
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MIN, PROPORTIONAL, FEASIBLE_MIN = "min", "proportional", "feasibleMin"
 STRATEGIES = (MIN, PROPORTIONAL, FEASIBLE_MIN)
-MOST_FLAVOURS = 500  # that figures are shown of: a label with a value of its own on each pod names no flavours
-MOST_FIGURES = 2000  # of flavours on nodes, at one moment
-PODS = "Pods of a flavour on a node, bound or on their way there."
-SKEW = "Pods of a flavour on the worker that has most of them, less those on the one that has fewest."
+MOST_FLAVOURS = 500  # with metrics; the label may have a different value on every pod
+MOST_FIGURES = 2000  # of flavours by node
+PODS = "Pods of a flavour on a node, bound or assumed."
+SKEW = "Pods of a flavour on the worker with the most of them, minus those on the worker with the fewest."
 
 
 class FlavourClusterWide:
@@ -47,12 +47,13 @@ class FlavourClusterWide:
         cache_ttl: float | None = None,
         cache_ttl_seconds: float | None = None,
     ) -> None:
-        """`nodeSelector` says which nodes are workers, if not the label of that role. `cacheTTL`, or `cacheTTLSeconds`,
-        is how often the counts are compared with the API's objects; 0 is never.
+        """`nodeSelector` selects the workers; without it the label of that role does.
+
+        `cacheTTL`, or `cacheTTLSeconds`, is how often the counts are compared with the API's objects; 0: never.
         """
         self._label = _label(label_name)
         self._strategy = _strategy(strategy)
-        self._chosen = _selector(node_selector)
+        self._worker_selector = _selector(node_selector)
         self._settled = not flag("countTerminating", count_terminating)
         self.recount_every = _seconds({"cacheTTL": cache_ttl, "cacheTTLSeconds": cache_ttl_seconds})
 
@@ -62,12 +63,12 @@ class FlavourClusterWide:
         flavour = pod.labels.get(self._label)
         if not flavour:
             return 0
-        tally, everybody = self._tally(flavour, nodes.cluster), nodes.cluster.nodes
+        tally, all_nodes = self._tally(flavour, nodes.cluster), nodes.cluster.nodes
         counts, workers = nodes.counts_of(tally), self._workers(nodes)
-        if nodes is everybody or self._strategy == FEASIBLE_MIN:
+        if nodes is all_nodes or self._strategy == FEASIBLE_MIN:
             compared = _among(counts, workers)
         else:
-            compared = _among(everybody.counts_of(tally), self._workers(everybody))
+            compared = _among(all_nodes.counts_of(tally), self._workers(all_nodes))
         if not len(compared):
             return 0
         fewest = int(compared.min())
@@ -77,13 +78,13 @@ class FlavourClusterWide:
         return best * np.uint8(MAX_SCORE)
 
     def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[()]:  # noqa: ARG002
-        """Nothing: the pod has been counted since it was given the node. Configurations may list the point."""
+        """Do nothing: an assumed pod is counted already. Configurations may list this point."""
         return ()
 
     def _workers(self, nodes: Nodes) -> Bools:
-        """Nodes with the role of a worker; where no node of the cluster has it, all that are not control plane."""
-        if self._chosen is not None:
-            return nodes.matching(self._chosen)
+        """Return the nodes with the role of a worker; if no node has it, all that are not control plane."""
+        if self._worker_selector is not None:
+            return nodes.matching(self._worker_selector)
         worker = nodes.label(WORKER)
         if worker.anywhere:
             return worker.present
@@ -97,10 +98,10 @@ class FlavourClusterWide:
         alike = PodQuery(None, selectors.from_labels({self._label: flavour}))
         return cluster.count(alike, settled=self._settled)
 
-    # -- figures
+    # -- metrics and recounts
 
     def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
-        """Of large clusters without the zeros, which are most of the figures; of very large ones the skew alone."""
+        """Yield the pods per node and the skew. Large clusters: without zeros; very large ones: the skew only."""
         nodes, workers = cluster.nodes, self._workers(cluster.nodes)
         tallies = {flavour: self._tally(flavour, cluster) for flavour in self._flavours(cluster)}
         with_zeros = len(tallies) * len(nodes) <= MOST_FIGURES
@@ -115,21 +116,21 @@ class FlavourClusterWide:
                 yield Gauge("flavour_pods", PODS, int(counts[at]), {**labels, "node": nodes.names[at]})
 
     def recount(self, pods: Iterable[Pod], cluster: Cluster) -> Iterator[Drift]:
-        """Where the model counts otherwise than these pods do."""
+        """Yield the counts that differ from a count of these pods."""
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for pod in pods:
             if self._counts(pod):
                 found[pod.labels[self._label]][pod.node_name] += 1
         for flavour in sorted({*self._flavours(cluster), *found})[:MOST_FLAVOURS]:
-            tally, here = self._tally(flavour, cluster), found[flavour]
-            held = Counter(dict(zip(cluster.node_names_of(tally), tally.sparse()[1].tolist(), strict=True)))
-            for node in sorted(here.keys() | held.keys()):
-                if held[node] != here[node]:
-                    yield Drift(f"{self._label}={flavour} on node {node}", held[node], here[node])
+            tally, recounted = self._tally(flavour, cluster), found[flavour]
+            counted = Counter(dict(zip(cluster.node_names_of(tally), tally.sparse()[1].tolist(), strict=True)))
+            for node in sorted(recounted.keys() | counted.keys()):
+                if counted[node] != recounted[node]:
+                    yield Drift(f"{self._label}={flavour} on node {node}", counted[node], recounted[node])
 
     def _counts(self, pod: Pod) -> bool:
-        left_out = pod.finished or (self._settled and pod.terminating)
-        return bool(pod.labels.get(self._label) and pod.node_name) and not left_out
+        excluded = pod.finished or (self._settled and pod.terminating)
+        return bool(pod.labels.get(self._label) and pod.node_name) and not excluded
 
     def _flavours(self, cluster: Cluster) -> list[str]:
         return sorted(filter(None, cluster.pod_label_values(self._label)))[:MOST_FLAVOURS]
@@ -140,7 +141,7 @@ def _among(counts: Ints, chosen: Bools) -> Ints:
 
 
 def _by_distance(counts: Ints, fewest: int, most: int) -> Ints:
-    """100 for the fewest, by the distance to the most; those still get 1, as the seed's later versions have it."""
+    """Return 100 for the fewest, less for more pods, and 1 for the most, as in later versions of the original."""
     if most == fewest:
         return np.full(len(counts), MAX_SCORE, np.int64)
     return np.maximum(MAX_SCORE * (most - counts) // (most - fewest), 1)
@@ -150,7 +151,7 @@ def _by_distance(counts: Ints, fewest: int, most: int) -> Ints:
 
 
 def _label(name: Any) -> str:
-    """An empty name is none, as in the seed."""
+    """Return the label; the default for an empty name, as in the original."""
     if name is None or name == "":
         return LABEL_NAME
     if not isinstance(name, str) or not selectors.is_label_key(name):
@@ -180,7 +181,7 @@ def _selector(given: Any) -> Selector | None:
 
 
 def _seconds(spellings: Mapping[str, Any]) -> float:
-    """One number of seconds, whichever way it is spelled."""
+    """Return the seconds of a setting with several names."""
     given = {name: value for name, value in spellings.items() if value is not None}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):

@@ -1,13 +1,13 @@
 """PreExtender: HTTP extenders see each pod with the labels by which they know applications and groups.
 
-However a pod spells it (`objects.applications`), an extender is shown
+A pod may name them in several ways (`objects.applications`). Extenders always see
 
     spark-app-id, spark-role                               application and role
-    pod-group.scheduling.kubenexus.io/name, /min-available the group, and how many of it must run together
+    pod-group.scheduling.kubenexus.io/name, /min-available the group, and how many members must run together
     pod-group.scheduling.sigs.k8s.io/name, /min-available  the same, under the older names
 
-on a copy. The pod itself is never changed, neither here nor in the cluster. One whose labels contradict each other is
-refused: nobody could say which of them an extender should see.
+on a copy of the pod; the pod itself is not changed. A pod whose labels contradict each other is refused, because it is
+not clear which labels an extender should see.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class PreExtender:
     configurable_at = ("filter",)
 
     def __init__(self, app_id_from_pod_name: bool = False) -> None:
-        """With it, a pod of no application is shown as one of its own: its name as `spark-app-id`, as KubeNexus has
-        it for extenders that know nothing but Spark applications.
+        """`appIdFromPodName`: extenders see a pod without an application as one of its own.
+
+        Its name is the `spark-app-id` then, as in KubeNexus, for extenders that only know Spark applications.
         """
-        self._named_alone = flag("appIdFromPodName", app_id_from_pod_name)
+        self._app_id_from_name = flag("appIdFromPodName", app_id_from_pod_name)
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip:  # noqa: ARG002
         problem = applications.identity(pod).problem
@@ -44,8 +45,8 @@ class PreExtender:
     def for_extenders(self, pod: Pod, cluster: Cluster) -> dict[str, str]:
         found = applications.identity(pod)
         if found.problem:
-            return {}  # a victim, say; it is shown as it is
-        application = found.application or (pod.name if self._named_alone else "")
+            return {}  # a victim for example; extenders see its own labels
+        application = found.application or (pod.name if self._app_id_from_name else "")
         shown = {APPLICATIONS[0]: application, ROLES[0]: found.role}
         if found.group:
             minimum = _minimum(found, pod.namespace, cluster)
@@ -55,9 +56,9 @@ class PreExtender:
 
 
 def _minimum(found: Identity, namespace: str, cluster: Cluster) -> int:
-    """0 if whoever says it does not exist."""
+    """Return how many members must run together; 0 if the PodGroup does not exist."""
     if found.source == BY_LABELS:
         return found.minimum
     kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.source == BY_KUBERNETES else SigsPodGroup
-    told = cluster.get(kind, f"{namespace}/{found.group}")
-    return 0 if told is None else told.minimum
+    group = cluster.get(kind, f"{namespace}/{found.group}")
+    return 0 if group is None else group.minimum

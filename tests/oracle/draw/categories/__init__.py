@@ -1,15 +1,15 @@
-"""The categories: each a function that fills a scenario with what one subject needs, and a little of all the rest."""
+"""The categories. Each is a function that fills a scenario with objects about one subject, and some of all others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tests.oracle.draw.categories.capacity import image_locality, resources, scoring
-from tests.oracle.draw.categories.company import inter_pod_affinity, topology_spread
 from tests.oracle.draw.categories.mixture import large, misc, mixed
+from tests.oracle.draw.categories.node_constraints import names_and_ports, node_affinities, taints
+from tests.oracle.draw.categories.other_pods import inter_pod_affinity, topology_spread
 from tests.oracle.draw.categories.preemption import preemption
 from tests.oracle.draw.categories.storage import volumes
-from tests.oracle.draw.categories.wishes import names_and_ports, node_affinities, taints
 from tests.oracle.draw.scenario import Scenario
 
 CATEGORIES: dict[str, Callable[[Scenario], None]] = {

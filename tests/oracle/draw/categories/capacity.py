@@ -1,4 +1,4 @@
-"""What nodes have: resources and how they are scored, and images already pulled."""
+"""Resources of nodes and how they are scored, and images on nodes."""
 
 from __future__ import annotations
 

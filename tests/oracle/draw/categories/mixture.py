@@ -1,4 +1,4 @@
-"""A little of everything: rare features, all features at once, and the same on many nodes."""
+"""Mixtures: rare features, all features at once, and the same on many nodes."""
 
 from __future__ import annotations
 

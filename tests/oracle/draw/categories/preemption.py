@@ -180,7 +180,7 @@ def mount(name: str, claim: str) -> Obj:
 
 
 def second_attempt(s: Scenario) -> None:
-    """The incoming pod has preempted before: a node is promised to it, and some of its victims are still leaving."""
+    """The incoming pod has preempted before: it has a nominated node, and some of its victims are terminating."""
     d = s.d
     s.pod["status"] = {"nominatedNodeName": d.choice([*s.node_names(), "ghost-node"])}
     for other in s.cluster["pods"]:

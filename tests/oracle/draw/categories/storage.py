@@ -1,4 +1,4 @@
-"""What a pod mounts. Some scenarios are about inline disks, some about attach limits, the rest about everything."""
+"""Volumes of pods. Some scenarios are about inline disks, some about attach limits, the others about everything."""
 
 from __future__ import annotations
 

@@ -167,10 +167,10 @@ def test_gangs_are_whole_wherever_it_is_listed_and_a_check_says_what_is_amiss(
 
 
 def waiting(
-    name: str, priority: int = 0, at: int = 0, group: str = "", *, in_part: bool = False, aged: bool = False
+    name: str, priority: int = 0, at: int = 0, group: str = "", *, partially_bound: bool = False, aged: bool = False
 ) -> QueueEntry:
     pod = a_pod(name, priority=priority)
-    return QueueEntry(pod, 0.0, group, MOMENT + timedelta(seconds=at), in_part, aged)
+    return QueueEntry(pod, 0.0, group, MOMENT + timedelta(seconds=at), partially_bound, aged)
 
 
 @pytest.mark.parametrize(
@@ -187,15 +187,19 @@ def waiting(
         pytest.param(waiting("z", 5, 1, "g"), waiting("a", 5, 1, "h"), id="else by the group's name"),
         pytest.param(waiting("z", 5, 1), waiting("a", 5, 1, "g"), id="else a pod before a group"),
         pytest.param(waiting("a", 5, 1), waiting("b", 5, 1), id="else by the pod's name"),
-        pytest.param(waiting("a", 0, 9, "g", in_part=True), waiting("b", 50, 1), id="what is bound in part goes first"),
+        pytest.param(
+            waiting("a", 0, 9, "g", partially_bound=True), waiting("b", 50, 1), id="what is bound in part goes first"
+        ),
         pytest.param(waiting("a", 0, 9, "g", aged=True), waiting("b", 50, 1), id="what has aged goes first"),
         pytest.param(
-            waiting("a", 0, 9, "g", in_part=True), waiting("b", 0, 1, "h", aged=True), id="in part before aged"
+            waiting("a", 0, 9, "g", partially_bound=True), waiting("b", 0, 1, "h", aged=True), id="in part before aged"
         ),
         pytest.param(
             waiting("a", 2_000_000_000, 9), waiting("b", 0, 1, "g", aged=True), id="never before critical pods"
         ),
-        pytest.param(waiting("a", 2_000_000_000, 9), waiting("b", 0, 1, "g", in_part=True), id="in part neither"),
+        pytest.param(
+            waiting("a", 2_000_000_000, 9), waiting("b", 0, 1, "g", partially_bound=True), id="in part neither"
+        ),
         pytest.param(waiting("a", 2_000_001_000, 9), waiting("b", 2_000_000_000, 1), id="critical pods by priority"),
     ],
 )

@@ -166,7 +166,7 @@ def test_limits_follow_what_ifs_and_changes() -> None:
     ],
 )
 def test_a_csi_node_that_changes(old: Any, new: Any, wakes: bool) -> None:
-    assert NodeVolumeLimits().takes_more(a_pod(mount("c1")), old, new) is wakes
+    assert NodeVolumeLimits().limit_raised(a_pod(mount("c1")), old, new) is wakes
 
 
 def test_hints_exist() -> None:

@@ -379,22 +379,26 @@ def test_a_volume_that_is_assumed_to_be_given_away_is_no_longer_free() -> None:
 @pytest.mark.parametrize(
     ("hint", "old", "new", "wakes"),
     [
-        pytest.param("allows_more", None, wait(), True, id="a new class"),
-        pytest.param("allows_more", wait(), wait(), False, id="a class that is as before"),
+        pytest.param("topologies_changed", None, wait(), True, id="a new class"),
+        pytest.param("topologies_changed", wait(), wait(), False, id="a class that is as before"),
         pytest.param(
-            "allows_more", wait(), wait(allowedTopologies=[{"matchLabelExpressions": []}]), True, id="other topologies"
+            "topologies_changed",
+            wait(),
+            wait(allowedTopologies=[{"matchLabelExpressions": []}]),
+            True,
+            id="other topologies",
         ),
         pytest.param("is_claimed", None, claim("c"), True, id="the pod's claim"),
         pytest.param("is_claimed", None, claim("d"), False, id="another claim"),
-        pytest.param("moved_other_kinds", None, limits("a"), True, id="a new CSINode"),
+        pytest.param("migrated_plugins_changed", None, limits("a"), True, id="a new CSINode"),
         pytest.param(
-            "moved_other_kinds", limits("a"), limits("a", d=1), False, id="a CSINode with the same kinds moved"
+            "migrated_plugins_changed", limits("a"), limits("a", d=1), False, id="a CSINode with the same kinds moved"
         ),
-        pytest.param("moved_other_kinds", limits("a"), limits("a", "k"), True, id="a kind has moved"),
+        pytest.param("migrated_plugins_changed", limits("a"), limits("a", "k"), True, id="a kind has moved"),
         pytest.param(
-            "stopped_keeping_books", BOOKKEEPER, named("CSIDriver", "x"), True, id="a driver of the pod's own volume"
+            "capacity_unchecked_now", BOOKKEEPER, named("CSIDriver", "x"), True, id="a driver of the pod's own volume"
         ),
-        pytest.param("stopped_keeping_books", BOOKKEEPER, BOOKKEEPER, False, id="a driver that goes on keeping books"),
+        pytest.param("capacity_unchecked_now", BOOKKEEPER, BOOKKEEPER, False, id="a driver that goes on keeping books"),
         pytest.param("has_more_space", None, capacity("k"), True, id="a new pool"),
         pytest.param(
             "has_more_space", capacity("k", capacity="1Gi"), capacity("k", capacity="2Gi"), True, id="a pool grew"

@@ -137,7 +137,7 @@ def test_evicting_users_of_a_claim(gone: list[str], passes: bool) -> None:
 )
 def test_a_pod_that_goes_may_free_a_volume(old: Pod, wakes: bool) -> None:
     pod = a_pod(mount("c"), {"gcePersistentDisk": {"pdName": "d", "readOnly": True}})
-    assert VolumeRestrictions().freed_a_volume(pod, old, None) is wakes
+    assert VolumeRestrictions().pod_freed_volume(pod, old, None) is wakes
 
 
 def test_hints_exist() -> None:

@@ -197,7 +197,7 @@ def test_nobody_is_evicted_for_a_driver() -> None:
     world.run()
     world.submit(a_driver(annotations=needs(2), priority=10), a_driver("lone", annotations=needs(0), priority=10))
     world.advance(30)
-    assert "preemption: not eligible due to executors that need room besides." in told(world, "app-driver")
+    assert "preemption: not eligible due to executors that need room as well." in told(world, "app-driver")
     assert sum(isinstance(each, Evict) for each in world.actions) == 1 and "lone-driver" in world.bindings
 
 

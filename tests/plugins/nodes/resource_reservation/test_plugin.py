@@ -35,7 +35,7 @@ GPU = "nvidia.com/gpu"
 def decided(pod: Pod, state: ClusterState, **arguments: Any) -> Decision:
     (profile,) = profiles(**arguments).values()
     profile.attach(state)
-    return schedule_one(pod, state, profile, make_room=False)
+    return schedule_one(pod, state, profile, preempt=False)
 
 
 def feasible(decision: Decision) -> set[str]:

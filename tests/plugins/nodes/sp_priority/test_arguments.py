@@ -69,7 +69,8 @@ def test_the_lists_are_joined_and_nothing_is_no_namespace() -> None:
 )
 def test_it_reads_what_it_needs(args: dict[str, Any], reads: set[str]) -> None:
     plugin = with_priority(**args).plugin("SPPriority")
-    assert plugin is not None and set(plugin.reads) == reads and set(plugin.reconciles) == reads | {"Pod"}
+    assert plugin is not None
+    assert set(plugin.reads) == reads and set(plugin.reconciles) == reads | {"Pod"}
 
 
 # -- the seed's own files

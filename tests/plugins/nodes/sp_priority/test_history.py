@@ -68,13 +68,13 @@ def test_writing(history: History, written: dict[str, Any]) -> None:
 
 def test_a_pods_way_through_a_history() -> None:
     start = History("a", {"a": 1})
-    noted = start.noted({"u": "b"})
+    noted = start.recorded({"u": "b"})
     assert noted == History("a", {"a": 1}, {"u": "b"}), "noted, not counted"
-    assert noted.noted({"u": "c"}).pending == {"u": "c"}, "a second decision takes the first one's place"
+    assert noted.recorded({"u": "c"}).pending == {"u": "c"}, "a second decision takes the first one's place"
     assert noted.settled({"u": "b"}) == History("b", {"a": 1, "b": 1})
     assert noted.settled({"u": "c"}) == History("c", {"a": 1, "c": 1}), "it was bound elsewhere"
     assert noted.settled({"u": ""}) == start, "it never was"
-    several = start.noted({"u": "b", "v": "c", "w": "d"}).settled({"u": "b", "v": ""})
+    several = start.recorded({"u": "b", "v": "c", "w": "d"}).settled({"u": "b", "v": ""})
     assert several == History("b", {"a": 1, "b": 1}, {"w": "d"}), "of several each by itself"
 
 
@@ -104,7 +104,7 @@ def test_a_half_life_keeps_the_counts_small() -> None:
 
 def test_nodes_that_are_gone_are_dropped_but_for_the_latest() -> None:
     history = History("gone", {"gone": 1, "lost": 5, "a": 2})
-    assert history.among(a_cluster(nodes=["a", "b"]).nodes, 9).counts == {"gone": 1, "a": 2}
+    assert history.limited(a_cluster(nodes=["a", "b"]).nodes, 9).counts == {"gone": 1, "a": 2}
 
 
 @pytest.mark.parametrize(
@@ -119,25 +119,25 @@ def test_nodes_that_are_gone_are_dropped_but_for_the_latest() -> None:
     ],
 )
 def test_a_history_has_counts_of_so_many_nodes(latest: str, counts: dict[str, int], kept: dict[str, int]) -> None:
-    assert History(latest, counts).among(a_cluster(nodes=[*"abc"]).nodes, 2) == History(latest, kept)
+    assert History(latest, counts).limited(a_cluster(nodes=[*"abc"]).nodes, 2) == History(latest, kept)
 
 
 def test_so_many_pods_are_noted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sp_history, "MOST_PENDING", 3)
     two = History(pending={"u": "a", "v": "b"})
-    full = two.noted({"w": "c", "x": "d", "v": "c"})
+    full = two.recorded({"w": "c", "x": "d", "v": "c"})
     assert full.pending == {"u": "a", "v": "c", "w": "c"}, "who is there already may be given another node"
-    assert (two.crowded, full.crowded) == (False, True)
-    assert full.noted({"x": "d", "u": "b"}).pending == {"u": "b", "v": "c", "w": "c"}
+    assert (two.full, full.full) == (False, True)
+    assert full.recorded({"x": "d", "u": "b"}).pending == {"u": "b", "v": "c", "w": "c"}
 
 
 def test_a_full_history_is_what_a_server_takes() -> None:
     """All annotations of an object together may have 256 KiB; with the longest names that machines have it fits."""
     name, uid = "n" * 59, "0" * 32
     history = History(f"{name}0000", {f"{name}{number:04}": 10**6 for number in range(5000)})
-    history = history.noted({f"{uid}{number:04}": f"{name}0000" for number in range(5000)})
+    history = history.recorded({f"{uid}{number:04}": f"{name}0000" for number in range(5000)})
     nodes = a_cluster(nodes=[*history.counts][:2000]).nodes
-    assert len(history.among(nodes, 1000).text()) < 256 * 1024 / 2
+    assert len(history.limited(nodes, 1000).text()) < 256 * 1024 / 2
 
 
 # -- writing to the server

@@ -109,7 +109,7 @@ def test_a_pod_for_which_there_is_no_room_is_not_taken_for_noted(monkeypatch: py
     owner = an_owner({"latest": "", "node_count": {}, "pending": {one.uid: "A"}}, replicas=2)
     state, plugin = a_state(nodes="ABC", pods=[one, two], others=[owner]), SPPriority(skip_multi_replica=False)
     plugin.reserve(one, "B", state)
-    plugin._desk.want(one.uid)
+    plugin._unconfirmed.record(one.uid)
     plugin.reserve(two, "C", state)
     assert list(plugin.pre_bind(two, "C", Cluster(state))) == []
     assert plugin.pre_bound(two, "C", Cluster(state)) == NotYet(frozenset({("ReplicaSet", "default/web")}))

@@ -41,7 +41,7 @@ def test_listed_at_score_and_post_bind_it_counts_too(pause: float) -> None:
     shop.world.advance(5)
     assert shop.counts == Counter(nodes) and "pending" not in shop.history
     assert never_twice(nodes)
-    assert not plugin._desk._given and not plugin._desk._wanted
+    assert not plugin._unconfirmed._assumed and not plugin._unconfirmed._to_record
 
 
 @pytest.mark.parametrize("status", [409, 422, 500, 0])
@@ -74,7 +74,7 @@ def test_and_what_is_left_to_note_goes_with_the_owner() -> None:
     shop.world.delete(shop.owner)
     shop.delete()
     shop.world.advance(3)
-    assert not plugin._desk._given and not plugin._desk._wanted and not plugin._desk._owner_of
+    assert not plugin._unconfirmed._assumed and not plugin._unconfirmed._to_record and not plugin._unconfirmed._owner_of
 
 
 def test_profiles_that_share_it_count_together() -> None:
@@ -92,5 +92,5 @@ def test_profiles_that_share_it_count_together() -> None:
         shop.delete()
     shop.world.advance(5)
     assert shop.counts == Counter(nodes) and never_twice(nodes) and "pending" not in shop.history
-    desk = profiles["one"].plugin("SPPriority")._desk  # type: ignore[union-attr]
-    assert not desk._given and not desk._wanted and len(desk._sent) <= 1
+    unconfirmed = profiles["one"].plugin("SPPriority")._unconfirmed  # type: ignore[union-attr]
+    assert not unconfirmed._assumed and not unconfirmed._to_record and len(unconfirmed._writes) <= 1

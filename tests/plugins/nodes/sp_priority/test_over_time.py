@@ -39,8 +39,13 @@ def test_deleted_ten_times_it_never_returns_to_where_it_was(pause: float) -> Non
     shop.world.advance(3)
     assert shop.counts == Counter(nodes) and shop.history["latest"] == nodes[-1]
     assert set(nodes) == set("ABC") and max(shop.counts.values()) <= 5, "and is everywhere equally often, more or less"
-    desk = shop.plugin._desk
-    assert not desk._given and not desk._owner_of and not desk._wanted and len(desk._sent) <= 1
+    unconfirmed = shop.plugin._unconfirmed
+    assert (
+        not unconfirmed._assumed
+        and not unconfirmed._owner_of
+        and not unconfirmed._to_record
+        and len(unconfirmed._writes) <= 1
+    )
 
 
 def test_nothing_is_written_for_pods_that_it_is_not_for() -> None:
@@ -86,7 +91,7 @@ def test_a_pod_that_comes_before_its_owner_waits_for_it() -> None:
     shop.make()
     shop.world.advance(1)
     assert not shop.world.bindings
-    assert "waiting to hear of ReplicaSet default/web" in shop.world.event_notes(shop.name)[0]
+    assert "waiting for ReplicaSet default/web to be seen" in shop.world.event_notes(shop.name)[0]
     shop.world.submit(an_owner())
     shop.world.run()
     assert shop.world.bindings, "at once"
@@ -141,7 +146,7 @@ def test_somebody_who_puts_back_what_was_there_holds_up_nobody(pause: float) -> 
         shop.world.submit(an_owner(copy))
         shop.delete()
     shop.world.advance(5)
-    assert not shop.plugin._desk._given and not any("in time" in each.note for each in shop.world.events)
+    assert not shop.plugin._unconfirmed._assumed and not any("in time" in each.note for each in shop.world.events)
 
 
 def test_a_pod_whose_binding_a_list_skipped_counts() -> None:

@@ -259,7 +259,7 @@ def test_the_deployment_keeps_the_history_if_it_is_told_to() -> None:
 )
 def test_a_pod_heard_of_before_its_owner_waits(args: dict[str, Any], there: list[Any], missing: str) -> None:
     plugin, cluster = SPPriority(**args), Cluster(a_state(nodes="AB", others=there))
-    expected = Refuse((f"waiting to hear of {missing}",), resolvable=False, waits=True)
+    expected = Refuse((f"waiting for {missing} to be seen",), resolvable=False, waits=True)
     assert plugin.pre_filter(a_replica(), cluster) == expected
     assert plugin.score(a_replica(), cluster.nodes) is None
 

@@ -24,7 +24,7 @@ DAEMONS = reference("DaemonSet", "agents")
 
 
 def told(policy: WorkloadPolicy, *pods: Any, nodes: Sequence[Any] = NODES) -> WorkloadPolicyStatus:
-    return policy_status.told(policy, Cluster(a_state(nodes=nodes, pods=pods, others=[policy])))
+    return policy_status.status_of(policy, Cluster(a_state(nodes=nodes, pods=pods, others=[policy])))
 
 
 def waiting(*names: str, **keywords: Any) -> list[Any]:
@@ -150,7 +150,7 @@ def test_pods_that_wait_are_counted_from_the_first_question_on() -> None:
     state.apply(Put(policy))
 
     def pending() -> int:
-        return policy_status.told(policy, Cluster(state)).pending
+        return policy_status.status_of(policy, Cluster(state)).pending
 
     assert pending() == 2
     state.apply(Put(a_member("waiting-w")))

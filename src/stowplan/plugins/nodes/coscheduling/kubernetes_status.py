@@ -1,10 +1,10 @@
-"""What Kubernetes' own PodGroup is told about itself: its condition PodGroupScheduled.
+"""The status of Kubernetes' own PodGroups: the condition PodGroupScheduled.
 
-    True    Scheduled                            enough of its pods had a node; that stands
-    False   Unschedulable, or SchedulerError     so many have, so many must; and what one of its waiting pods was told
+    True    Scheduled                            enough pods of the group had a node; this does not change again
+    False   Unschedulable, or SchedulerError     how many pods have a node and how many must; the reason of one pod
 
-All of it is read from the group's pods, so it comes out the same after a restart. Groups that are no gang, and those of
-which no pod is ours, are left alone; so are the object's other conditions.
+The condition follows from the group's pods alone, so it is the same after a restart. Groups that are not scheduled as
+one, and groups without pods of this scheduler, are ignored; so are other conditions of the object.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from stowplan.objects.pod_groups import PodGroup
 from stowplan.objects.pods import Pod
 
 SCHEDULED = "PodGroupScheduled"
-LONGEST = 32_768  # characters of a condition's message, as the API has it
+LONGEST = 32_768  # characters of a condition's message, the API's limit
 
 
 class KubernetesGroupStatus:
     def __init__(self) -> None:
-        self._there: dict[str, dict[str, Pod]] = {}  # each group's pods by uid
+        self._pods: dict[str, dict[str, Pod]] = {}  # each group's pods by uid
 
     def patches(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
-        """Whatever changed since the last time; None: everything."""
+        """Yield the patches that follow from what changed since the last call; None: from all objects."""
         if changed is None:
-            self._there.clear()
-            concerned = dict.fromkeys(cluster.every(PodGroup))
+            self._pods.clear()
+            affected = dict.fromkeys(cluster.every(PodGroup))
             changed = list(cluster.known_pods())
         else:
-            concerned = {each.key: None for each in changed if isinstance(each, PodGroup)}
+            affected = {each.key: None for each in changed if isinstance(each, PodGroup)}
         for pod in changed:
             if isinstance(pod, Pod) and (name := _group(pod)):
-                self._look(name, pod, cluster)
-                concerned[name] = None
-        for name in concerned:
-            group, pods = cluster.get(PodGroup, name), self._there.get(name)
+                self._pod_changed(name, pod, cluster)
+                affected[name] = None
+        for name in affected:
+            group, pods = cluster.get(PodGroup, name), self._pods.get(name)
             if group is not None and pods and group.gang:
                 yield from _patch(group, pods)
 
-    def _look(self, name: str, pod: Pod, cluster: Cluster) -> None:
+    def _pod_changed(self, name: str, pod: Pod, cluster: Cluster) -> None:
         now = cluster.known_pod(pod.uid)
         if now is not None and cluster.is_ours(now):
-            self._there.setdefault(name, {})[pod.uid] = now
-        elif name in self._there:
-            self._there[name].pop(pod.uid, None)
-            if not self._there[name]:
-                del self._there[name]
+            self._pods.setdefault(name, {})[pod.uid] = now
+        elif name in self._pods:
+            self._pods[name].pop(pod.uid, None)
+            if not self._pods[name]:
+                del self._pods[name]
 
 
 def _patch(group: PodGroup, pods: Mapping[str, Pod]) -> Iterator[Patch]:
@@ -73,17 +73,17 @@ def _patch(group: PodGroup, pods: Mapping[str, Pod]) -> Iterator[Patch]:
 
 
 def _condition(group: PodGroup, pods: Mapping[str, Pod]) -> Condition | None:
-    """None as long as none of its pods was told anything."""
+    """Return the group's condition; None while no waiting pod has a condition."""
     generation, placed = group.metadata.generation, sum(_has_a_node(pod) for pod in pods.values())
     count = f"{placed} of {group.minimum} pods have a node"
     if placed >= group.minimum:
         return Condition(SCHEDULED, "True", "Scheduled", count, generation)
-    told = [(pod, each) for pod in pods.values() if not pod.node_name and (each := pod.condition("PodScheduled"))]
-    if not told:
+    waiting = [(pod, each) for pod in pods.values() if not pod.node_name and (each := pod.condition("PodScheduled"))]
+    if not waiting:
         return None
-    pod, said = min(told, key=lambda each: (each[1].message.startswith(WOULD_FIT), each[0].name))
-    message = f"{count}; pod {pod.name}: {said.message}"
-    return Condition(SCHEDULED, "False", said.reason or "Unschedulable", message[:LONGEST], generation)
+    pod, reason = min(waiting, key=lambda each: (each[1].message.startswith(WOULD_FIT), each[0].name))
+    message = f"{count}; pod {pod.name}: {reason.message}"
+    return Condition(SCHEDULED, "False", reason.reason or "Unschedulable", message[:LONGEST], generation)
 
 
 def _has_a_node(pod: Pod) -> bool:

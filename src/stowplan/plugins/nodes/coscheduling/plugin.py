@@ -1,13 +1,13 @@
-"""Coscheduling: pods of one group get nodes together, or none of them does.
+"""Coscheduling: the pods of a group are scheduled together, or not at all.
 
-Which group a pod is in, its labels or its spec say (`objects.applications`); how many of it must run together, a label
-or a PodGroup. The rest is the engine's: it holds a group back until enough of its pods exist, tries it whole in a
-what-if and commits it whole. Here is what the groups are, and in which order they are tried:
+A pod's labels or its spec name its group (`objects.applications`); a label or a PodGroup says how many members must run
+together. The engine does the rest: it gates a group until enough of its pods exist, attempts all members in one trial,
+and binds them together. This plugin defines the groups and their order in the queue:
 
-    system-critical pods   by priority, as always
-    groups bound in part   the oldest first: what is missing of them stops what runs already
-    groups that have aged  the oldest first, so that neither size nor priority starves them
-    all others             by priority, then age (of the PodGroup, the oldest member, or the pod), then name
+    system-critical pods     by priority
+    partially bound groups   the oldest first: their running members wait for the missing ones
+    groups that have aged    the oldest first, so that neither size nor priority starves them
+    all others               by priority, then age (of the PodGroup, the oldest member, or the pod), then name
 """
 
 from __future__ import annotations
@@ -38,10 +38,16 @@ class Coscheduling:
     reads = ("PodGroup", "SigsPodGroup")
     reconciles = ("PodGroup", "SigsPodGroup", "Pod")
     wanted_at: ClassVar = {
-        "queueSort": "groups do not age, and what is missing of one that is bound in part does not go first",
-        "preFilter": "a pod whose labels cannot be read or contradict each other is placed alone, not told so",
+        "queueSort": "groups do not age, and missing members of partially bound groups do not go first",
+        "preFilter": "a pod whose labels are invalid or contradict each other is scheduled alone, without a message",
     }
-    configurable_at = ("filter", "postFilter", "reserve", "permit", "postBind")  # the engine's part here
+    configurable_at = (
+        "filter",
+        "postFilter",
+        "reserve",
+        "permit",
+        "postBind",
+    )  # the engine does the work of these points
 
     def __init__(
         self,
@@ -52,12 +58,12 @@ class Coscheduling:
         partial_bind_deadline_seconds: float = 60,
         preemption: bool = True,
     ) -> None:
-        """The first is how long members of a group may take to be ready to be bound, where no PodGroup says it."""
+        """`permitWaitingTimeSeconds`: how long members may take until all are ready to be bound, without a PodGroup."""
         self._timeout = _seconds("permitWaitingTimeSeconds", permit_waiting_time_seconds)
         self.ages_after = _seconds("starvationSeconds", starvation_seconds)
         self._match = _one_of("matchPolicy", match_policy, MATCHES)
         self._evicts = _one_of("onPartialBind", on_partial_bind, (COMPLETE, EVICT)) == EVICT
-        self._told_after = _seconds("partialBindDeadlineSeconds", partial_bind_deadline_seconds)
+        self._report_after = _seconds("partialBindDeadlineSeconds", partial_bind_deadline_seconds)
         self._preempts = flag("preemption", preemption)
         self._statuses, self._conditions = SigsGroupStatus(), KubernetesGroupStatus()
 
@@ -70,17 +76,17 @@ class Coscheduling:
         name = f"{pod.namespace}/{found.group}"
         if found.source == BY_LABELS:
             return self._group(name, found.minimum, advice=spark.hint_for_driver(pod))
-        told = _object(found, name, cluster)
-        if told is None:
-            return self._group(name, UNKNOWN)  # its pods are held back until it is there
-        if isinstance(told, PodGroup):
-            return self._group(name, told.minimum, created=told.metadata.creation_timestamp)
+        group = _pod_group(found, name, cluster)
+        if group is None:
+            return self._group(name, UNKNOWN)  # its pods are gated until the object exists
+        if isinstance(group, PodGroup):
+            return self._group(name, group.minimum, created=group.metadata.creation_timestamp)
         return self._group(
             name,
-            told.minimum,
-            created=told.metadata.creation_timestamp,
-            timeout=float(told.spec.schedule_timeout_seconds or self._timeout),
-            resources={each: quantity.of(each, text) for each, text in told.spec.min_resources.items()},
+            group.minimum,
+            created=group.metadata.creation_timestamp,
+            timeout=float(group.spec.schedule_timeout_seconds or self._timeout),
+            resources={each: quantity.of(each, text) for each, text in group.spec.min_resources.items()},
         )
 
     def _group(self, name: str, minimum: int, **more: Any) -> Group:
@@ -90,13 +96,13 @@ class Coscheduling:
             minimum,
             match=self._match,
             evicts=self._evicts,
-            told_after=self._told_after,
+            report_after=self._report_after,
             preempts=self._preempts,
             **more,
         )
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip:  # noqa: ARG002
-        """Labels that cannot be read or contradict each other are told; nothing is guessed."""
+        """Refuse a pod whose labels are invalid or contradict each other."""
         problem = applications.identity(pod).problem
         return Refuse((f"pod group: {problem}",), resolvable=False) if problem else SKIP
 
@@ -104,7 +110,7 @@ class Coscheduling:
         found = applications.identity(pod)
         if found.group and not found.problem and found.source != BY_LABELS:
             name = f"{pod.namespace}/{found.group}"
-            if _object(found, name, cluster) is None:
+            if _pod_group(found, name, cluster) is None:
                 return Refuse((f"PodGroup {name} of {found.source} does not exist",), resolvable=False, waits=True)
         return None
 
@@ -116,7 +122,7 @@ class Coscheduling:
     def its_group(self, pod: Pod, old: Object | None, new: Object) -> bool:  # noqa: ARG002
         return (new.namespace, new.name) == (pod.namespace, applications.identity(pod).group)
 
-    # -- the order
+    # -- the order of the queue
 
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
         return self.group_key(QueueEntry(pod, queued_at, created=pod.metadata.creation_timestamp))
@@ -126,20 +132,20 @@ class Coscheduling:
         since = waiting.created.timestamp() if waiting.created is not None else waiting.queued_at
         if priority >= SYSTEM_CRITICAL:
             place = (0, -priority)
-        elif waiting.in_part or waiting.aged:
-            place = (1 if waiting.in_part else 2, 0)
+        elif waiting.partially_bound or waiting.aged:
+            place = (1 if waiting.partially_bound else 2, 0)
         else:
             place = (3, -priority)
         return (*place, since, waiting.group, waiting.pod.key)
 
-    # -- what PodGroups are told
+    # -- the status of PodGroups
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
         yield from self._statuses.patches(changed, cluster)
         yield from self._conditions.patches(changed, cluster)
 
 
-def _object(found: Identity, key: str, cluster: Cluster) -> PodGroup | SigsPodGroup | None:
+def _pod_group(found: Identity, key: str, cluster: Cluster) -> PodGroup | SigsPodGroup | None:
     kind: type[PodGroup] | type[SigsPodGroup] = PodGroup if found.source == BY_KUBERNETES else SigsPodGroup
     return cluster.get(kind, key)
 

@@ -1,14 +1,14 @@
-"""What a PodGroup of scheduling.x-k8s.io is told about itself.
+"""The status of PodGroups of scheduling.x-k8s.io.
 
-    Pending      fewer pods exist than it takes
-    Scheduling   they exist, and do not all run yet
-    Running      enough of them run, or have succeeded
-    Failed       enough have come to an end or run, and one of them failed
-    Finished     enough have succeeded
+    Pending      fewer pods exist than the minimum
+    Scheduling   enough pods exist, and too few of them run
+    Running      enough pods run or have succeeded
+    Failed       enough pods run or have ended, and at least one has failed
+    Finished     enough pods have succeeded
 
-`scheduleStartTime` is when it first had so many pods: the creation of the one that made it enough, or its own. Pods
-that have ended are no longer seen by a scheduler: each is counted in the moment it ends, on top of what the object says
-already.
+`scheduleStartTime` is when the group first had enough pods: the creation of the last pod that was needed, or of the
+PodGroup. The scheduler does not see pods that have ended, so each is counted when it ends, and added to the numbers
+that the object has already.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from stowplan.objects.pod_groups import SigsPodGroup, SigsPodGroupStatus
 from stowplan.objects.pods import Pod
 
 
-class _Seen:
-    """A group's pods: those that are there, and how those ended that are not."""
+class _Members:
+    """A group's pods: those that exist, and the phases of those that have ended."""
 
-    def __init__(self, there: dict[str, Pod] | None = None) -> None:
-        self.there: dict[str, Pod] = there or {}
+    def __init__(self, pods: dict[str, Pod] | None = None) -> None:
+        self.pods: dict[str, Pod] = pods or {}
         self.ended: dict[str, str] = {}  # phases, by uid
-        self.before: tuple[int, int] | None = None  # what had succeeded and failed when we first looked
+        self.before: tuple[int, int] | None = None  # succeeded and failed when the group was first looked at
 
 
 class SigsGroupStatus:
     def __init__(self) -> None:
-        self._seen: dict[str, _Seen] = {}
+        self._members: dict[str, _Members] = {}
 
     def patches(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
         if changed is None:
-            for seen in self._seen.values():
-                seen.there = {}
-            concerned = dict.fromkeys(cluster.every(SigsPodGroup))
+            for members in self._members.values():
+                members.pods = {}
+            affected = dict.fromkeys(cluster.every(SigsPodGroup))
             pods: Sequence[Object] = list(cluster.known_pods())
         else:
-            concerned, pods = {each.key: None for each in changed if isinstance(each, SigsPodGroup)}, changed
+            affected, pods = {each.key: None for each in changed if isinstance(each, SigsPodGroup)}, changed
         for pod in pods:
             if isinstance(pod, Pod) and (name := _group(pod)):
-                self._look(name, pod, cluster)
-                concerned[name] = None
-        for name in concerned:
+                self._pod_changed(name, pod, cluster)
+                affected[name] = None
+        for name in affected:
             group = cluster.get(SigsPodGroup, name)
             if group is None:
                 self._forget(name)
@@ -61,35 +61,35 @@ class SigsGroupStatus:
                 yield from self._patch(group)
 
     def _forget(self, name: str) -> None:
-        """There is no such object, or not yet: only who is there stays known."""
-        seen = self._seen.pop(name, None)
-        if seen is not None and seen.there:
-            self._seen[name] = _Seen(seen.there)
+        """The object does not exist, or not yet: keep only the pods that exist."""
+        members = self._members.pop(name, None)
+        if members is not None and members.pods:
+            self._members[name] = _Members(members.pods)
 
-    def _look(self, name: str, pod: Pod, cluster: Cluster) -> None:
-        seen, now = self._seen.setdefault(name, _Seen()), cluster.known_pod(pod.uid)
+    def _pod_changed(self, name: str, pod: Pod, cluster: Cluster) -> None:
+        members, now = self._members.setdefault(name, _Members()), cluster.known_pod(pod.uid)
         if now is not None:
-            seen.there[pod.uid] = now
+            members.pods[pod.uid] = now
             return
-        seen.there.pop(pod.uid, None)
+        members.pods.pop(pod.uid, None)
         if pod.finished:
-            seen.ended[pod.uid] = pod.status.phase
+            members.ended[pod.uid] = pod.status.phase
 
     def _patch(self, group: SigsPodGroup) -> Iterator[Patch]:
-        seen, before = self._seen.setdefault(group.key, _Seen()), group.status
-        if seen.before is None:
-            seen.before = (before.succeeded, before.failed)
-        phases = list(seen.ended.values())
+        members, before = self._members.setdefault(group.key, _Members()), group.status
+        if members.before is None:
+            members.before = (before.succeeded, before.failed)
+        phases = list(members.ended.values())
         status = msgspec.structs.replace(
             before,
-            running=sum(pod.status.phase == "Running" for pod in seen.there.values()),
-            succeeded=seen.before[0] + phases.count("Succeeded"),
-            failed=seen.before[1] + phases.count("Failed"),
-            occupied_by=before.occupied_by or _owners(seen),
+            running=sum(pod.status.phase == "Running" for pod in members.pods.values()),
+            succeeded=members.before[0] + phases.count("Succeeded"),
+            failed=members.before[1] + phases.count("Failed"),
+            occupied_by=before.occupied_by or _owners(members),
         )
-        status = msgspec.structs.replace(status, phase=_phase(status, group.minimum, len(seen.there)))
+        status = msgspec.structs.replace(status, phase=_phase(status, group.minimum, len(members.pods)))
         if status.phase != "Pending" and before.schedule_start_time is None:
-            status = msgspec.structs.replace(status, schedule_start_time=_complete_since(group, seen))
+            status = msgspec.structs.replace(status, schedule_start_time=_complete_since(group, members))
         if status != before:
             body: dict[str, Any] = msgspec.to_builtins(status)
             if status.schedule_start_time is None:
@@ -102,23 +102,23 @@ def _group(pod: Pod) -> str:
     return f"{pod.namespace}/{found.group}" if found.source == BY_SIGS else ""
 
 
-def _complete_since(group: SigsPodGroup, seen: _Seen) -> datetime | None:
-    """None if some of those pods were not seen, or nobody says when they were made."""
-    made = sorted(each for pod in seen.there.values() if (each := pod.metadata.creation_timestamp) is not None)
-    if len(made) < group.minimum:
+def _complete_since(group: SigsPodGroup, members: _Members) -> datetime | None:
+    """Return when the group first had enough pods; None if some of these pods were not seen."""
+    created = sorted(each for pod in members.pods.values() if (each := pod.metadata.creation_timestamp) is not None)
+    if len(created) < group.minimum:
         return None
-    return max(made[group.minimum - 1], group.metadata.creation_timestamp or made[0])
+    return max(created[group.minimum - 1], group.metadata.creation_timestamp or created[0])
 
 
-def _owners(seen: _Seen) -> str:
-    owner = next((pod.controller() for pod in seen.there.values() if pod.controller() is not None), None)
+def _owners(members: _Members) -> str:
+    owner = next((pod.controller() for pod in members.pods.values() if pod.controller() is not None), None)
     if owner is None:
         return ""
-    namespace = next(iter(seen.there.values())).namespace
+    namespace = next(iter(members.pods.values())).namespace
     return f"{namespace}/{owner.name}"
 
 
-def _phase(status: SigsPodGroupStatus, minimum: int, there: int) -> str:
+def _phase(status: SigsPodGroupStatus, minimum: int, pods: int) -> str:
     done = status.running + status.succeeded
     if status.succeeded >= minimum:
         return "Finished"
@@ -126,4 +126,4 @@ def _phase(status: SigsPodGroupStatus, minimum: int, there: int) -> str:
         return "Failed"
     if done >= minimum:
         return "Running"
-    return "Scheduling" if there + status.succeeded >= minimum else "Pending"
+    return "Scheduling" if pods + status.succeeded >= minimum else "Pending"

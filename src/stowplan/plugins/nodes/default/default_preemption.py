@@ -1,8 +1,8 @@
-"""DefaultPreemption: find the node where evicting the least important pods would make room.
+"""DefaultPreemption: find the node where the eviction of pods of lower priority does the least harm.
 
-The dry run, node by node: take away every pod of lower priority; if the pod would then pass all filters, give back as
-many as possible, the most important first, those whose disruption budget would be violated before the others. What
-cannot be given back are the victims. Where every filter judges a node by itself alone, many nodes are tried at once.
+The dry run, node by node: remove every pod of lower priority. If the pod passes all filters then, add back as many as
+possible: first those that a disruption budget protects, then by priority. The others are the victims. If every filter
+judges each node by itself, the dry run handles many nodes at once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from stowplan.objects.pods import Pod
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
-EXECUTORS = "not eligible due to executors that need room besides."
+EXECUTORS = "not eligible due to executors that need room as well."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CANDIDATE = "no candidate node for preemption"
 NO_HELP = "Preemption is not helpful for scheduling"
 
-SMALLEST_LOT = 32  # nodes tried at once, where that is possible; fewer would cost as much
+SMALLEST_BATCH = 32  # nodes at once, if that is possible; fewer would cost the same
 
 PodsByRow: TypeAlias = dict[int, list[PlacedPod]]
 Change: TypeAlias = Callable[[Trial, PodsByRow, int], None]
@@ -53,9 +53,9 @@ class DefaultPreemption:
         found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(decision.trail.total))
         if not found:
             hopeless = f"preemption: {refusals.message(decision.trail.total)}"
-            return PostFilterResult((hopeless,), breaks_promise=True)
+            return PostFilterResult((hopeless,), clears_nomination=True)
         try:
-            left = evaluator.consulted(found)
+            left = evaluator.accepted_by_extenders(found)
         except PluginError as error:
             return PostFilterResult((f"preemption: {error.problem}",))
         if not left:
@@ -65,27 +65,26 @@ class DefaultPreemption:
     def _enough(self, nodes: int) -> int:
         return min(max(nodes * self._percentage // 100, self._absolute), nodes)
 
-    # -- may it preempt at all?
+    # -- eligibility
 
     def ineligible(self, pod: Pod, decision: Decision, state: ClusterState) -> str:
-        """Why the pod may not preempt, or nothing."""
+        """Return why the pod may not preempt, or an empty text."""
         if pod.spec.preemption_policy == "Never":
             return NEVER
         needs = spark.executors(pod)
         if needs is not None and needs.least:
-            return EXECUTORS  # room for one pod can be promised while victims leave, for a whole application it cannot
-        nominated = pod.nominated_node or state.nominated_pods.node_of(
-            pod.uid
-        )  # it may be promised, and not written yet
+            return EXECUTORS  # a node can be nominated for one pod while victims terminate, not for an application
+        # The nomination may not be written yet.
+        nominated = pod.nominated_node or state.nominated_pods.node_of(pod.uid)
         if not nominated or self._hopeless(nominated, decision):
             return ""
-        there = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []
-        leaving = any(other.priority < pod.priority and _leaves_for_another(other) for other in there)
-        return TERMINATING if leaving else ""
+        others = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []
+        terminating = any(other.priority < pod.priority and _is_preempted(other) for other in others)
+        return TERMINATING if terminating else ""
 
     @staticmethod
     def _hopeless(name: str, decision: Decision) -> bool:
-        """Is the nominated node one where evictions cannot help?"""
+        """True if evictions cannot help on the nominated node."""
         if decision.refused is not None:
             return decision.refused.code == "UnschedulableAndUnresolvable"
         hopeless = zip(decision.trail.names, decision.trail.unresolvable().tolist(), strict=True)
@@ -96,7 +95,7 @@ class DefaultPreemption:
     def dry_run(
         self, pod: Pod, decision: Decision, evaluator: Evaluator, *, enough: int | None = None
     ) -> tuple[list[Candidate], Refusals]:
-        """Candidates (up to `enough` of them, all if None) and the reasons of the nodes that are none."""
+        """Return candidates (at most about `enough`, all if None), and the reasons of the other nodes."""
         rows = evaluator.nodes.rows
         if decision.refused is not None:
             rows = rows if decision.refused.code == "Unschedulable" else rows[:0]
@@ -105,22 +104,22 @@ class DefaultPreemption:
             rows = rows[(decision.trail.verdict_of != FEASIBLE) & ~hopeless]
         run = DryRun(pod, evaluator)
         if not any(priority < pod.priority for priority in evaluator.state.priorities):
-            run.refusals.add((NO_VICTIMS,), len(rows))  # whoever is there, nobody matters less
+            run.refusals.add((NO_VICTIMS,), len(rows))  # no pod in the cluster has a lower priority
             return [], run.refusals
         wanted = len(rows) if enough is None else enough
         found: list[Candidate] = []
         while len(rows):
-            together = max(wanted - len(found), SMALLEST_LOT) if run.apart else 1
-            found += evaluator.joined(run.try_rows(rows[:together]))
+            together = max(wanted - len(found), SMALLEST_BATCH) if run.nodes_are_independent else 1
+            found += evaluator.with_more_victims(run.candidates_among(rows[:together]))
             rows = rows[together:]
             if len(found) >= wanted and any(each.violations == 0 for each in found):
                 break
         return found, run.refusals
 
-    # -- what wakes
+    # -- requeueing
 
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:  # noqa: ARG002
-        """Holding back a pod whose victims are still being evicted is the engine's part."""
+        """Do nothing: the engine gates pods whose victims are being evicted."""
         return None
 
     def wakes_on(self) -> Iterable[Wake]:
@@ -128,7 +127,7 @@ class DefaultPreemption:
 
 
 class Refusals:
-    """Why nodes are no candidates: how many of them there are, and how often each reason was given."""
+    """Why nodes are not candidates: how many nodes, and how many for each reason."""
 
     def __init__(self) -> None:
         self.nodes = 0
@@ -140,12 +139,12 @@ class Refusals:
             self.reasons[reason] += nodes
 
     def message(self, nodes: int) -> str:
-        """The rest of `nodes` were not even tried."""
+        """Return kube-scheduler's message for `nodes` nodes; the nodes not counted here were not evaluated."""
         return f"0/{nodes} nodes are available{counted(self.reasons + Counter({NO_HELP: nodes - self.nodes}))}"
 
 
 class DryRun:
-    """Trying some nodes without the pods that may be evicted there."""
+    """The evaluation of nodes without the pods of lower priority."""
 
     def __init__(self, pod: Pod, evaluator: Evaluator) -> None:
         self._pod, self._evaluator, self._state = pod, evaluator, evaluator.state
@@ -155,48 +154,48 @@ class DryRun:
         self.refusals = Refusals()
 
     @property
-    def apart(self) -> bool:
-        """Does what is taken away from one node matter there alone?"""
+    def nodes_are_independent(self) -> bool:
+        """True if the removal of pods from one node changes nothing for the other nodes."""
         return bool(self._evaluator.local()) and not self._coupled
 
-    def try_rows(self, rows: Rows) -> list[Candidate]:
-        """The candidates among these rows, which must not bear on each other."""
-        lesser = {row: victims for row in rows.tolist() if (victims := self._lesser(row))}
-        self.refusals.add((NO_VICTIMS,), len(rows) - len(lesser))
-        if not lesser:
+    def candidates_among(self, rows: Rows) -> list[Candidate]:
+        """Return the candidates among these rows. Several rows must be independent of each other."""
+        removable = {row: victims for row in rows.tolist() if (victims := self._lower_priority(row))}
+        self.refusals.add((NO_VICTIMS,), len(rows) - len(removable))
+        if not removable:
             return []
         with self._state.trial() as trial:
-            alike = self.apart and self._evaluator.local() in ("node", "resources")
+            alike = self.nodes_are_independent and self._evaluator.local() in ("node", "resources")
             change = self._resources if alike else self._pods
-            change(trial, lesser, -1)
-            open_rows = self._passing(np.fromiter(lesser, np.int64, len(lesser)), note=True)
-            return list(self._reprieve({row: lesser[row] for row in open_rows}, trial, change))
+            change(trial, removable, -1)
+            open_rows = self._passing(np.fromiter(removable, np.int64, len(removable)), record=True)
+            return list(self._add_back({row: removable[row] for row in open_rows}, trial, change))
 
-    def _lesser(self, row: int) -> list[PlacedPod]:
-        """Pods of lower priority on a row, the most important first."""
+    def _lower_priority(self, row: int) -> list[PlacedPod]:
+        """Return the pods of lower priority on a row, highest priority first."""
         mine = self._pod.priority
         pods = [placed for placed in self._state.pods_on[row].values() if placed.pod.priority < mine]
         return sorted(pods, key=lambda placed: (importance(placed.pod), placed.pod.uid))
 
-    def _passing(self, rows: Rows, note: bool = False) -> list[int]:
+    def _passing(self, rows: Rows, record: bool = False) -> list[int]:
         verdicts = self._evaluator.verdicts(rows)
-        for verdict in verdicts if note else ():
+        for verdict in verdicts if record else ():
             if verdict is not None:
                 self.refusals.add(verdict.reasons, 1)
         return [row for row, verdict in zip(rows.tolist(), verdicts, strict=True) if verdict is None]
 
-    def _reprieve(self, lesser: PodsByRow, trial: Trial, change: Change) -> Iterator[Candidate]:
-        """Give pods back in turns, one per row and turn, and keep those that do no harm."""
-        split = {row: self._budgets.split(pods, lambda placed: placed.pod) for row, pods in lesser.items()}
+    def _add_back(self, removable: PodsByRow, trial: Trial, change: Change) -> Iterator[Candidate]:
+        """Add pods back in turns, one per row and turn; those with which the pod does not fit are the victims."""
+        split = {row: self._budgets.split(pods, lambda placed: placed.pod) for row, pods in removable.items()}
         turns = {row: [*violating, *others] for row, (violating, others) in split.items()}
-        victims: PodsByRow = {row: [] for row in lesser}
+        victims: PodsByRow = {row: [] for row in removable}
         for turn in range(max((len(pods) for pods in turns.values()), default=0)):
             tried = {row: [pods[turn]] for row, pods in turns.items() if turn < len(pods)}
             change(trial, tried, +1)
-            fine = set(self._passing(np.fromiter(tried, np.int64, len(tried))))
-            harmful = {row: pods for row, pods in tried.items() if row not in fine}
-            change(trial, harmful, -1)
-            for row, pods in harmful.items():
+            passing = set(self._passing(np.fromiter(tried, np.int64, len(tried))))
+            in_the_way = {row: pods for row, pods in tried.items() if row not in passing}
+            change(trial, in_the_way, -1)
+            for row, pods in in_the_way.items():
                 victims[row] += pods
         for row, chosen in victims.items():
             if chosen:
@@ -205,7 +204,7 @@ class DryRun:
                 yield Candidate(self._state.table.names[row], tuple(ordered), violations)
 
     def _pods(self, trial: Trial, pods: PodsByRow, sign: int) -> None:
-        """Take pods away, or give them back, with all that they hold."""
+        """Remove pods, or add them back, with everything that they use."""
         for row, each in pods.items():
             for placed in each:
                 if sign < 0:
@@ -214,7 +213,7 @@ class DryRun:
                     trial.add_pod(placed.pod, self._state.table.names[row], as_extension=True)
 
     def _resources(self, trial: Trial, pods: PodsByRow, sign: int) -> None:
-        """The same where nothing but resources is looked at: a few additions for all rows together."""
+        """The same for filters that only look at resources: a few additions for all rows together."""
         amounts: dict[str, list[int]] = {}
         for at, each in enumerate(pods.values()):
             for placed in each:
@@ -227,14 +226,16 @@ class DryRun:
 
 
 def best(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that kube-scheduler could pick: least harm first; more than one is an exact tie."""
+    """Return the candidates with the least harm, which kube-scheduler could pick; several are an exact tie."""
     preferences = [_preference(each) for each in candidates]
     preferred = max(preferences)
     return [each for each, preference in zip(candidates, preferences, strict=True) if preference == preferred]
 
 
 def _preference(candidate: Candidate) -> tuple[float, ...]:
-    """Fewest budget violations, lowest top priority, lowest sum, fewest pods, latest start of the top ones."""
+    """Return a key for the maximum: fewest budget violations, lowest highest priority, lowest sum of priorities, fewest
+    victims, latest start of the victims with the highest priority.
+    """
     priorities = [pod.priority for pod in candidate.victims]
     top = [pod for pod in candidate.victims if pod.priority == max(priorities)]
     earliest = min(started(pod) for pod in top)
@@ -246,8 +247,8 @@ def _seconds(moment: datetime) -> float:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
 
 
-def _leaves_for_another(pod: Pod) -> bool:
-    """Is the pod on its way out because a scheduler preempted it?"""
+def _is_preempted(pod: Pod) -> bool:
+    """True if the pod is terminating because a scheduler preempted it."""
     target = pod.condition("DisruptionTarget")
     preempted = target is not None and target.status == "True" and target.reason == "PreemptionByScheduler"
     return pod.terminating and preempted

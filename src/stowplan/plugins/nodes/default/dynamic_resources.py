@@ -1,7 +1,6 @@
-"""DynamicResources, as far as it goes without an allocator.
+"""DynamicResources without an allocator: it has its place in every order, its score of 0, and its messages.
 
-It has its place in every order, its score of 0 and its words when no node was found. A pod that really needs claims is
-refused in plain words: placing it without allocating its devices would be wrong.
+A pod that needs claims is refused with a clear message: binding it without allocating its devices would be wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class DynamicResources:
     local = "node"
 
     def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
-        """`filterTimeout` and `bindingTimeout` are taken, and mean nothing while there is no allocator."""
+        """`filterTimeout` and `bindingTimeout` are accepted, and unused without an allocator."""
 
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
         return refusal(pod, cluster)
@@ -38,14 +37,14 @@ class DynamicResources:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:
         refused = refusal(pod, nodes.cluster)
-        if refused is not None:  # reached only where a configuration switches pre-filters off
+        if refused is not None:  # reached only if a configuration disables preFilter
             yield Reject(np.ones(len(nodes), np.bool_), refused.reasons[0], resolvable=False)
 
     def score(self, pod: Pod, nodes: Nodes) -> int:  # noqa: ARG002
         return 0
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
-        """kube-scheduler's words; "not found" where another pre-filter ended the pod before this one's turn."""
+        """Return kube-scheduler's message; "not found" if another pre-filter refused the pod before this one."""
         if not evaluator.pre_filtered(NAME):
             return PostFilterResult(("not found",), settles=True)
         return PostFilterResult(("no new claims to deallocate",))
@@ -56,7 +55,7 @@ class DynamicResources:
 
 
 def refusal(pod: Pod, cluster: Cluster) -> Refuse | None:
-    """Does the pod name claims, or ask for an extended resource that a device class stands for?"""
+    """Refuse a pod that names claims, or requests an extended resource that a device class provides."""
     if pod.spec.resource_claims:
         names = " ".join(claim.name for claim in pod.spec.resource_claims)
         return Refuse((f"{NOT_SUPPORTED} [{names}]",), resolvable=False)

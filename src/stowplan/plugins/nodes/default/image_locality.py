@@ -1,6 +1,7 @@
-"""ImageLocality: prefer nodes that already hold the pod's images, the more the larger they are.
+"""ImageLocality: prefer nodes that already have the pod's images; large images count more.
 
-An image counts by its size times the share of nodes that have it, so that one early node does not draw everything.
+An image counts by its size times the share of nodes that have it, so that the first node with an image does not attract
+all pods.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects.pods import Pod
 
 MIB = 1024 * 1024
-LEAST = 23 * MIB  # below this nothing is gained
+LEAST = 23 * MIB  # smaller images do not count
 MOST_PER_CONTAINER = 1000 * MIB
 
 
@@ -35,5 +36,5 @@ class ImageLocality:
 
 
 def tagged(image: str) -> str:
-    """An image without a tag means its latest."""
+    """Return the image with its tag; the default is latest."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

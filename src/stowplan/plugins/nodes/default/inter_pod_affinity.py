@@ -1,7 +1,7 @@
-"""InterPodAffinity: near these pods, away from those; in both directions, since pods that are there have wishes too.
+"""InterPodAffinity: affinity and anti-affinity between pods, by the terms of the incoming pod and of existing pods.
 
-Every question is "pods that match S, per domain of K": S from the incoming pod's terms, or pods that carry a term
-which the incoming pod matches. Both are counted by the columns, so a decision only adds up domains.
+All of it is counts of "pods that match S, per domain of K": S from the terms of the incoming pod, or existing pods with
+a term that the incoming pod matches. The columns count both, so a decision only adds up domains.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class InterPodAffinity:
     def __init__(
         self, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
     ) -> None:
-        """`hardPodAffinityWeight`: what a required term of a pod that is there counts as a preference."""
+        """`hardPodAffinityWeight`: the weight of an existing pod's required term as a preference."""
         self._hard_weight = hard_pod_affinity_weight
         self._ignore_existing = ignore_preferred_terms_of_existing_pods
 
@@ -41,39 +41,38 @@ class InterPodAffinity:
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
         shape = pod.shape
-        if shape.required_affinity or shape.required_anti_affinity or any(_objections(pod, cluster)):
+        if shape.required_affinity or shape.required_anti_affinity or any(_existing_anti_affinity(pod, cluster)):
             return None
         return SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        refused = ~_near(pod, nodes)
+        refused = ~_matches_affinity(pod, nodes)
         yield Reject(refused, AFFINITY, resolvable=False)
-        unwanted = ~refused & _beside_unwanted(pod, nodes)
-        yield Reject(unwanted, ANTI_AFFINITY)
-        unwelcome = np.zeros(len(nodes), np.bool_)
-        for key, counts in _objections(pod, nodes.cluster):
-            unwelcome |= counts[nodes.label(key).codes] > 0
-        yield Reject(unwelcome & ~refused & ~unwanted, EXISTING)
+        anti_affine = ~refused & _matches_anti_affinity(pod, nodes)
+        yield Reject(anti_affine, ANTI_AFFINITY)
+        rejected_by_existing = np.zeros(len(nodes), np.bool_)
+        for key, counts in _existing_anti_affinity(pod, nodes.cluster):
+            rejected_by_existing |= counts[nodes.label(key).codes] > 0
+        yield Reject(rejected_by_existing & ~refused & ~anti_affine, EXISTING)
 
     # -- score
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
-        wishes = pod.shape.preferred_affinity
-        if self._ignore_existing and not wishes:
+        if self._ignore_existing and not pod.shape.preferred_affinity:
             return None
         cluster = nodes.cluster
-        liked, anybody = np.zeros(len(nodes), np.int64), False
-        for key, weight, tally in self._preferences(pod, cluster):
+        liked, any_match = np.zeros(len(nodes), np.int64), False
+        for key, weight, tally in self._preferred_terms(pod, cluster):
             counts = cluster.by_domain(tally, key)
             if counts.any():
-                anybody = True
+                any_match = True
                 liked += counts[nodes.label(key).codes] * np.int64(weight)
-        return _between_extremes(liked) if anybody else None
+        return _normalized(liked) if any_match else None
 
-    def _preferences(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[str, int, Tally]]:
-        """(topology key, weight, pods that count): the pod's own wishes, and those that pods there have about it."""
-        for wish in pod.shape.preferred_affinity:
-            yield wish.term.topology_key, wish.weight, cluster.count(cluster.query(wish.term))
+    def _preferred_terms(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[str, int, Tally]]:
+        """Yield (topology key, weight, pods that count) of the pod's own terms, and of existing pods' terms."""
+        for preferred in pod.shape.preferred_affinity:
+            yield preferred.term.topology_key, preferred.weight, cluster.count(cluster.query(preferred.term))
         for carried, tally in cluster.terms_matching(PREFERRED, pod):
             assert isinstance(carried, WeightedTerm)
             yield carried.term.topology_key, carried.weight, tally
@@ -82,16 +81,16 @@ class InterPodAffinity:
                 assert isinstance(carried, AffinityTerm)
                 yield carried.topology_key, self._hard_weight, tally
 
-    # -- what wakes a rejected pod
+    # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Add", "UpdatePodLabel", "Delete"), hint="pod_matters")
         yield Wake("Node", ("Add", "UpdateNodeLabel"), hint="node_matters")
 
     def pod_matters(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """Did the pod itself change, one come that it wants near, or one go that it (or who it) keeps away from?
+        """True if the pod itself changed, a pod for its affinity was added, or a pod of its anti-affinity was removed.
 
-        Namespaces are taken by name only here; a term that picks them by label is always worth a try.
+        An existing pod's anti-affinity counts, too. A term that selects namespaces by label may always match.
         """
         if old is not None and new is not None and new.uid == pod.uid:
             return True
@@ -106,7 +105,7 @@ class InterPodAffinity:
         )
 
     def node_matters(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        """Did a node join a domain that the pod may want, or leave one that it may have to avoid?"""
+        """True if a node joined a domain that the pod's affinity may need, or left one of its anti-affinity."""
         if new is None:
             return False
         near, apart = pod.shape.required_affinity, pod.shape.required_anti_affinity
@@ -132,8 +131,8 @@ def _may_match(term: AffinityTerm, other: Pod) -> bool:
     )
 
 
-def _objections(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Ints]]:
-    """Per topology key: the domains with pods whose required anti-affinity the incoming pod would break."""
+def _existing_anti_affinity(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Ints]]:
+    """Yield per topology key how many pods of each domain have a required anti-affinity against the incoming pod."""
     for term, tally in cluster.terms_matching(REQUIRED_ANTI, pod):
         assert isinstance(term, AffinityTerm)
         counts = cluster.by_domain(tally, term.topology_key)
@@ -141,10 +140,11 @@ def _objections(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Ints]]:
             yield term.topology_key, counts
 
 
-def _near(pod: Pod, nodes: Nodes) -> Bools:
-    """Nodes in the domain of pods that meet all required affinity terms, for each term's key.
+def _matches_affinity(pod: Pod, nodes: Nodes) -> Bools:
+    """Return the nodes in a domain of pods that match all required affinity terms, for each term's key.
 
-    The first pod of a group that wants to be near itself may go wherever the keys exist.
+    If no pod matches and the incoming pod matches its own terms, every node with the keys is right: it is the first of
+    its kind.
     """
     near, keys_exist = np.ones(len(nodes), np.bool_), np.ones(len(nodes), np.bool_)
     terms = pod.shape.required_affinity
@@ -152,20 +152,20 @@ def _near(pod: Pod, nodes: Nodes) -> Bools:
         return near
     cluster = nodes.cluster
     queries = tuple(cluster.query(term) for term in terms)
-    tally, anybody = cluster.count(*queries), False
+    tally, any_match = cluster.count(*queries), False
     for term in terms:
         label = nodes.label(term.topology_key)
         counts = cluster.by_domain(tally, term.topology_key)
-        anybody = anybody or bool(counts.any())
+        any_match = any_match or bool(counts.any())
         keys_exist &= label.present
         near &= counts[label.codes] > 0
-    if not anybody and all(query.matches(pod.namespace, pod.labels) for query in queries):
+    if not any_match and all(query.matches(pod.namespace, pod.labels) for query in queries):
         return keys_exist
     return near
 
 
-def _beside_unwanted(pod: Pod, nodes: Nodes) -> Bools:
-    """Nodes in the domain of a pod that one of the required anti-affinity terms matches."""
+def _matches_anti_affinity(pod: Pod, nodes: Nodes) -> Bools:
+    """Return the nodes in a domain of a pod that matches one of the required anti-affinity terms."""
     beside = np.zeros(len(nodes), np.bool_)
     cluster = nodes.cluster
     for term in pod.shape.required_anti_affinity:
@@ -174,8 +174,8 @@ def _beside_unwanted(pod: Pod, nodes: Nodes) -> Bools:
     return beside
 
 
-def _between_extremes(liked: Ints) -> Ints:
-    """0 for the least liked to 100 for the most; in this order of operations, whose rounding kube-scheduler has too."""
+def _normalized(liked: Ints) -> Ints:
+    """Return 0 for the lowest to 100 for the highest. The order of operations gives kube-scheduler's rounding."""
     least, most = int(liked.min()), int(liked.max())
     if most == least:
         return np.zeros(len(liked), np.int64)

@@ -1,4 +1,4 @@
-"""NodeAffinity: nodeSelector and node affinity of the pod, and affinity that the configuration adds to every pod."""
+"""NodeAffinity: the pod's nodeSelector and node affinity, and the affinity that the configuration adds to every pod."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class NodeAffinityPlugin:
     filters_by_row = True
 
     def __init__(self, added_affinity: Mapping[str, Any] | None = None) -> None:
-        """`addedAffinity`: node affinity that every pod of this profile has besides its own."""
+        """`addedAffinity`: node affinity that every pod of this profile has in addition to its own."""
         added = msgspec.convert(added_affinity or {}, NodeAffinity)
         self._added = None if added.required is None else tuple(_strict(t) for t in _not_empty(added.required))
-        self._prefers = bool(added.preferred)  # an empty preference counts as one, though it likes no node
+        self._prefers = bool(added.preferred)  # an empty preference counts, though it matches no node
         self._added_preferred = tuple(
             (_strict(term.preference), term.weight)
             for term in added.preferred
@@ -74,9 +74,9 @@ class NodeAffinityPlugin:
         return normalized(liked)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Node", ("Add", "UpdateNodeLabel"), hint="came_to_match")
+        yield Wake("Node", ("Add", "UpdateNodeLabel"), hint="node_matches_now")
 
-    def came_to_match(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+    def node_matches_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         return new is not None and self._matches(pod, new) and (old is None or not self._matches(pod, old))
 
     def _matches(self, pod: Pod, node: Node) -> bool:
@@ -88,7 +88,7 @@ class NodeAffinityPlugin:
 
 
 def _named(term: selectors.NodeSelectorTerm) -> frozenset[str] | None:
-    """The node names a term is bound to by its fields; None if it is not."""
+    """Return the node names that a term's fields require; None if they require none."""
     sets = [
         frozenset(field.values)
         for field in term.match_fields

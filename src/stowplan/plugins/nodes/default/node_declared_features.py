@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: features of the kubelet that a pod's spec cannot do without must be declared by the node."""
+"""NodeDeclaredFeatures: the node must declare the kubelet features that the pod's spec requires."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class NodeDeclaredFeatures:
         yield Reject(nodes.features.where(lambda declared: not needed <= declared), REASON, resolvable=False)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Node", ("Add", "UpdateNodeDeclaredFeature"), hint="declares_them")
-        yield Wake("Pod", ("Update",), hint="needs_others", own=True)
+        yield Wake("Node", ("Add", "UpdateNodeDeclaredFeature"), hint="node_declares_features")
+        yield Wake("Pod", ("Update",), hint="pod_needs_other_features", own=True)
 
-    def declares_them(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+    def node_declares_features(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         needed = needed_features(pod)
         had = old is not None and needed <= set(old.status.declared_features)
         return new is not None and not had and needed <= set(new.status.declared_features)
 
-    def needs_others(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+    def pod_needs_other_features(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
         return old is None or new is None or needed_features(old) != needed_features(new)
 
 
 def needed_features(pod: Pod) -> frozenset[str]:
-    """The features Kubernetes 1.36 infers from a pod's spec."""
+    """Return the features that Kubernetes 1.36 infers from a pod's spec."""
     spec = pod.spec
     features = set()
     rules = (rule for container in (*spec.containers, *spec.init_containers) for rule in container.restart_policy_rules)

@@ -1,4 +1,4 @@
-"""NodeName: keep only the node the pod names."""
+"""NodeName: reject all nodes but the one that the pod names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class NodeName:
     local = "node"
 
     def filters_by_row(self, pod: Pod) -> bool:
-        """The name that a pod asks for is not part of its shape."""
+        """True for pods that name no node: the name is not part of a pod's shape."""
         return not pod.node_name
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:

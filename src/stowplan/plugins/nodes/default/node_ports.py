@@ -1,4 +1,4 @@
-"""NodePorts: a host port can be held by one pod of a node only."""
+"""NodePorts: only one pod on a node can use a host port."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class NodePorts:
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         taken = np.zeros(len(nodes), np.bool_)
         for address, protocol, port in pod.shape.host_ports:
-            rivals = ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address)
-            for rival in rivals:
-                tally = nodes.used(("port", protocol, port, rival))
+            conflicting = ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address)
+            for other in conflicting:
+                tally = nodes.used(("port", protocol, port, other))
                 if tally is not None:
                     taken |= nodes.counts_of(tally) > 0
         yield Reject(taken, REASON)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Pod", ("Delete",), hint="freed_a_port")
+        yield Wake("Pod", ("Delete",), hint="pod_freed_port")
         yield Wake("Node", ("Add",))
 
-    def freed_a_port(self, pod: Pod, old: Pod | None, new: Pod | Node | None) -> bool:  # noqa: ARG002
+    def pod_freed_port(self, pod: Pod, old: Pod | None, new: Pod | Node | None) -> bool:  # noqa: ARG002
         if old is None or not (old.node_name or old.nominated_node):
             return False
         wanted = {(protocol, port) for _, protocol, port in pod.shape.host_ports}

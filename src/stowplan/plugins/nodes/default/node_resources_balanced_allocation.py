@@ -1,7 +1,7 @@
-"""NodeResourcesBalancedAllocation: prefer nodes whose resources the pod makes more evenly used (as of Kubernetes 1.36).
+"""NodeResourcesBalancedAllocation: prefer nodes whose resources are used more evenly with the pod (Kubernetes 1.36).
 
-Balance is 100 minus the deviation of the used fractions, in percent. The score says how much better it gets by the pod:
-75 for no change, up to 100 for the most that can be gained, down to 50.
+Balance is 100 minus the deviation of the used fractions, in percent. The score is by the change of the balance: 75 for
+no change, up to 100 for the greatest improvement, down to 50.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NodeResourcesBalancedAllocation:
 
 
 def _of_two(taken: list[Ints], with_pod: list[Ints], offered: list[Ints]) -> Floats:
-    """Half the difference of two resources' fractions, before and after: the usual case, in few steps."""
+    """Return half the difference of two resources' fractions, before and after: the usual case, in few steps."""
     used = np.array([taken, with_pod], np.float64)
     fractions = np.minimum(used / np.array(offered, np.float64), 1.0)
     return np.abs((fractions[:, 0] - fractions[:, 1]) / 2)
@@ -57,7 +57,7 @@ def _fraction(used: Ints, room: Ints) -> Floats:
 
 
 def _deviation(taken: list[Ints], offered: list[Ints], present: list[Bools]) -> Floats:
-    """Per node over the resources it offers: half the difference of two, the population's deviation of more, else 0."""
+    """Return per node, over its resources: half the difference of two, the standard deviation of more, else 0."""
     size = len(offered[0]) if offered else 0
     fractions = [
         np.where(here, _fraction(used, np.where(here, room, 1)), 0.0)
@@ -77,7 +77,7 @@ def _deviation(taken: list[Ints], offered: list[Ints], present: list[Bools]) -> 
 
 
 def _half_difference(fractions: list[Floats], present: list[Bools], size: int) -> Floats:
-    """|first - second| / 2 of the two resources a node offers."""
+    """Return |first - second| / 2 of a node's two resources."""
     first, second = np.zeros(size), np.zeros(size)
     seen = np.zeros(size, np.int64)
     for fraction, here in zip(fractions, present, strict=True):

@@ -1,8 +1,8 @@
-"""NodeResourcesFit: what the pod requests must be free; and a preference for emptier or fuller nodes.
+"""NodeResourcesFit: the pod's requests must be free on the node; and a preference for emptier or fuller nodes.
 
-The score adds the pod to what is taken (with something presumed for containers that request nothing) and rates each
-configured resource: LeastAllocated likes what stays free, MostAllocated what gets used, RequestedToCapacityRatio
-follows a shape of the operator's own.
+The score adds the pod to the requests on the node (with defaults for containers that request nothing) and rates each
+configured resource: LeastAllocated by what stays free, MostAllocated by what is used, RequestedToCapacityRatio by a
+configured shape.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NodeResourcesFit:
         ignored_resource_groups: Sequence[str] = (),
         scoring_strategy: Mapping[str, Any] | None = None,
     ) -> None:
-        """`ignoredResources` and groups are not looked at when fit is decided; `scoringStrategy` picks the score."""
+        """`ignoredResources` and groups are not filtered; `scoringStrategy` configures the score."""
         self._ignored, self._ignored_groups = frozenset(ignored_resources), frozenset(ignored_resource_groups)
         strategy = scoring_strategy or {}
         self._kind = strategy.get("type") or "LeastAllocated"
@@ -60,11 +60,11 @@ class NodeResourcesFit:
                 yield Reject(lacking, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def needs_free(self, pod: Pod) -> Iterator[tuple[str, int]]:
-        """The same for whoever wants to know beforehand whether there is any hope."""
+        """Return what the filter requires to be free on a node."""
         return chain((("pods", 1),), self._needed(pod))
 
     def _needed(self, pod: Pod) -> Iterator[tuple[str, int]]:
-        """The resources to check, the fixed ones first, the others by name."""
+        """Return the resources to check, the fixed ones first, the others by name."""
         request = pod.request
         scalars = sorted(name for name in request if name not in FIXED and not self._is_ignored(name))
         return ((name, request[name]) for name in (*FIXED, *scalars) if request.get(name, 0) > 0)
@@ -88,7 +88,7 @@ class NodeResourcesFit:
         return weights.mean(total, to_nearest=self._kind == "RequestedToCapacityRatio")
 
     def _rate(self, nodes: Nodes, resource: str, wanted: int) -> tuple[Ints, Bools | None]:
-        """One resource's rating, and where it counts (None: everywhere): not on nodes that do not offer it."""
+        """Return one resource's rating, and the nodes where it counts (None: all): those that have the resource."""
         capacity = nodes.allocatable[resource]
         taken = nodes.presumed if resource in nodes.presumed else nodes.requested
         after = taken[resource] + wanted
@@ -106,7 +106,7 @@ class NodeResourcesFit:
         return used if self._kind == "MostAllocated" else self._shaped(used)
 
     def _shaped(self, utilization: Ints) -> Ints:
-        """The shape's value, on straight lines between its points; divisions truncate, on falling lines too."""
+        """Return the value of the shape, linear between its points; divisions truncate, on falling lines, too."""
         rating = np.full(len(utilization), self._shape[-1][1], np.int64)
         for (low, start), (high, end) in reversed(list(zip(self._shape, self._shape[1:], strict=False))):
             rise = (end - start) * (utilization - low)
@@ -114,15 +114,15 @@ class NodeResourcesFit:
             rating = np.where(utilization <= high, line, rating)
         return np.where(utilization <= self._shape[0][0], self._shape[0][1], rating)
 
-    # -- what wakes a rejected pod
+    # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Pod", ("Delete", "UpdatePodScaleDown"), hint="freed_something")
-        yield Wake("Node", ("Add", "UpdateNodeAllocatable"), hint="has_room")
-        yield Wake("DeviceClass", ("Add", "Update"), hint="stands_for_it")
+        yield Wake("Pod", ("Delete", "UpdatePodScaleDown"), hint="pod_freed_resources")
+        yield Wake("Node", ("Add", "UpdateNodeAllocatable"), hint="node_has_room")
+        yield Wake("DeviceClass", ("Add", "Update"), hint="class_provides_resource")
 
-    def freed_something(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """A pod left its node, this pod itself shrank, or another gave back something this one wants."""
+    def pod_freed_resources(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        """True if a pod was deleted, this pod requests less, or another pod released what this pod requests."""
         if old is None:
             return False
         if new is None:
@@ -132,15 +132,17 @@ class NodeResourcesFit:
         before, after = requests.running(old), requests.running(new)
         return any(before.get(name, 0) > after.get(name, 0) for name, wanted in pod.request.items() if wanted)
 
-    def stands_for_it(self, pod: Pod, old: devices.DeviceClass | None, new: devices.DeviceClass | None) -> bool:
-        """Does a class of devices now stand for a resource that the pod asks for?"""
+    def class_provides_resource(
+        self, pod: Pod, old: devices.DeviceClass | None, new: devices.DeviceClass | None
+    ) -> bool:
+        """True if a device class provides a resource that the pod requests, and did not before."""
         if new is None or (old is not None and old.spec.extended_resource_name == new.spec.extended_resource_name):
             return False
         names = {new.spec.extended_resource_name, f"{devices.IMPLICIT}{new.name}" if old is None else None}
         return any(name in pod.request for name in names if name)
 
-    def has_room(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        """Would the pod fit on the node if it were empty, and did the node grow in something it wants?"""
+    def node_has_room(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        """True if the pod fits on the empty node, and the node is new or has more of what the pod requests."""
         if new is None or not self._fits_empty(pod, new):
             return False
         if old is None:
@@ -157,7 +159,7 @@ def _offers(node: Node, resource: str) -> int:
 
 
 class Weights:
-    """The sum of weights per node; one number while every resource counts on every node: cheap to divide by."""
+    """The sum of weights per node; a single number while every resource counts on every node, which is cheaper."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -173,7 +175,7 @@ class Weights:
         self._somewhere += where * np.int64(weight)
 
     def mean(self, total: Ints, *, to_nearest: bool) -> Ints:
-        """The weighted mean; 0 where nothing counted."""
+        """Return the weighted mean; 0 for nodes where no resource counts."""
         divisor: Ints | int = max(self._everywhere, 1)
         if self._somewhere is not None:
             divisor = np.maximum(self._somewhere + self._everywhere, 1)

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: stay off cordoned nodes, unless the pod tolerates the taint that stands for it."""
+"""NodeUnschedulable: reject cordoned nodes, unless the pod tolerates the taint of cordoned nodes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class NodeUnschedulable:
             yield Reject(cordoned, REASON, resolvable=False)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="node_opened")
+        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="node_uncordoned")
         yield Wake("Pod", ("UpdatePodToleration",), own=True)
 
-    def node_opened(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        """Was the node closed to this pod, and is no longer?"""
+    def node_uncordoned(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        """True if the node is new or was cordoned, and is schedulable for this pod now."""
         if new is None or (new.spec.unschedulable and not tolerated(CORDONED, pod.tolerations)):
             return False
         return old is None or old.spec.unschedulable

@@ -1,7 +1,7 @@
-"""NodeVolumeLimits: no more volumes of a CSI driver on a node than the driver says it can attach.
+"""NodeVolumeLimits: a node has at most as many volumes of a CSI driver as the driver can attach.
 
-Most nodes are far from full, so volumes are first counted generously (every mount as a volume of its own); only where
-that would be too many are the node's volumes looked at one by one.
+Most nodes are far below the limit. So volumes are first overestimated (every mount as a volume of its own), and the
+volumes of a node are only looked at one by one if the estimate is above the limit.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class NodeVolumeLimits:
             if isinstance(source, CSISource):
                 wanted.setdefault(source.driver, set()).add(source)
             elif source is not None:
-                trouble = self._asked_for(volume, nodes) & ~rejected
-                rejected |= trouble
-                yield Reject(trouble, source, resolvable=False)
+                unknown = self._needs_source(volume, nodes) & ~rejected
+                rejected |= unknown
+                yield Reject(unknown, source, resolvable=False)
         too_many = np.zeros(len(nodes), np.bool_)
         for driver, volumes in wanted.items():
             too_many |= self._too_many(driver, volumes, nodes)
         yield Reject(too_many & ~rejected, REASON)
 
-    def _asked_for(self, volume: Volume, nodes: Nodes) -> Bools:
-        """Nodes for which it matters what CSI volume this is; a built-in disk has one only where there is a CSINode."""
+    def _needs_source(self, volume: Volume, nodes: Nodes) -> Bools:
+        """Return the nodes that need the volume's CSI source; for an in-tree disk, those with a CSINode."""
         return (
             self._drivers(nodes.cluster).known(nodes)
             if csi_migration.kind_of(volume)
@@ -64,13 +64,13 @@ class NodeVolumeLimits:
             return np.zeros(len(nodes), np.bool_)
         too_many: Bools = (limit != NO_LIMIT) & (self._attached.at_most(nodes) + len(wanted) > limit)
         for position in np.flatnonzero(too_many).tolist():
-            too_many[position] = self._after(driver, wanted, nodes, position) > int(limit[position])
+            too_many[position] = self._count_with_pod(driver, wanted, nodes, position) > int(limit[position])
         return too_many
 
-    def _after(self, driver: str, wanted: set[CSISource], nodes: Nodes, position: int) -> int:
-        """The driver's volumes on a node once the pod is there; 0 if it brings none, for then it is always welcome.
+    def _count_with_pod(self, driver: str, wanted: set[CSISource], nodes: Nodes, position: int) -> int:
+        """Return the driver's volumes on a node with the pod; 0 if the pod adds none, which is always allowed.
 
-        A volume that is attached though no pod has it counts twice: kube-scheduler does not take it off what is new.
+        A volume that is attached and not used by any pod counts twice, as in kube-scheduler.
         """
         held = self._attached.by_pods(nodes, position)
         new = wanted - held
@@ -81,24 +81,26 @@ class NodeVolumeLimits:
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("CSINode", ("Add",))
-        yield Wake("CSINode", ("Update",), hint="takes_more")
-        yield Wake("Pod", ("Delete",), hint="had_volumes")
+        yield Wake("CSINode", ("Update",), hint="limit_raised")
+        yield Wake("Pod", ("Delete",), hint="pod_had_volumes")
         yield Wake("PersistentVolumeClaim", ("Add",), hint="is_claimed")
         yield Wake("VolumeAttachment", ("Delete",), hint="may_have_been_counted")
 
-    def takes_more(self, pod: Pod, old: CSINode | None, new: CSINode | None) -> bool:  # noqa: ARG002
+    def limit_raised(self, pod: Pod, old: CSINode | None, new: CSINode | None) -> bool:  # noqa: ARG002
         before, after = _limits(old), _limits(new)
         return any(limit > before.get(driver, 0) for driver, limit in after.items())
 
-    def had_volumes(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
-        was_somewhere = old is not None and bool(old.node_name or old.nominated_node)
-        return old is not None and was_somewhere and any(map(_may_count, old.shape.volumes))
+    def pod_had_volumes(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+        had_node = old is not None and bool(old.node_name or old.nominated_node)
+        return old is not None and had_node and any(map(_may_count, old.shape.volumes))
 
     def is_claimed(self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:  # noqa: ARG002
         return new is not None and new.key in pod.shape.claims
 
     def may_have_been_counted(self, pod: Pod, old: VolumeAttachment | None, new: VolumeAttachment | None) -> bool:  # noqa: ARG002
-        """An ephemeral volume is not looked at here: kube-scheduler leaves it out."""
+        """True if one of the pod's volumes may be of the attachment's driver. Ephemeral volumes are ignored, as in
+        kube-scheduler.
+        """
         return old is not None and any(_may_be(volume, old.spec.attacher) for volume in pod.shape.volumes)
 
 

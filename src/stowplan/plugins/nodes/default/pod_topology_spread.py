@@ -1,8 +1,8 @@
-"""PodTopologySpread: spread pods that are alike over the domains of a topology key.
+"""PodTopologySpread: spread matching pods over the domains of a topology key.
 
-Hard constraints (DoNotSchedule) refuse nodes whose domain would get more than maxSkew ahead of the emptiest one; soft
-ones (ScheduleAnyway) prefer nodes in emptier domains. Pods without constraints of their own get the configured ones,
-with a selector made of the services and the owner that select them.
+Hard constraints (DoNotSchedule) reject nodes whose domain would have more than maxSkew pods above the smallest count.
+Soft ones (ScheduleAnyway) prefer nodes in domains with fewer pods. Pods without constraints get the configured ones,
+with a selector made from their services and their owner.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PodTopologySpread:
     configurable_at = ("preScore",)
 
     def __init__(self, default_constraints: Sequence[Mapping[str, Any]] = (), defaulting_type: str = "System") -> None:
-        """`defaultConstraints` for pods that have none, or (`defaultingType: System`) Kubernetes' own two soft ones."""
+        """`defaultConstraints`: for pods that have none; `defaultingType: System`: Kubernetes' own two soft ones."""
         self._system = defaulting_type == "System"
         listed = tuple(msgspec.convert(constraint, TopologySpreadConstraint) for constraint in default_constraints)
         self._defaults = SYSTEM if self._system else listed
@@ -80,11 +80,11 @@ class PodTopologySpread:
             refused |= missing
             eligible = labelled & _included(pod, cluster.nodes, constraint)
             counts = _domain_counts(pod, cluster, constraint, eligible)
-            emptiest = _emptiest(cluster.nodes, constraint, eligible, counts)
-            skew = counts[label.codes] + constraint.selects(pod) - emptiest
-            crowded = (skew > constraint.max_skew) & ~refused
-            yield Reject(crowded, REASON)
-            refused |= crowded
+            smallest = _smallest_count(cluster.nodes, constraint, eligible, counts)
+            skew = counts[label.codes] + constraint.selects(pod) - smallest
+            too_many = (skew > constraint.max_skew) & ~refused
+            yield Reject(too_many, REASON)
+            refused |= too_many
 
     # -- soft constraints
 
@@ -99,7 +99,7 @@ class PodTopologySpread:
         crowding = np.zeros(len(nodes))
         for constraint in constraints:
             crowding += _crowding(pod, nodes, constraint, ignored, counted)
-        return _fewest_first(rounded(crowding), ignored)
+        return _normalized(rounded(crowding), ignored)
 
     # -- constraints
 
@@ -113,14 +113,14 @@ class PodTopologySpread:
         selector = _default_selector(pod, cluster)
         return [_compiled(each, selector) for each in wanted] if selector else []
 
-    # -- what wakes a rejected pod
+    # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Add", "UpdatePodLabel", "Delete", "UpdatePodToleration"), hint="pod_counts")
         yield Wake("Node", ("Add", "Delete", "UpdateNodeLabel", "UpdateNodeTaint"), hint="node_counts")
 
     def pod_counts(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """Is it the pod itself, or one of its namespace that a hard constraint selects since then, or no longer?"""
+        """True for the pod itself, and if a hard constraint selects the other pod either before or after the change."""
         if new is not None and new.uid == pod.uid:
             return True
         others = [other for other in (old, new) if other is not None and other.namespace == pod.namespace]
@@ -131,7 +131,7 @@ class PodTopologySpread:
         return any(sum(selectors.matches(selector, other.labels) for other in others) == 1 for selector in chosen)
 
     def node_counts(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        """Does a node with all topology keys come, go or change its domain?"""
+        """True if a node with all topology keys is added or deleted, or changes its domain or taints."""
         keys = [each.topology_key for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == HARD]
         keys = keys or [each.topology_key for each in self._defaults if each.when_unsatisfiable == HARD]
         before, after = (_domains(node, keys) for node in (old, new))
@@ -141,7 +141,7 @@ class PodTopologySpread:
 
 
 def _domains(node: Node | None, keys: list[str]) -> list[str] | None:
-    """A node's domain for each key; None if it lacks one."""
+    """Return a node's domain for each key; None if a key is missing."""
     if node is None or any(key not in node.labels for key in keys):
         return None
     return [node.labels[key] for key in keys]
@@ -167,7 +167,7 @@ def _own_selector(constraint: TopologySpreadConstraint, pod: Pod) -> Selector | 
 
 
 def _default_selector(pod: Pod, cluster: Cluster) -> Selector:
-    """What the services that select the pod, and its owner, select; nothing if there are none."""
+    """Return the selectors of the pod's services and owner, joined; empty if there are none."""
     together: dict[str, str] = {}
     for service in cluster.services_of(pod):
         together.update(service.spec.selector)
@@ -192,7 +192,7 @@ def _default_selector(pod: Pod, cluster: Cluster) -> Selector:
 
 
 def _labelled(nodes: Nodes, constraints: list[SpreadConstraint]) -> Bools:
-    """Nodes that have every constraint's topology key."""
+    """Return the nodes with the topology keys of all constraints."""
     labelled = np.ones(len(nodes), np.bool_)
     for constraint in constraints:
         labelled &= nodes.label(constraint.key).present
@@ -200,7 +200,7 @@ def _labelled(nodes: Nodes, constraints: list[SpreadConstraint]) -> Bools:
 
 
 def _included(pod: Pod, nodes: Nodes, constraint: SpreadConstraint) -> Bools:
-    """Nodes that the constraint's inclusion policies count."""
+    """Return the nodes that the constraint's inclusion policies count."""
     included = np.ones(len(nodes), np.bool_)
     shape = pod.shape
     if constraint.honors_affinity:
@@ -214,20 +214,20 @@ def _included(pod: Pod, nodes: Nodes, constraint: SpreadConstraint) -> Bools:
 
 
 def _tally(pod: Pod, cluster: Cluster, constraint: SpreadConstraint) -> Tally:
-    """Pods of the same namespace that the constraint selects, but for those on their way out."""
+    """Return the count of pods of the same namespace that the constraint selects, without terminating ones."""
     return cluster.count(PodQuery(frozenset((pod.namespace,)), constraint.selector), settled=True)
 
 
 def _domain_counts(
     pod: Pod, cluster: Cluster, constraint: SpreadConstraint, eligible: Bools, *, unlabelled: bool = False
 ) -> Ints:
-    """How many selected pods each domain has on eligible nodes, by the label's code."""
+    """Return how many selected pods each domain has on eligible nodes, by the label's code."""
     among = None if eligible.all() else cluster.nodes.over_all_rows(eligible)
     return cluster.by_domain(_tally(pod, cluster, constraint), constraint.key, among, unlabelled=unlabelled)
 
 
-def _emptiest(nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, counts: Ints) -> int:
-    """The smallest count of a domain; 0 while there are fewer domains than asked for."""
+def _smallest_count(nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, counts: Ints) -> int:
+    """Return the smallest count of a domain; 0 if there are fewer domains than minDomains."""
     codes = nodes.label(constraint.key).codes
     there = np.bincount(codes if eligible.all() else codes[eligible], minlength=len(counts)) > 0
     there[0] = False
@@ -236,7 +236,7 @@ def _emptiest(nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, count
 
 
 def _crowding(pod: Pod, nodes: Nodes, constraint: SpreadConstraint, ignored: Bools, counted: Bools) -> Floats:
-    """How crowded each node's domain is, weighted by how many domains there are."""
+    """Return the pods in each node's domain, weighted by the number of domains."""
     cluster, label = nodes.cluster, nodes.label(constraint.key)
     present, seen = label.present, ~ignored
     if constraint.key == HOSTNAME:
@@ -244,7 +244,7 @@ def _crowding(pod: Pod, nodes: Nodes, constraint: SpreadConstraint, ignored: Boo
         counts = nodes.counts_of(_tally(pod, cluster, constraint))
     else:
         codes = label.codes
-        empty = label.code("")  # a node without the label stands for the domain ""
+        empty = label.code("")  # a node without the label is in the domain ""
         shown = codes if empty is None else np.where(codes == empty, 0, codes)
         number = int((np.bincount(shown[seen], minlength=label.size) > 0).sum())
         eligible = counted & _included(pod, cluster.nodes, constraint)
@@ -256,8 +256,8 @@ def _crowding(pod: Pod, nodes: Nodes, constraint: SpreadConstraint, ignored: Boo
     return np.where(present, counts * weight + (constraint.max_skew - 1), 0.0)
 
 
-def _fewest_first(crowding: Ints, ignored: Bools) -> Ints:
-    """100 for the least crowded, by the distance to the most crowded; 0 for nodes that were ignored."""
+def _normalized(crowding: Ints, ignored: Bools) -> Ints:
+    """Return scores: the fewer pods, the higher; 0 for ignored nodes."""
     seen = crowding[~ignored]
     most, least = int(seen.max(initial=0)), int(seen.min()) if len(seen) else 0
     if most == 0:

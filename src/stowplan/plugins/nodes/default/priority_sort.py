@@ -1,4 +1,4 @@
-"""PrioritySort: the most important pod first, then the one that has waited longest."""
+"""PrioritySort: the pod with the highest priority first, then the one that has waited longest."""
 
 from __future__ import annotations
 

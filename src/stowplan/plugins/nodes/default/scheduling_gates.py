@@ -1,4 +1,4 @@
-"""SchedulingGates: hold a pod back while its spec lists gates."""
+"""SchedulingGates: gate a pod while its spec lists scheduling gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TaintToleration: stay off nodes with taints the pod does not tolerate; prefer those with fewer soft ones."""
+"""TaintToleration: reject nodes with taints that the pod does not tolerate; prefer those with fewer soft ones."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class TaintToleration:
         return normalized(nodes.taints.number(untolerated), reverse=True)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="became_tolerated")
+        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="taints_tolerated_now")
         yield Wake("Pod", ("UpdatePodToleration",), own=True)
 
-    def became_tolerated(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        was_out = old is None or kept_out(old.taints, pod.tolerations)
-        return new is not None and was_out and not kept_out(new.taints, pod.tolerations)
+    def taints_tolerated_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        was_rejected = old is None or kept_out(old.taints, pod.tolerations)
+        return new is not None and was_rejected and not kept_out(new.taints, pod.tolerations)

@@ -1,14 +1,14 @@
-"""VolumeBinding: can the pod's claims be had on a node?
+"""VolumeBinding: the pod's claims must be bound to volumes that the node can reach, or must be bindable there.
 
     bound claims        the volume must be reachable from the node
-    unbound claims      of classes that wait for a pod: an existing volume within the node's reach will do, or one that
-                        can be provisioned there (`columns/volumes/matching.py`)
-    all other claims    should have been bound by now: the pod has to wait
+    unbound claims      of classes that wait for a pod: an existing volume that the node can reach, or one that can be
+                        provisioned there (`columns/volumes/matching.py`)
+    all other claims    should have been bound already: the pod waits
 
-No eviction makes a volume reachable, so none of the reasons is resolvable; several may hold for one node.
+No eviction makes a volume reachable, so none of the reasons is resolvable; a node may have several.
 
-Once the node is chosen the pod's unbound claims take what was planned for them there (reserve), that is written down
-(pre_bind), and the pod waits until the volume controller has bound them (pre_bound): `columns/volumes/assumed.py`.
+When the node is chosen, the pod's unbound claims are assumed to be bound as planned (reserve). pre_bind writes it. The
+pod waits until the volume controller has bound the claims (pre_bound): `columns/volumes/assumed.py`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NOT_YET_BOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 @dataclass
 class PodClaims:
-    """A pod's claims by what is to be done about them; one that is mounted twice is there twice."""
+    """A pod's claims by their state; a claim that is mounted twice is listed twice."""
 
     bound: list[PersistentVolumeClaim] = field(default_factory=list)
     waiting: list[PersistentVolumeClaim] = field(default_factory=list)
@@ -66,7 +66,7 @@ class VolumeBinding:
     pre_bind_late = "binding volumes: context deadline exceeded"
 
     def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:
-        """`bindTimeoutSeconds`: how long a pod waits for its volumes. `shape` is for a feature that is off."""
+        """`bindTimeoutSeconds`: how long a pod waits for its volumes. `shape` belongs to a feature that is off."""
         self.pre_bind_timeout = bind_timeout_seconds
         self.shape = shape
         self.planner = VolumePlanner()
@@ -76,13 +76,13 @@ class VolumeBinding:
         if not pod.shape.claims:
             return SKIP
         problem = _unusable(pod, cluster)
-        claims = problem or sort_out(pod, cluster)
+        claims = problem or claims_of(pod, cluster)
         if isinstance(claims, str):
             return Refuse((claims,), resolvable=False)
         return Refuse((NOT_YET_BOUND,), resolvable=False) if claims.overdue else None
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        claims = sort_out(pod, nodes.cluster)
+        claims = claims_of(pod, nodes.cluster)
         if isinstance(claims, str):
             yield Reject(np.ones(len(nodes), np.bool_), claims, resolvable=False)
             return
@@ -98,7 +98,7 @@ class VolumeBinding:
         return
 
     def _bound(self, claims: list[PersistentVolumeClaim], nodes: Nodes) -> tuple[Bools, Bools]:
-        """Nodes that cannot reach a bound volume, and those left when one turned out not to exist."""
+        """Return the nodes that cannot reach a bound volume, and the nodes to reject for a volume that is missing."""
         out_of_reach, gone = np.zeros(len(nodes), np.bool_), np.zeros(len(nodes), np.bool_)
         for claim in claims:
             volume = nodes.cluster.get(PersistentVolume, claim.spec.volume_name)
@@ -118,18 +118,18 @@ class VolumeBinding:
             return reachable & ~moved  # a disk that the driver has no name for; an error to kube-scheduler
         return np.where(moved, within(node_terms(csi_migration.migrated_affinity(kind, volume)), nodes), reachable)
 
-    # -- on the way to a node
+    # -- binding
 
     def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
-        """Take what the pod's claims get on the node; where it was promised before, all is as it was."""
+        """Assume that the pod's claims are bound as planned on the node."""
         if not pod.shape.claims:
             return None
         nodes = Cluster(state).nodes
         here = nodes.where(nodes.name == node_name)
-        claims = sort_out(pod, here.cluster)
+        claims = claims_of(pod, here.cluster)
         if isinstance(claims, str):
             return Refuse((claims,), resolvable=False)
-        # A claim that is mounted twice needs one volume all the same.
+        # A claim that is mounted twice needs one volume only.
         plan = self.planner.plan(list({claim.key: claim for claim in claims.waiting}.values()), here)
         if not plan.open.all():
             return Refuse((NO_VOLUME,), resolvable=False)
@@ -156,32 +156,32 @@ class VolumeBinding:
             return Refuse((f"binding volumes: {until}",))
         return NotYet(frozenset(until)) if until else True
 
-    # -- what helps
+    # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("StorageClass", ("Add", "Update"), hint="allows_more")
+        yield Wake("StorageClass", ("Add", "Update"), hint="topologies_changed")
         yield Wake("PersistentVolumeClaim", ("Add", "Update"), hint="is_claimed")
         yield Wake("PersistentVolume", ("Add", "Update"))
         yield Wake("Node", ("Add", "UpdateNodeLabel"))
-        yield Wake("CSINode", ("Add", "Update"), hint="moved_other_kinds")
-        yield Wake("CSIDriver", ("Update",), hint="stopped_keeping_books")
+        yield Wake("CSINode", ("Add", "Update"), hint="migrated_plugins_changed")
+        yield Wake("CSIDriver", ("Update",), hint="capacity_unchecked_now")
         yield Wake("CSIStorageCapacity", ("Add", "Update"), hint="has_more_space")
 
-    def allows_more(self, pod: Pod, old: StorageClass | None, new: StorageClass | None) -> bool:  # noqa: ARG002
+    def topologies_changed(self, pod: Pod, old: StorageClass | None, new: StorageClass | None) -> bool:  # noqa: ARG002
         return new is not None and (old is None or old.allowed_topologies != new.allowed_topologies)
 
     def is_claimed(self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:  # noqa: ARG002
         return new is not None and new.key in pod.shape.claims
 
-    def moved_other_kinds(self, pod: Pod, old: CSINode | None, new: CSINode | None) -> bool:  # noqa: ARG002
+    def migrated_plugins_changed(self, pod: Pod, old: CSINode | None, new: CSINode | None) -> bool:  # noqa: ARG002
         if old is None or new is None:
             return new is not None
         return old.annotations.get(csi_migration.MIGRATED_PLUGINS, "") != new.annotations.get(
             csi_migration.MIGRATED_PLUGINS, ""
         )
 
-    def stopped_keeping_books(self, pod: Pod, old: CSIDriver | None, new: CSIDriver | None) -> bool:
-        """Looked for among the pod's own CSI volumes only, though claims are what capacity is checked for."""
+    def capacity_unchecked_now(self, pod: Pod, old: CSIDriver | None, new: CSIDriver | None) -> bool:
+        """True if the capacity of a driver is not checked any more; as in kube-scheduler, only of inline volumes."""
         if old is None or new is None or not old.spec.storage_capacity or new.spec.storage_capacity:
             return False
         return any(volume.csi is not None and volume.csi.driver == new.name for volume in pod.shape.volumes)
@@ -194,7 +194,7 @@ class VolumeBinding:
 
 
 def _unusable(pod: Pod, cluster: Cluster) -> str:
-    """Why one of the pod's claims cannot be used at all; empty if all can."""
+    """Return why one of the pod's claims cannot be used, or an empty text."""
     for volume in pod.shape.volumes:
         key = claim_of(pod, volume)
         if not key:
@@ -214,8 +214,8 @@ def _unusable(pod: Pod, cluster: Cluster) -> str:
     return ""
 
 
-def sort_out(pod: Pod, cluster: Cluster) -> PodClaims | str:
-    """The pod's claims, or what is wrong with one of them."""
+def claims_of(pod: Pod, cluster: Cluster) -> PodClaims | str:
+    """Return the pod's claims by their state, or what is wrong with one of them."""
     found = PodClaims()
     for key in pod.shape.claims:
         claim = cluster.get(PersistentVolumeClaim, key)

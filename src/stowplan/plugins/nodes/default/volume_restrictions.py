@@ -1,11 +1,11 @@
-"""VolumeRestrictions: a disk in a pod's own spec, or a ReadWriteOncePod claim, that another pod already has.
+"""VolumeRestrictions: disks in the pod's spec, and ReadWriteOncePod claims, that another pod uses already.
 
-Disks clash on one node; a claim for one pod only clashes wherever its other pod is, so evicting that pod can help.
+Disks conflict on one node. A ReadWriteOncePod claim conflicts on every node, so the eviction of its user can help.
 
-How kube-scheduler counts claims in use is part of what it decides. PreFilter counts each taken claim once, however many
-pods use it; from then on, every pod that comes or goes in a what-if counts for each volume with the *name* of such a
-claim, whatever its namespace. So of two pods that share a claim, evicting one is enough. `pre_filter` therefore notes
-what it counted for `filter`.
+The result depends on how kube-scheduler counts claims in use. PreFilter counts each claim in use once, for any number
+of pods. After that, every pod that is added or removed in a trial counts for each volume with the *name* of such a
+claim, in any namespace. So of two pods that share a claim, the eviction of one is enough. Therefore `pre_filter` notes
+its counts for `filter`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class VolumeRestrictions:
         exclusive = _exclusive(pod, cluster)
         taken = _taken(exclusive, pod, cluster)
         cluster.notes[NAME] = (taken, _mounted(exclusive, cluster))
-        return None if taken or _rivals(pod) else SKIP
+        return None if taken or _conflicting_disks(pod) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         disk_taken = _disk_is_taken(pod, nodes)
@@ -51,36 +51,36 @@ class VolumeRestrictions:
 
     @staticmethod
     def _conflicts(pod: Pod, cluster: Cluster) -> int:
-        """How many of the pod's claims are in use, in kube-scheduler's way of counting (what-ifs may go below 0)."""
+        """Return how many of the pod's claims are in use, as kube-scheduler counts them (below 0 in some trials)."""
         exclusive = _exclusive(pod, cluster)
-        if NAME not in cluster.notes:  # the pre-filter is switched off
+        if NAME not in cluster.notes:  # the pre-filter is disabled
             return _taken(exclusive, pod, cluster)
         taken, mounted = cluster.notes[NAME]
         return int(taken + _mounted(exclusive, cluster) - mounted)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Pod", ("Delete",), hint="freed_a_volume")
+        yield Wake("Pod", ("Delete",), hint="pod_freed_volume")
         yield Wake("Node", ("Add",))
         yield Wake("PersistentVolumeClaim", ("Add",), hint="is_claimed")
 
-    def freed_a_volume(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
-        if old is None or old.namespace != pod.namespace:  # even a disk is looked for in the pod's namespace only
+    def pod_freed_volume(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
+        if old is None or old.namespace != pod.namespace:  # as in kube-scheduler, also for disks
             return False
         held = {disk for volume in old.shape.volumes for disk in disks(volume)}
-        return not held.isdisjoint(_rivals(pod)) or not set(_claim_names(old)).isdisjoint(_claim_names(pod))
+        return not held.isdisjoint(_conflicting_disks(pod)) or not set(_claim_names(old)).isdisjoint(_claim_names(pod))
 
     def is_claimed(self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:  # noqa: ARG002
         return new is not None and new.namespace == pod.namespace and new.name in _claim_names(pod)
 
 
 def _claim_names(pod: Pod) -> list[str]:
-    """Claims the pod names itself; that of an ephemeral volume is made for it and cannot be another pod's."""
+    """Return the claims that the pod names. The claim of an ephemeral volume cannot be another pod's."""
     mounted = (volume.persistent_volume_claim for volume in pod.shape.volumes)
     return [claim.claim_name for claim in mounted if claim is not None]
 
 
-def _rivals(pod: Pod) -> set[tuple[str, ...]]:
-    """Disks, as other pods may hold them, that this pod could not share: those written to, on either side."""
+def _conflicting_disks(pod: Pod) -> set[tuple[str, ...]]:
+    """Return the disks of other pods that this pod cannot share: one of both writes to the disk."""
     wanted = {disk for volume in pod.shape.volumes for disk in disks(volume)}
     both_ways = {(*disk[:-1], mode) for disk in wanted if disk[-1] == "rw" for mode in ("ro", "rw")}
     return both_ways | {(*disk[:-1], "rw") for disk in wanted}
@@ -88,7 +88,7 @@ def _rivals(pod: Pod) -> set[tuple[str, ...]]:
 
 def _disk_is_taken(pod: Pod, nodes: Nodes) -> Bools:
     taken = np.zeros(len(nodes), np.bool_)
-    for disk in _rivals(pod):
+    for disk in _conflicting_disks(pod):
         holders = nodes.used(disk)
         if holders is not None:
             taken |= nodes.counts_of(holders) > 0
@@ -96,18 +96,18 @@ def _disk_is_taken(pod: Pod, nodes: Nodes) -> Bools:
 
 
 def _exclusive(pod: Pod, cluster: Cluster) -> set[str]:
-    """Names of the pod's claims that only one pod may use."""
+    """Return the names of the pod's claims that only one pod may use."""
     claims = {name: cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}") for name in _claim_names(pod)}
     return {name for name, claim in claims.items() if claim and READ_WRITE_ONCE_POD in claim.spec.access_modes}
 
 
 def _taken(names: set[str], pod: Pod, cluster: Cluster) -> int:
-    """How many of these claims are in use on some node. Pods on nodes that are gone do not count."""
+    """Return how many of these claims are in use. Pods on deleted nodes do not count."""
     users = (cluster.used(("claim", f"{pod.namespace}/{name}")) for name in names)
     return sum(bool(cluster.nodes.counts_of(tally).any()) for tally in users if tally is not None)
 
 
 def _mounted(names: set[str], cluster: Cluster) -> int:
-    """How many volumes of pods on nodes have a claim of such a name, in whatever namespace."""
+    """Return how many volumes of pods on nodes have a claim of such a name, in any namespace."""
     tallies = (cluster.used(("claim-name", name)) for name in names)
     return sum(int(tally.sparse()[1].sum()) for tally in tallies if tally is not None)

@@ -1,6 +1,6 @@
-"""VolumeZone: a bound volume that is labelled with a zone or region wants its pod there.
+"""VolumeZone: the node must be in the zone and region of the labels of the pod's bound volumes.
 
-Nodes that carry no zone or region label at all pass: clusters of a single zone need not label anything.
+Nodes without any zone or region label pass: a cluster with a single zone needs no labels.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ class VolumeZone:
     local = "node"
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
-        places = _places(pod, cluster)
-        if isinstance(places, str):
-            return Refuse((places,), resolvable=False)
-        return None if places else SKIP
+        zones = _zones(pod, cluster)
+        if isinstance(zones, str):
+            return Refuse((zones,), resolvable=False)
+        return None if zones else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        places = _places(pod, nodes.cluster)
+        zones = _zones(pod, nodes.cluster)
         elsewhere = np.zeros(len(nodes), np.bool_)
-        for place in () if isinstance(places, str) else places:
-            elsewhere |= ~_there(place, nodes)
+        for zone in () if isinstance(zones, str) else zones:
+            elsewhere |= ~_matches(zone, nodes)
         if elsewhere.any():
             yield Reject(elsewhere & _labelled(nodes), REASON, resolvable=False)
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("StorageClass", ("Add",), hint="waits_for_a_pod")
+        yield Wake("StorageClass", ("Add",), hint="class_waits_for_pod")
         yield Wake("Node", ("Add", "UpdateNodeLabel"))
         yield Wake("PersistentVolumeClaim", ("Add", "Update"), hint="is_claimed")
-        yield Wake("PersistentVolume", ("Add", "Update"), hint="moved")
+        yield Wake("PersistentVolume", ("Add", "Update"), hint="volume_moved")
 
-    def waits_for_a_pod(self, pod: Pod, old: StorageClass | None, new: StorageClass | None) -> bool:  # noqa: ARG002
+    def class_waits_for_pod(self, pod: Pod, old: StorageClass | None, new: StorageClass | None) -> bool:  # noqa: ARG002
         return new is not None and new.waits
 
     def is_claimed(self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:  # noqa: ARG002
         return new is not None and new.namespace == pod.namespace and new.name in _claim_names(pod)
 
-    def moved(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume | None) -> bool:  # noqa: ARG002
-        return new is not None and (old is None or _places_of(old) != _places_of(new))
+    def volume_moved(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume | None) -> bool:  # noqa: ARG002
+        return new is not None and (old is None or _zones_of(old) != _zones_of(new))
 
 
 def _claim_names(pod: Pod) -> list[str]:
-    """Ephemeral volumes are left out: kube-scheduler looks at claims that the pod names itself."""
+    """Return the claims that the pod names; as in kube-scheduler, without those of ephemeral volumes."""
     mounted = (volume.persistent_volume_claim for volume in pod.shape.volumes)
     return [claim.claim_name for claim in mounted if claim is not None]
 
 
-def _places(pod: Pod, cluster: Cluster) -> list[LabelRequirement] | str:
-    """Where the pod's bound volumes are; a text if that cannot be told."""
-    places: list[LabelRequirement] = []
+def _zones(pod: Pod, cluster: Cluster) -> list[LabelRequirement] | str:
+    """Return the zones and regions of the pod's bound volumes; a text if they cannot be found out."""
+    zones: list[LabelRequirement] = []
     for name in _claim_names(pod):
         if not name:
             return "PersistentVolumeClaim had no name"
@@ -79,12 +79,12 @@ def _places(pod: Pod, cluster: Cluster) -> list[LabelRequirement] | str:
         volume = cluster.get(PersistentVolume, claim.spec.volume_name)
         if volume is None:
             return not_found("persistentvolume", claim.spec.volume_name)
-        places += _places_of(volume)
-    return places
+        zones += _zones_of(volume)
+    return zones
 
 
 def _not_waiting(claim: PersistentVolumeClaim, cluster: Cluster) -> str:
-    """Why an unbound claim is a problem: it should have been bound by now, unless its class waits for a pod."""
+    """Return why an unbound claim is a problem; empty if its class waits for a pod."""
     name = claim.storage_class
     if not name:
         return "PersistentVolumeClaim had no pv name and storageClass name"
@@ -96,22 +96,22 @@ def _not_waiting(claim: PersistentVolumeClaim, cluster: Cluster) -> str:
     return "" if storage_class.waits else "PersistentVolume had no name"
 
 
-def _places_of(volume: PersistentVolume) -> list[LabelRequirement]:
-    """What a volume's labels say; several zones are joined by two underscores, and a label with a gap says nothing."""
+def _zones_of(volume: PersistentVolume) -> list[LabelRequirement]:
+    """Return the zones and regions in a volume's labels. Two underscores join several values."""
     found: list[LabelRequirement] = []
     for key in KEYS:
         values = [value.strip() for value in volume.labels.get(key, "").split(ZONE_SEPARATOR)]
-        if all(values):
+        if all(values):  # a label with an empty value is ignored
             found.append(LabelRequirement(key, "In", tuple(sorted(set(values)))))
     return found
 
 
-def _there(place: LabelRequirement, nodes: Nodes) -> Bools:
-    """Nodes labelled with this place. One without the beta label may say so under its successor."""
-    label = nodes.label(place.key)
-    there = label.meets(place)
-    if place.key in SUCCESSOR:
-        successor = LabelRequirement(SUCCESSOR[place.key], "In", place.values)
+def _matches(zone: LabelRequirement, nodes: Nodes) -> Bools:
+    """Return the nodes with this label. A node without the beta label may have its successor."""
+    label = nodes.label(zone.key)
+    there = label.meets(zone)
+    if zone.key in SUCCESSOR:
+        successor = LabelRequirement(SUCCESSOR[zone.key], "In", zone.values)
         there |= ~label.present & nodes.label(successor.key).meets(successor)
     return there
 

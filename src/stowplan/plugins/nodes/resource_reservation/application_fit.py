@@ -1,8 +1,8 @@
-"""A driver and its executors as one company: where is there room for all of them, and where does each go?
+"""The fit of a driver with its executors: the nodes where all of them have room, and a node for each executor.
 
-The executors do not exist yet, so a pod that stands for them is shown to the profile's own filters once; how many of it
-a node takes is then arithmetic. Placing the driver on a node costs room there and nowhere else, so all nodes are judged
-at once: what fits in the cluster, less what fits on this node, plus what fits there beside the driver.
+The executors do not exist yet. The profile's filters evaluate one example executor; how many executors fit on a node is
+arithmetic then. The driver takes room on its own node only, so all nodes are evaluated at once: what fits in the
+cluster, minus what fits on this node, plus what fits on this node with the driver.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from stowplan.plugins.nodes.resource_reservation.packing import Room, Strategy
 
 class ApplicationFit:
     def __init__(self, strategy: Strategy, zone_label: str, gpus: Sequence[str]) -> None:
-        """`zone_label`: all members of a company in one zone; empty for anywhere."""
+        """`zone_label`: the label of the one zone for all pods of an application; empty for any zone."""
         self._strategy, self._zone, self._gpus = strategy, zone_label, tuple(gpus)
 
-    # -- where?
+    # -- nodes for the driver
 
     def fitting(self, driver: Pod, needs: Executors, where: Bools, cluster: Cluster) -> Bools:
-        """Nodes that can take the driver and leave room for its executors, which may go where `where` says."""
+        """Return the nodes where the driver leaves enough room for its executors, which may use the nodes `where`."""
         return self._fitting(room_of(cluster.nodes, driver, needs), driver, needs, where, cluster.nodes)
 
     def _fitting(self, room: Room, driver: Pod, needs: Executors, where: Bools, nodes: Nodes) -> Bools:
@@ -42,12 +42,12 @@ class ApplicationFit:
         return enough
 
     def room_for(self, driver: Pod, needs: Executors, where: Bools, cluster: Cluster) -> int:
-        """How many executors there is room for, driver or no driver."""
+        """Return how many executors there is room for, without the driver."""
         fits = packing.capacities(room_of(cluster.nodes, driver, needs), needs.amounts, where)
         return min(int(fits.sum()), needs.least)
 
     def _in_zone(self, fits: Ints, nodes: Nodes) -> Ints:
-        """What fits within reach of each node."""
+        """Return how many executors fit in each node's zone, or in the cluster."""
         if not self._zone:
             return np.full(len(nodes), fits.sum(), np.int64)
         zones = nodes.label(self._zone)
@@ -55,10 +55,10 @@ class ApplicationFit:
         np.add.at(sums, zones.codes, fits)
         return sums[zones.codes]
 
-    # -- who goes where?
+    # -- nodes for the executors
 
     def packed(self, needs: Executors, driver: Pod, at: int, where: Bools, nodes: Nodes) -> Ints | None:
-        """How many executors each node gets, once the driver is on the node at this place; None for no room."""
+        """Return how many executors each node gets, with the driver on the node at this place; None: no room."""
         return self._packed(room_of(nodes, driver, needs), needs, at, where, nodes)
 
     def _packed(self, room: Room, needs: Executors, at: int, where: Bools, nodes: Nodes) -> Ints | None:
@@ -70,14 +70,14 @@ class ApplicationFit:
         return packing.pack(self._strategy, fits, needs.least, packing.in_order(room), later)
 
     def unneeded(self, amounts: dict[str, int], nodes: Nodes) -> Bools:
-        """Nodes with GPUs, for pods that need none."""
+        """Return the nodes with GPUs, if these amounts have none."""
         found = np.zeros(len(nodes), np.bool_)
         for resource in self._gpus if not any(amounts.get(each) for each in self._gpus) else ():
             found |= nodes.allocatable[resource] > 0
         return found
 
-    def settled(self, room: Room, driver: Pod, needs: Executors, cluster: Cluster) -> Room | None:
-        """What is left of the room once this company has its own; None if it does not fit."""
+    def room_after(self, room: Room, driver: Pod, needs: Executors, cluster: Cluster) -> Room | None:
+        """Return the room that is left with this application; None if the application does not fit."""
         nodes, where = cluster.nodes, passing(executor(driver, needs), cluster)
         own = packing.capacities(room, _own(driver), passing(alone(driver), cluster)) > 0
         open_ = own & self._fitting(room, driver, needs, where, nodes)
@@ -93,7 +93,7 @@ class ApplicationFit:
 
 
 def room_of(nodes: Nodes, *members: Pod | Executors) -> dict[str, Ints]:
-    """What each node has left of what these need."""
+    """Return what is free on each node of the resources that these need."""
     wanted = {"pods", "cpu", "memory"}
     for each in members:
         wanted |= set(each.request if isinstance(each, Pod) else each.amounts)
@@ -101,7 +101,7 @@ def room_of(nodes: Nodes, *members: Pod | Executors) -> dict[str, Ints]:
 
 
 def executor(driver: Pod, needs: Executors) -> Pod:
-    """A pod that stands for the executors: it may go where the driver may, and nobody's labels select it."""
+    """Return an example executor: it may use the driver's nodes, and has no labels."""
     asked = {resource: Quantity(text) for resource, text in needs.resources.items()}
     affinity = Affinity(node_affinity=NodeAffinity(required=driver.spec.affinity.node_affinity.required))
     spec = PodSpec(
@@ -116,7 +116,7 @@ def executor(driver: Pod, needs: Executors) -> Pod:
 
 
 def alone(driver: Pod) -> Pod:
-    """The driver as a pod like any other: without what its labels and annotations say of executors."""
+    """Return the driver as a plain pod, without labels and annotations about executors."""
     metadata = ObjectMeta(name=driver.name, namespace=driver.namespace)
     return Pod(metadata=metadata, spec=msgspec.structs.replace(driver.spec, scheduling_group=None))
 

@@ -1,4 +1,4 @@
-"""The arguments of ResourceReservation: what a configuration says becomes what the plugin uses, or an error."""
+"""The arguments of ResourceReservation, checked and converted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PALANTIRS = {
 
 
 def strategy(given: Any) -> tuple[Strategy, bool]:
-    """How executors are packed, and whether its name says that all of them go to one zone."""
+    """Return how executors are packed, and True if the name means a single zone."""
     name, in_zone = PALANTIRS.get(given, (given, False)) if isinstance(given, str) else ("", False)
     if name not in STRATEGIES:
         known = ", ".join((*STRATEGIES, *PALANTIRS))

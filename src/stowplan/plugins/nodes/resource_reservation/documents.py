@@ -1,4 +1,4 @@
-"""A driver's ResourceReservation as a document: made, or put in the place of one that was left behind."""
+"""A driver's ResourceReservation, and the write that creates it or replaces an old one."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ APP_ID = f"{GROUP}/app-id"
 
 
 def planned(
-    driver: Pod, node_name: str, needs: Executors, nodes: Sequence[str], standing: ResourceReservation | None
+    driver: Pod, node_name: str, needs: Executors, nodes: Sequence[str], existing: ResourceReservation | None
 ) -> ResourceReservation:
-    """What the driver and its executors, each on one of these nodes, are to have. `standing` is replaced by it."""
+    """Return the reservation of a driver and its executors, one on each of these nodes. It replaces `existing`."""
     own = {resource: _text(resource, amount) for resource, amount in driver.request.items()}
     slots = {DRIVER: Reserved(node_name, dict(own))}
     for number, name in enumerate(nodes, 1):
         slots[f"{EXECUTOR}-{number}"] = Reserved(name, dict(needs.resources))
     namespace, _, name = reservation_of(driver).rpartition("/")
-    metadata = ObjectMeta(name=name, namespace=namespace) if standing is None else standing.metadata
+    metadata = ObjectMeta(name=name, namespace=namespace) if existing is None else existing.metadata
     owner = OwnerReference("Pod", driver.name, driver.uid, "v1")
     application = identity(driver).application
     labels = {APP_ID: application} if application else {}
@@ -43,7 +43,7 @@ def planned(
 
 
 def written(planned: ResourceReservation) -> Create | Patch:
-    """The write that makes it true: a new object, or another content of one that is there."""
+    """Return the write: a new object, or a patch of an existing one."""
     metadata, spec = planned.metadata, _spec(planned)
     owners = [
         {"apiVersion": each.api_version, "kind": each.kind, "name": each.name, "uid": each.uid}

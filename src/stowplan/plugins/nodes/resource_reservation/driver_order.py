@@ -1,7 +1,7 @@
-"""First come, first served among Spark drivers: one that came later goes ahead only where the earlier ones still fit.
+"""First in, first out for Spark drivers: a driver is scheduled only if all earlier drivers still fit.
 
-All waiting drivers of the same scheduler that came before are given their room first, in a reckoning of arrays. If one
-of them finds none, those behind it wait; unless it is younger than a configured age, because it may still be helped.
+All earlier waiting drivers of the same scheduler get their room first, in a calculation on arrays. If one of them does
+not fit, later drivers wait, unless it is younger than a configured age.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DriverOrder:
-    def __init__(self, company: ApplicationFit, enforced_after: float) -> None:
-        """`enforced_after`: seconds since this scheduler first saw a driver until others have to wait for it."""
-        self._company, self._enforced_after = company, enforced_after
-        self._seen: dict[str, float] = {}  # when each waiting driver was first met
+    def __init__(self, fit: ApplicationFit, enforced_after: float) -> None:
+        """`enforced_after`: how many seconds after a driver was first seen later drivers wait for it."""
+        self._fit, self._enforced_after = fit, enforced_after
+        self._seen: dict[str, float] = {}  # when each waiting driver was first seen
 
-    def behind(self, pod: Pod, cluster: Cluster) -> str:
-        """Why the driver has to wait for others, or nothing."""
+    def must_wait(self, pod: Pod, cluster: Cluster) -> str:
+        """Return why the driver must wait for others, or an empty text."""
         drivers = cluster.pending_pods(is_driver)
         waiting = {each.uid: each for each in drivers if each.scheduler_name == pod.scheduler_name}
         self._seen = {uid: self._seen.get(uid, cluster.now) for uid in (*waiting, pod.uid)}
-        ahead = sorted((each for each in waiting.values() if _came(each) < _came(pod) and _counts(each)), key=_came)
-        if not ahead:
+        earlier = sorted(
+            (each for each in waiting.values() if _created(each) < _created(pod) and _counts(each)), key=_created
+        )
+        if not earlier:
             return ""
-        companies = [(each, spark.executors(each)) for each in (*ahead, pod)]
-        needs = [each for _, each in companies if each is not None]
-        room: Room = room_of(cluster.nodes, *ahead, pod, *needs)
-        for driver, executors in companies:
-            left = None if executors is None else self._company.settled(room, driver, executors, cluster)
+        applications = [(each, spark.executors(each)) for each in (*earlier, pod)]
+        needs = [each for _, each in applications if each is not None]
+        room: Room = room_of(cluster.nodes, *earlier, pod, *needs)
+        for driver, executors in applications:
+            left = None if executors is None else self._fit.room_after(room, driver, executors, cluster)
             if left is None and driver is pod:
                 return DOES_NOT_FIT
             if left is None and cluster.now - self._seen[driver.uid] >= self._enforced_after:
@@ -48,10 +50,10 @@ class DriverOrder:
 
 
 def _counts(driver: Pod) -> bool:
-    """Does it say what its executors need, and may it be tried?"""
+    """True if the driver says what its executors need, and has no scheduling gates."""
     needs = spark.executors(driver)
     return needs is not None and not needs.problem and not driver.spec.scheduling_gates
 
 
-def _came(driver: Pod) -> tuple[datetime, str]:
+def _created(driver: Pod) -> tuple[datetime, str]:
     return driver.metadata.creation_timestamp or LONG_AGO, driver.uid

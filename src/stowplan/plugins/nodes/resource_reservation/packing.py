@@ -1,12 +1,12 @@
-"""How many members of an application go to which node: room as arrays, one entry per node.
+"""How many pods of an application each node gets: room as arrays, one entry per node.
 
-    capacities            how many pods that need so much find room on each node
-    evenly                one after the other to each node in turn
-    tightly               a node is filled before the next is begun
-    minimal fragmentation few nodes, and none that would stay mostly empty, unless it takes them
+    capacities            how many pods of one size fit on each node
+    evenly                one pod to each node in turn
+    tightly               each node is filled before the next is used
+    minimal fragmentation few nodes, and nodes that would stay mostly empty only if they are needed
 
-Nodes come in the order in which they are to be used. Those marked `later` (with GPUs that the members do not need) get
-what the others cannot take.
+Nodes are used in the given order. Nodes marked `later` (with GPUs that the pods do not need) get the pods that do not
+fit on the others.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
 
-Room = Mapping[str, Ints]  # what each node has left, by resource
-Strategy = Callable[[Ints, int], Ints | None]  # capacities and a number of pods to how many each node gets
+Room = Mapping[str, Ints]  # what is free on each node, by resource
+Strategy = Callable[[Ints, int], Ints | None]  # from capacities and a number of pods to the pods of each node
 ENDLESS = np.int64(1 << 40)
 
 
 def capacities(room: Room, needs: Mapping[str, int], where: Bools) -> Ints:
-    """How many pods that need this find room on each node; none outside of `where`."""
+    """Return how many pods with these needs fit on each node; none outside of `where`."""
     fits = np.where(where, ENDLESS, 0)
     for resource, amount in needs.items():
         if amount > 0:
@@ -33,15 +33,15 @@ def capacities(room: Room, needs: Mapping[str, int], where: Bools) -> Ints:
 
 
 def less(room: Room, needs: Mapping[str, int], times: Ints | int = 1) -> dict[str, Ints]:
-    """What is left of the room when each node has so many more pods of this kind."""
+    """Return the room that is left with so many more pods of this size on each node."""
     return {resource: left - np.int64(needs.get(resource, 0)) * times for resource, left in room.items()}
 
 
 def evenly(fits: Ints, count: int) -> Ints | None:
-    """Round after round each node that has room gets one."""
+    """Give one pod per round to each node with room."""
     if int(np.minimum(fits, count).sum()) < count:
         return None
-    low, high = 0, count  # the number of rounds in which everybody who has room gets one
+    low, high = 0, count  # the number of complete rounds
     while low < high:
         rounds = (low + high + 1) // 2
         low, high = (rounds, high) if int(np.minimum(fits, rounds).sum()) <= count else (low, rounds - 1)
@@ -51,19 +51,19 @@ def evenly(fits: Ints, count: int) -> Ints | None:
 
 
 def tightly(fits: Ints, count: int) -> Ints | None:
-    """As many on the first node as fit, then the next."""
+    """Fill the first node, then the next."""
     before = np.cumsum(np.minimum(fits, count)) - np.minimum(fits, count)
     given = np.clip(count - before, 0, fits)
     return given if int(given.sum()) == count else None
 
 
 def minimal_fragmentation(fits: Ints, count: int) -> Ints | None:
-    """The smallest node that takes all; else the largest ones, filled, and what is left by the same rule."""
+    """Use the smallest node that fits all; else fill the largest nodes, and place the rest by the same rule."""
     given = np.zeros_like(fits)
     if int(np.minimum(fits, count).sum()) < count:
         return None
     while count:
-        fits = _but_mostly_empty(fits, count)
+        fits = _without_mostly_empty(fits, count)
         enough = np.flatnonzero(fits >= count)
         if len(enough):
             given[enough[fits[enough].argmin()]] += count
@@ -75,8 +75,8 @@ def minimal_fragmentation(fits: Ints, count: int) -> Ints | None:
     return given
 
 
-def _but_mostly_empty(fits: Ints, count: int) -> Ints:
-    """Without nodes that have room for the mean of what is wanted and what the largest takes, if the others can do."""
+def _without_mostly_empty(fits: Ints, count: int) -> Ints:
+    """Drop nodes that fit at least the mean of `count` and the largest capacity, if the other nodes are enough."""
     while True:
         others = np.where(fits >= (count + int(fits.max())) // 2, 0, fits)
         if int(np.minimum(others, count).sum()) < count or (others == fits).all():
@@ -92,7 +92,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def pack(strategy: Strategy, fits: Ints, count: int, order: Ints, later: Bools) -> Ints | None:
-    """How many of `count` pods each node gets; None if there is not room for all of them."""
+    """Return how many of `count` pods each node gets; None if they do not all fit."""
     given = np.zeros_like(fits)
     for turn in (~later[order], later[order]):
         places = order[turn]
@@ -105,5 +105,5 @@ def pack(strategy: Strategy, fits: Ints, count: int, order: Ints, later: Bools) 
 
 
 def in_order(room: Room) -> Ints:
-    """Nodes with the least memory left first, then with the least cpu: what is nearly full is filled up."""
+    """Return the nodes with the least free memory first, then the least free cpu: fuller nodes are filled first."""
     return np.lexsort((room["cpu"], room["memory"]))

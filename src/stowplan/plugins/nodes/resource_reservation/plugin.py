@@ -1,14 +1,14 @@
-"""ResourceReservation: a Spark driver is placed only together with room for its executors, which is kept for them.
+"""ResourceReservation: a Spark driver is scheduled only with room for its executors, and that room is held for them.
 
-    driver     nodes where the driver leaves too little room, anywhere, for the executors it cannot do without are
-               refused; with its node they get their slots (`packing`), held (`columns/held/`) from that moment on
-               and written down in a ResourceReservation before the driver is bound
-    executor   takes a slot of its application, on that slot's node if it can; without a slot left it goes where there
-               is room, up to the driver's maximum
-    others     pods for which somebody wrote a reservation take its slots the same way
+    driver     a node is rejected if, with the driver there, the cluster has too little room for the executors that the
+               application needs. With the driver's node the executors get slots (`packing`), which are held at once
+               (`columns/held/`) and written to a ResourceReservation before the driver is bound
+    executor   takes a slot of its application, on the slot's node if possible; without a free slot it is scheduled like
+               any pod, up to the driver's maximum
+    others     pods with a reservation that a user wrote take its slots the same way
 
-Reservations whose driver is gone are deleted (`reservation_upkeep`). What executors need is in the driver's annotations
-(`objects/spark.py`); they are taken to go where the driver's node selector, node affinity and tolerations let it.
+Reservations of deleted drivers are deleted (`reconcile`). The driver's annotations say what executors need
+(`objects/spark.py`). Executors are assumed to have the driver's node selector, node affinity and tolerations.
 """
 
 from __future__ import annotations
@@ -66,124 +66,124 @@ class ResourceReservationPlugin:
         fifo: bool = False,
         enforce_after_pod_age_seconds: int = 0,
     ) -> None:
-        """`packing` also takes Palantir's names; `enforceAfterPodAgeSeconds` is for `fifo` alone."""
+        """`packing` also accepts Palantir's names; `enforceAfterPodAgeSeconds` is for `fifo` only."""
         strategy, in_zone = arguments.strategy(packing)
         in_zone = flag("singleZone", single_zone) or in_zone
         self._zone = arguments.label(zone_label) if in_zone else ""
-        self._company = ApplicationFit(strategy, self._zone, arguments.resources(gpu_resources))
-        self._turns = (
-            DriverOrder(self._company, arguments.seconds(enforce_after_pod_age_seconds)) if flag("fifo", fifo) else None
+        self._fit = ApplicationFit(strategy, self._zone, arguments.resources(gpu_resources))
+        self._driver_order = (
+            DriverOrder(self._fit, arguments.seconds(enforce_after_pod_age_seconds)) if flag("fifo", fifo) else None
         )
-        self._upkeep = ReservationReconciler()
-        self._open: tuple[str, Ints] = ("", np.zeros(0, np.int64))  # nodes for executors of the driver asked about last
-        self._before: dict[str, ResourceReservation | None] = {}  # what stood there, by the driver's uid
+        self._reconciler = ReservationReconciler()
+        self._open: tuple[str, Ints] = ("", np.zeros(0, np.int64))  # nodes for executors of the last driver
+        self._before: dict[str, ResourceReservation | None] = {}  # the reservation before, by the driver's uid
 
     def slots_of(self, pod: Pod, cluster: Cluster) -> int:
-        """Executors do not exist before their driver runs; the places reserved for them count for its group."""
-        slots, needs = _held(cluster).for_pod(pod), spark.executors(pod)
+        """Return the slots of executors, which do not exist before their driver runs; they count for its group."""
+        slots, needs = _held_room(cluster).for_pod(pod), spark.executors(pod)
         if slots is not None and slots.in_force:
             return len(slots.free)
         return 0 if needs is None or needs.problem else needs.least
 
-    # -- may it be placed at all?
+    # -- pre-filter
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         needs = spark.executors(pod)
         if needs is not None:
-            return self._may_drive(pod, needs, cluster)
-        book = _held(cluster).for_pod(pod)
-        if book is None or not book.in_force or pod.uid == book.owner:
+            return self._pre_filter_driver(pod, needs, cluster)
+        held = _held_room(cluster).for_pod(pod)
+        if held is None or not held.in_force or pod.uid == held.owner:
             return SKIP
-        most = _most(book, cluster) if identity(pod).role == EXECUTOR else None
-        if most is not None and book.members(excluding=pod.uid) >= most:
+        most = _most_executors(held, cluster) if identity(pod).role == EXECUTOR else None
+        if most is not None and held.members(excluding=pod.uid) >= most:
             return Refuse((NO_SPOTS,), resolvable=False)
-        return None if self._zone and book.owner else SKIP
+        return None if self._zone and held.owner else SKIP
 
-    def _may_drive(self, pod: Pod, needs: Executors, cluster: Cluster) -> Refuse | None:
+    def _pre_filter_driver(self, pod: Pod, needs: Executors, cluster: Cluster) -> Refuse | None:
         if needs.problem:
             return Refuse((f"the driver's {needs.problem}",), resolvable=False)
-        standing = cluster.get(ResourceReservation, reservation_of(pod))
-        if standing is not None and standing.owner != pod.uid:
-            owner = cluster.known_pod(standing.owner)
-            if owner is not None or not standing.owner:
+        existing = cluster.get(ResourceReservation, reservation_of(pod))
+        if existing is not None and existing.owner != pod.uid:
+            owner = cluster.known_pod(existing.owner)
+            if owner is not None or not existing.owner:
                 whose = "a user" if owner is None else f"pod {owner.name}"
-                return Refuse((f"ResourceReservation {standing.name} is there and belongs to {whose}",), False)
-        behind = "" if self._turns is None else self._turns.behind(pod, cluster)
-        return Refuse((behind,)) if behind else None
+                return Refuse((f"ResourceReservation {existing.name} is there and belongs to {whose}",), False)
+        reason = "" if self._driver_order is None else self._driver_order.must_wait(pod, cluster)
+        return Refuse((reason,)) if reason else None
 
-    # -- which nodes?
+    # -- filter
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        needs, book = spark.executors(pod), _held(nodes.cluster).for_pod(pod)
+        needs, held = spark.executors(pod), _held_room(nodes.cluster).for_pod(pod)
         if needs is not None and not needs.problem:
             fitting = self._fitting(pod, needs, nodes)
             if not fitting.all():
                 yield Reject(~fitting, DOES_NOT_FIT)
-        elif needs is None and self._zone and book is not None and book.owner in book.pods:
-            at = nodes.cluster.nodes.position(book.pods[book.owner][1])
+        elif needs is None and self._zone and held is not None and held.owner in held.pods:
+            at = nodes.cluster.nodes.position(held.pods[held.owner][1])
             if at is not None:
                 zones = nodes.cluster.nodes.label(self._zone).codes
                 yield Reject(nodes.label(self._zone).codes != zones[at], OTHER_ZONE, resolvable=False)
 
     def _fitting(self, pod: Pod, needs: Executors, nodes: Nodes) -> Bools:
-        """Those of these nodes where the driver leaves room for its executors, here or elsewhere."""
+        """Return the nodes where the driver leaves enough room for its executors in the cluster."""
         cluster = nodes.cluster
         where = passing(executor(pod, needs), cluster)
         self._open = pod.uid, cluster.nodes.over_all_rows(where)
-        fitting = cluster.nodes.over_all_rows(self._company.fitting(pod, needs, where, cluster))
+        fitting = cluster.nodes.over_all_rows(self._fit.fitting(pod, needs, where, cluster))
         return nodes.copy_of(fitting) > 0  # type: ignore[no-any-return]
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
-        """A reserved place is better than room elsewhere, and a node with GPUs is for those who need them."""
-        book = _held(cluster).for_pod(pod)
-        if book is not None and pod.uid != book.owner and book.free:
-            return Avoid(_nodes_of(islice(book.free.values(), FEW), pod), NOT_RESERVED, others=True)
-        if spark.executors(pod) is None and (book is None or not book.owner):
+        """Avoid nodes without a slot for the pod, and nodes with GPUs that the pod does not need."""
+        held = _held_room(cluster).for_pod(pod)
+        if held is not None and pod.uid != held.owner and held.free:
+            return Avoid(_nodes_of(islice(held.free.values(), FEW), pod), NOT_RESERVED, others=True)
+        if spark.executors(pod) is None and (held is None or not held.owner):
             return None
-        unneeded = self._company.unneeded(pod.request, cluster.nodes)
+        unneeded = self._fit.unneeded(pod.request, cluster.nodes)
         names = cluster.nodes.where(unneeded).names if unneeded.any() else []
         return Avoid(frozenset(names), WITH_GPUS) if names else None
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
-        """No room is made here; but the event says what the application lacks."""
+        """Add to the pod's message what the application lacks. Nothing is preempted here."""
         needs, cluster = spark.executors(pod), evaluator.nodes.cluster
         if needs is None or needs.problem or decision.refused is not None:
             return PostFilterResult()
-        there = self._company.room_for(pod, needs, passing(executor(pod, needs), cluster), cluster)
+        fitting = self._fit.room_for(pod, needs, passing(executor(pod, needs), cluster), cluster)
         wants = ", ".join(f"{resource} {text}" for resource, text in needs.resources.items())
-        return PostFilterResult((f"Room for {there} of {needs.least} executors ({wants} each) beside other pods.",))
+        return PostFilterResult((f"Room for {fitting} of {needs.least} executors ({wants} each) beside other pods.",))
 
-    # -- on the way to a node
+    # -- binding
 
     def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
-        """A driver's executors get their slots, from now on and for all to see; an executor its own."""
+        """Hold the slots of a driver's executors, or give an executor its slot."""
         needs = spark.executors(pod)
         if needs is None or needs.problem:
-            state.held_rooms[ResourceReservation].move(pod.uid)  # if it was not given the node of a slot
+            state.held_rooms[ResourceReservation].move(pod.uid)  # if its node has no slot for it
             return None
-        standing = state.store.get(ResourceReservation, reservation_of(pod))
-        self._before[pod.uid] = standing
-        if standing is not None:
-            state.discard(standing)  # what an earlier try left behind holds no room against this one
+        existing = state.store.get(ResourceReservation, reservation_of(pod))
+        self._before[pod.uid] = existing
+        if existing is not None:
+            state.discard(existing)  # a reservation of an earlier attempt must not hold room against this one
         names = self._packed(pod, needs, node_name, Cluster(state))
         if names is None:
             del self._before[pod.uid]
-            if standing is not None:
-                state.put(standing)
+            if existing is not None:
+                state.put(existing)
             return Refuse((DOES_NOT_FIT,))
-        state.put(documents.planned(pod, node_name, needs, names, standing))
+        state.put(documents.planned(pod, node_name, needs, names, existing))
         return None
 
     def _packed(self, pod: Pod, needs: Executors, node_name: str, cluster: Cluster) -> list[str] | None:
-        """A node for each executor."""
+        """Return a node for each executor; None if there is not enough room."""
         nodes, at = cluster.nodes, cluster.nodes.position(node_name)
         asked, column = self._open
         where = nodes.copy_of(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
-        given = None if at is None else self._company.packed(needs, pod, at, where, nodes)
+        given = None if at is None else self._fit.packed(needs, pod, at, where, nodes)
         return None if given is None else [nodes[int(at)].name for at in np.repeat(np.arange(len(nodes)), given)]
 
     def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
-        """What stood there before stands again, unless the server has said something else since."""
+        """Restore the reservation of before, unless the API server has sent another version since."""
         if pod.uid not in self._before:
             return
         before = self._before.pop(pod.uid)
@@ -204,19 +204,19 @@ class ResourceReservationPlugin:
         self._before.pop(pod.uid, None)
         return ()
 
-    # -- afterwards
+    # -- the reservations themselves
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Write]:
-        return self._upkeep.writes(changed, cluster)
+        return self._reconciler.writes(changed, cluster)
 
     @property
     def reconcile_at(self) -> float | None:
-        return self._upkeep.next_at
+        return self._reconciler.next_at
 
     def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
         return reconcile.gauges(cluster)
 
-    # -- what wakes a rejected pod
+    # -- requeueing
 
     def cluster_events(self, old: Object | None, new: Object | None) -> Iterator[ClusterEvent]:
         return events.of(old, new)
@@ -228,7 +228,7 @@ class ResourceReservationPlugin:
         yield Wake(reservations.KIND, ("Add", "Update", "Delete"))
 
     def pod_matters(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """To a driver: room, or another driver that got its own. To others: one of their own application that left."""
+        """True if a pod of the same application left; for a driver, also if room was freed or another one was bound."""
         other = new if old is None else old
         if other is None:
             return False
@@ -240,12 +240,12 @@ class ResourceReservationPlugin:
         return spark.executors(pod) is not None
 
 
-def _held(cluster: Cluster) -> HeldRoom:
+def _held_room(cluster: Cluster) -> HeldRoom:
     return cluster.held_room(ResourceReservation)
 
 
 def _nodes_of(slots: Iterable[Slot], pod: Pod) -> frozenset[str]:
-    """Where a pod finds its slot: if there are such as are just right for it, there; else wherever there is one."""
+    """Return the nodes of slots that fit the pod exactly; if there are none, the nodes of all slots."""
     needs = {"pods": 1, **{resource: amount for resource, amount in pod.request.items() if amount}}
     nodes = [(slot.node, slot.amounts == needs) for slot in slots]
     fitting = frozenset(node for node, fits in nodes if fits)
@@ -256,8 +256,8 @@ def _version(found: Object) -> str:
     return found.metadata.resource_version
 
 
-def _most(book: HeldSlots, cluster: Cluster) -> int | None:
-    """How many executors an application may have, if its driver says so."""
-    driver = cluster.pod(book.owner) if book.owner else None
+def _most_executors(held: HeldSlots, cluster: Cluster) -> int | None:
+    """Return how many executors an application may have, if its driver says so."""
+    driver = cluster.pod(held.owner) if held.owner else None
     needs = None if driver is None else spark.executors(driver.pod)
     return None if needs is None or needs.problem else needs.most

@@ -1,11 +1,11 @@
-"""What SPPriority knows of where an owner's pods have been: the JSON in its annotation, and what nodes score by it.
+"""The nodes of an owner's pods, as JSON in the owner's annotation, and the scores that follow from it.
 
     {"latest": "b", "node_count": {"a": 1, "b": 2}, "pending": {"<uid of a pod>": "a"}}
 
-`node_count` is how many pods were bound to each node, `latest` the node of the last of them. `pending` are pods that
-were given a node and are not counted yet. A pod goes into `pending` before it is bound and from there into the counts,
-each in one write that the server takes only on top of what it was made from: so it is counted once, whoever crashes.
-A server takes annotations of 256 KiB in all, so both have a bound: `among`, `noted`.
+`node_count` is how many pods were bound to each node, `latest` the node of the last pod. `pending` are pods with a
+decision that are not counted yet. A pod goes into `pending` before it is bound, and from there into the counts. Each of
+these writes fails if the annotation was changed meanwhile, so a pod is counted once, even after a crash. The API server
+limits all annotations of an object to 256 KiB, so both have a limit: `limited`, `recorded`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_PENDING = 500
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields that are ours; `last` is how the original's code spells `latest`."""
+    """The fields of this plugin; `last` is the original's name of `latest`."""
 
     latest: str | None = None
     last: str | None = None
@@ -36,7 +36,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     since_halving: Annotated[int, Meta(ge=0)] | None = None
 
 
-_at_once = msgspec.json.Decoder(_Written)
+_decoder = msgspec.json.Decoder(_Written)
 
 
 class LastScores:
@@ -52,29 +52,32 @@ class LastScores:
 class History(msgspec.Struct, frozen=True, dict=True):
     latest: str = ""
     counts: dict[str, int] = {}
-    pending: dict[str, str] = {}  # nodes, by the pods' uids
-    since_halving: int = 0  # pods counted since then, where there is a half-life
-    more: dict[str, Any] = {}  # fields that are not ours
+    pending: dict[str, str] = {}  # nodes, by the uids of pods
+    since_halving: int = 0  # pods counted since the counts were halved
+    more: dict[str, Any] = {}  # fields that other programs wrote
 
     @cached_property
     def last_scores(self) -> LastScores:
         """A cache for `rated`; no part of the history's value."""
         return LastScores()
 
-    def noted(self, given: Mapping[str, str]) -> History:
-        """These pods were given these nodes; of those that are new here, as many as there is room for."""
-        again = {uid: at for uid, at in given.items() if uid in self.pending}
-        new = ((uid, at) for uid, at in given.items() if uid not in self.pending)
+    def recorded(self, nodes: Mapping[str, str]) -> History:
+        """Return the history with these pods and their nodes as pending; of new pods, as many as there is room for."""
+        again = {uid: node for uid, node in nodes.items() if uid in self.pending}
+        new = ((uid, node) for uid, node in nodes.items() if uid not in self.pending)
         room = max(MOST_PENDING - len(self.pending), 0)
         return msgspec.structs.replace(self, pending={**self.pending, **again, **dict(islice(new, room))})
 
     @property
-    def crowded(self) -> bool:
-        """Is there room for no other pod?"""
+    def full(self) -> bool:
+        """True if there is no room for another pending pod."""
         return len(self.pending) >= MOST_PENDING
 
     def counted(self, node_names: Iterable[str], half_life: int = 0) -> History:
-        """Pods were bound there, one after the other. After as many as make a half-life all counts are halved."""
+        """Return the history after pods were bound to these nodes, in this order.
+
+        After `half_life` pods all counts are halved.
+        """
         latest, counts, since = self.latest, dict(self.counts), self.since_halving
         for latest in node_names:
             counts[latest] = counts.get(latest, 0) + 1
@@ -83,18 +86,18 @@ class History(msgspec.Struct, frozen=True, dict=True):
                 counts, since = {name: count // 2 for name, count in counts.items() if count > 1}, 0
         return msgspec.structs.replace(self, latest=latest, counts=counts, since_halving=since)
 
-    def settled(self, where: Mapping[str, str], half_life: int = 0) -> History:
-        """Pending pods were bound to these nodes, or (without one) never were."""
-        after = self.counted(filter(None, where.values()), half_life)
-        left = {uid: at for uid, at in self.pending.items() if uid not in where}
+    def settled(self, nodes: Mapping[str, str], half_life: int = 0) -> History:
+        """Return the history after pending pods were bound to these nodes, or (no node) were not bound."""
+        after = self.counted(filter(None, nodes.values()), half_life)
+        left = {uid: node for uid, node in self.pending.items() if uid not in nodes}
         return msgspec.structs.replace(after, pending=left)
 
-    def among(self, nodes: Nodes, most: int) -> History:
-        """Without the counts of nodes that are gone, but for the latest; and of the others not more than so many."""
+    def limited(self, nodes: Nodes, most: int) -> History:
+        """Return the history without counts of deleted nodes, except the latest; and with at most so many counts."""
         there = nodes.positions(self.counts)
         counts = {name: count for name, count in self.counts.items() if name == self.latest or name in there}
         if len(counts) > most:
-            # Among equals the last to come are kept: a node is not forgotten as soon as another one had its turn.
+            # Among equal counts the newest are kept, so that a new node is not dropped at once.
             last_first = [*counts][::-1]
             last_first.sort(key=lambda name: (name == self.latest, counts[name]), reverse=True)
             kept = frozenset(last_first[:most])
@@ -106,13 +109,13 @@ class History(msgspec.Struct, frozen=True, dict=True):
         fields |= {"pending": self.pending} if self.pending else {}
         fields |= {"since_halving": self.since_halving} if self.since_halving else {}
         fields |= self.more
-        fields |= {"last": self.latest} if "last" in self.more else {}  # who wrote it will read it
+        fields |= {"last": self.latest} if "last" in self.more else {}  # the program that wrote it reads it
         return msgspec.json.encode(fields).decode()
 
 
 @lru_cache(maxsize=128)
 def read(text: str | None) -> History | None:
-    """What an annotation says; None if it says something that cannot be read."""
+    """Return the history in an annotation; None if it cannot be read."""
     if text is None or not text.strip():
         return History()
     try:
@@ -124,9 +127,9 @@ def read(text: str | None) -> History | None:
 
 
 def _decoded(text: str) -> tuple[_Written, dict[str, Any]]:
-    """Our fields, and those that must be kept besides. Most texts have none of these, and are read at once."""
+    """Return our fields, and others that must be kept. Most texts have only ours: the first decoder reads them."""
     try:
-        ours = _at_once.decode(text)
+        ours = _decoder.decode(text)
         return ours, {} if ours.last is None else {"last": ours.last}
     except msgspec.ValidationError:
         found = msgspec.json.decode(text, type=dict[str, Any])
@@ -149,7 +152,7 @@ def rated(history: History, nodes: Nodes) -> Bytes | int:
 
 
 def _rated(history: History, nodes: Nodes) -> Bytes:
-    """Nodes that are gone count for nothing. A pod has been on few nodes: these are gone through one by one."""
+    """Return the scores. Deleted nodes are ignored. A history has few nodes, so a loop over them is fast."""
     last, counts, everybody = history.latest, history.counts, nodes.cluster.nodes
     places = nodes.positions(counts)
     there = places if nodes is everybody else everybody.positions(counts)

@@ -1,11 +1,11 @@
-"""SPPriority: a pod that takes another's place goes where its owner's pods have been least, and not where the last was.
+"""SPPriority: a replacement pod prefers nodes that its owner's pods used least, and avoids the node of the last pod.
 
     the last node           0
     nodes used before       100 * (total - count) // total, at least 1; the last node's count is left out
-    all others              100
+    all other nodes         100
 
-The counts are in an annotation of the owner (`sp_owners`, `sp_history`). A decision is noted there before the pod is
-bound (pre_bind) and counted once the pod is seen bound, or gone (reconcile): at once, or after the next start.
+The counts are in an annotation of the owner (`owners`, `history`). A decision is recorded there before the pod is bound
+(pre_bind) and counted when the pod is seen bound, or deleted (reconcile): at once, or after the next start.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SPPriority:
     one_for_all = True
     skip_is_final = quick_pre_bind = True
     pre_bind_timeout = 10.0
-    pre_bind_late = "what was decided could not be noted at the pod's owner in time"
+    pre_bind_late = "the decision could not be recorded at the pod's owner in time"
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class SPPriority:
         half_life: int = 0,
         max_nodes: int = 1000,
     ) -> None:
-        """`namespaceWhiteList` and `excludedNamespaces` are one list, of those left alone; `halfLife` is in pods.
+        """`namespaceWhiteList` and `excludedNamespaces` are one list, of namespaces that the policy ignores.
 
-        `maxNodes` is how many nodes a history has counts of.
+        `halfLife` is a number of pods. `maxNodes` is how many nodes a history has counts of.
         """
         self._owners = Owners(
             stateful_sets=flag("statefulSets", stateful_sets),
@@ -68,7 +68,7 @@ class SPPriority:
             disable=_key("disableAnnKey", disable_ann_key),
             single_only=flag("skipMultiReplica", skip_multi_replica),
         )
-        self._state, self._desk = _key("stateAnnKey", state_ann_key), UnconfirmedWrites(state_ann_key)
+        self._annotation, self._unconfirmed = _key("stateAnnKey", state_ann_key), UnconfirmedWrites(state_ann_key)
         self._strict = flag("strict", strict)
         self._half_life = _number("halfLife", half_life, 0, "a number of pods, 0 (never) or more")
         self._max_nodes = _number("maxNodes", max_nodes, 1, "a number of nodes, 1 or more")
@@ -78,10 +78,10 @@ class SPPriority:
     # -- decisions
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
-        """A pod may be heard of before its owner is; decided then, it would not be counted."""
-        found = self._owners.sought(pod, cluster)
+        """Refuse a pod whose owner has not been seen yet: the pod would not be counted."""
+        found = self._owners.find(pod, cluster)
         if isinstance(found, str):
-            return Refuse((f"waiting to hear of {found}",), resolvable=False, waits=True)
+            return Refuse((f"waiting for {found} to be seen",), resolvable=False, waits=True)
         cluster.notes[NAME] = found
         return SKIP if found is None else None
 
@@ -92,7 +92,7 @@ class SPPriority:
         return new is not None and self._owners.may_be(new, pod)
 
     def avoid(self, pod: Pod, cluster: Cluster) -> Avoid | None:
-        """With `strict` the last node is taken only if no other will do."""
+        """With `strict`, avoid the last node."""
         owner = self._owner(pod, cluster) if self._strict else None
         latest = "" if owner is None else self._past(pod, owner, cluster).latest
         return Avoid(frozenset((latest,)), LAST) if latest else None
@@ -102,121 +102,125 @@ class SPPriority:
         return None if owner is None else rated(self._past(pod, owner, nodes.cluster), nodes)
 
     def _owner(self, pod: Pod, cluster: Cluster) -> Workload | None:
-        """Within a decision it is looked for once."""
+        """Return the pod's owner, looked up once for a decision."""
         owner: Workload | None = cluster.notes[NAME] if NAME in cluster.notes else self._owners.of(pod, cluster)
         return owner
 
     def _past(self, pod: Pod, owner: Workload, cluster: Cluster) -> History:
-        """All that is known of where the owner's pods have been, those included that are on their way to a node."""
-        history, given = read(self._desk.text(owner)) or History(), self._desk.given(owner)
-        if not given and not history.pending:
+        """Return the history of the owner's pods, with those that are assumed or not counted yet."""
+        history, assumed = read(self._unconfirmed.text(owner)) or History(), self._unconfirmed.assumed(owner)
+        if not assumed and not history.pending:
             return history
-        on_their_way = {
-            uid: node for uid, node in given.items() if self._desk.is_bound(uid) or _waits(cluster.known_pod(uid))
+        unbound = {
+            uid: node
+            for uid, node in assumed.items()
+            if self._unconfirmed.is_bound(uid) or _is_unbound(cluster.known_pod(uid))
         }
-        not_counted = {**history.pending, **on_their_way}
-        where = [self._where(uid, node, cluster) for uid, node in not_counted.items() if uid != pod.uid]
-        return history.counted(filter(None, where), self._half_life) if any(where) else history
+        not_counted = {**history.pending, **unbound}
+        nodes = [self._node_of(uid, node, cluster) for uid, node in not_counted.items() if uid != pod.uid]
+        return history.counted(filter(None, nodes), self._half_life) if any(nodes) else history
 
-    def _where(self, uid: str, given: str, cluster: Cluster) -> str:
-        """The node of a pod that was given one: where it is or was bound, or is on its way to; none if it came back."""
+    def _node_of(self, uid: str, assumed: str, cluster: Cluster) -> str:
+        """Return the node where a pod is or was bound, or is assumed; empty if the pod did not get its node."""
         pod = cluster.known_pod(uid)
         if pod is None:
             left = cluster.last_node(uid)
-            return given if left is None else left
-        return pod.node_name or (given if cluster.pod(uid) is not None else "")
+            return assumed if left is None else left
+        return pod.node_name or (assumed if cluster.pod(uid) is not None else "")
 
-    # -- on the way to a node
+    # -- binding
 
     def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:
         owner = self._owners.of(pod, Cluster(state))
         if owner is not None:
-            self._desk.give(owner, pod.uid, node_name)
+            self._unconfirmed.assume(owner, pod.uid, node_name)
 
     def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
-        self._desk.give_up(pod.uid)
+        self._unconfirmed.unreserve(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
-        """Note the decision. Pods that come during the write wait; the next write is for all of them (reconcile)."""
+        """Record the decision. Pods that come during a write wait; the next write records all of them (reconcile)."""
         owner = self._owners.of(pod, cluster)
         if owner is None:
             return
-        self._desk.want(pod.uid)
-        before = read(owner.annotations.get(self._state))
-        if before is not None and not self._desk.busy(owner):
-            noted = before.noted(self._desk.wanted(owner))
-            if noted != before and pod.uid in noted.pending:
-                yield self._desk.send(owner, noted.among(cluster.nodes, self._max_nodes).text(), pod.uid)
+        self._unconfirmed.record(pod.uid)
+        before = read(owner.annotations.get(self._annotation))
+        if before is not None and not self._unconfirmed.under_way(owner):
+            after = before.recorded(self._unconfirmed.to_record(owner))
+            if after != before and pod.uid in after.pending:
+                yield self._unconfirmed.write(owner, after.limited(cluster.nodes, self._max_nodes).text(), pod.uid)
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet:
-        """Is it noted?"""
-        owner = self._owners.of(pod, cluster)
-        if owner is None or pod.uid not in self._desk.given(owner) or self._desk.succeeded(owner, pod.uid):
+        """True if the decision is recorded."""
+        owner, unconfirmed = self._owners.of(pod, cluster), self._unconfirmed
+        if owner is None or pod.uid not in unconfirmed.assumed(owner) or unconfirmed.succeeded(owner, pod.uid):
             return True
-        seen = read(owner.annotations.get(self._state))
-        if seen is None or seen.pending.get(pod.uid) == node_name:
+        history = read(owner.annotations.get(self._annotation))
+        if history is None or history.pending.get(pod.uid) == node_name:
             return True
         return NotYet(frozenset({(type(owner).__name__, owner.key)}))
 
     def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Record]:
-        """A pod that came without pre_bind, because a configuration lists the policy only here, is noted from here."""
-        noted, owner = self._desk.leave(pod.uid), self._owners.of(pod, cluster)
+        """Record a pod that was not recorded by pre_bind, because a configuration lists the policy only here."""
+        was_assumed, owner = self._unconfirmed.remove(pod.uid), self._owners.of(pod, cluster)
         if owner is None:
             return
-        if read(owner.annotations.get(self._state)) is None:
-            about, note = PodRef(pod.namespace, pod.name, pod.uid), UNREADABLE % (self._state, *ref(owner)[:2])
+        if read(owner.annotations.get(self._annotation)) is None:
+            about, note = PodRef(pod.namespace, pod.name, pod.uid), UNREADABLE % (self._annotation, *ref(owner)[:2])
             yield Record(about, "Warning", "ScheduleStateUnreadable", "Binding", note, pod.scheduler_name)
-        elif not noted:
-            self._desk.give(owner, pod.uid, node_name)
-            self._desk.want(pod.uid, bound=True)
+        elif not was_assumed:
+            self._unconfirmed.assume(owner, pod.uid, node_name)
+            self._unconfirmed.record(pod.uid, bound=True)
 
-    # -- afterwards
+    # -- counting
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
-        """Count the pods that are noted and seen bound, or gone; note those that wait for it."""
+        """Count the recorded pods that are bound or deleted by now; record the pods that wait for it."""
         if changed is None:
-            self._desk.lost()
+            self._unconfirmed.resync()
         for each in changed or ():
             if not isinstance(each, Pod):
-                (self._desk.forget if cluster.get(type(each), each.key) is None else self._desk.seen)(each)
-        for owner in self._touched(changed, cluster):
-            before = read(owner.annotations.get(self._state))
-            if before is not None and not self._desk.busy(owner):
-                after = self._settled(before, cluster).noted(self._desk.wanted(owner))
+                deleted = cluster.get(type(each), each.key) is None
+                (self._unconfirmed.owner_deleted if deleted else self._unconfirmed.observe)(each)
+        for owner in self._unfinished_owners(changed, cluster):
+            before = read(owner.annotations.get(self._annotation))
+            if before is not None and not self._unconfirmed.under_way(owner):
+                after = self._with_counts(before, cluster).recorded(self._unconfirmed.to_record(owner))
                 if after != before:
-                    yield self._desk.send(owner, after.among(cluster.nodes, self._max_nodes).text())
+                    yield self._unconfirmed.write(owner, after.limited(cluster.nodes, self._max_nodes).text())
 
-    def _settled(self, seen: History, cluster: Cluster) -> History:
-        """A pod that nobody saw go counts where it was given: between the note and the binding is a moment only.
+    def _with_counts(self, history: History, cluster: Cluster) -> History:
+        """Return the history with recorded pods counted that are bound or deleted.
 
-        The note of a pod that came back stays, in case it was bound after all, as long as nobody needs the room.
+        A pod whose deletion was not seen counts on its recorded node: it was almost certainly bound. The record of a
+        pod that did not get its node stays, in case the pod was bound after all, while there is room for other pods.
         """
-        where = {
-            uid: self._where(uid, given, cluster)
-            for uid, given in seen.pending.items()
-            if not _waits(cluster.known_pod(uid)) or (seen.crowded and cluster.pod(uid) is None)
+        nodes = {
+            uid: self._node_of(uid, recorded, cluster)
+            for uid, recorded in history.pending.items()
+            if not _is_unbound(cluster.known_pod(uid)) or (history.full and cluster.pod(uid) is None)
         }
-        for uid in where:
-            self._desk.settle(uid)
-        return seen.settled(where, self._half_life) if where else seen
+        for uid in nodes:
+            self._unconfirmed.counted(uid)
+        return history.settled(nodes, self._half_life) if nodes else history
 
-    def _touched(self, changed: Sequence[Object] | None, cluster: Cluster) -> list[Workload]:
-        """Owners with something to be settled or noted."""
+    def _unfinished_owners(self, changed: Sequence[Object] | None, cluster: Cluster) -> list[Workload]:
+        """Return the owners with pods to count or to record."""
         if changed is None:
             changed = [each for kind in self._owners.kinds.values() for each in cluster.every(kind).values()]
         found = (
-            self._owners.keeper(each, cluster) if isinstance(each, Pod) else cluster.get(type(each), each.key)
+            self._owners.history_owner(each, cluster) if isinstance(each, Pod) else cluster.get(type(each), each.key)
             for each in changed
         )
-        owners = {ref(each): each for each in found if isinstance(each, Workload) and self._unsettled(each)}
-        return [each for each in owners.values() if self._owners.keeps(each, cluster)]
+        owners = {ref(each): each for each in found if isinstance(each, Workload) and self._is_unfinished(each)}
+        return [each for each in owners.values() if self._owners.has_history(each, cluster)]
 
-    def _unsettled(self, owner: Workload) -> bool:
-        return '"pending"' in owner.annotations.get(self._state, "") or bool(self._desk.wanted(owner))
+    def _is_unfinished(self, owner: Workload) -> bool:
+        return '"pending"' in owner.annotations.get(self._annotation, "") or bool(self._unconfirmed.to_record(owner))
 
 
-def _waits(pod: Pod | None) -> bool:
-    """Is it there, and not bound yet?"""
+def _is_unbound(pod: Pod | None) -> bool:
+    """True if the pod exists and is not bound."""
     return pod is not None and not pod.node_name
 
 

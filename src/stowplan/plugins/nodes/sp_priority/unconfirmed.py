@@ -1,7 +1,7 @@
-"""What SPPriority decided and sent, as long as the API server's version of the owner does not show it.
+"""SPPriority's decisions and writes that the API server's version of the owner does not show yet.
 
-Of one owner's annotation one write is under way at a time: a second one could overtake it, and be refused. Pods that
-come meanwhile wait (`wanted`), and go into the next write together.
+Only one write of an owner's annotation is under way at a time: a second one could overtake it, and be refused. Pods
+that come meanwhile are recorded together by the next write.
 """
 
 from __future__ import annotations
@@ -16,122 +16,129 @@ Ref: TypeAlias = tuple[str, str, str]  # kind, key and uid of an owner
 
 
 class UnconfirmedWrite(NamedTuple):
-    """A write under way: what it is made from, what it writes, for which pod and node if for one, and whether it
-    succeeded.
-    """
+    """A write under way: the annotation before and after it, and the pod and node that it is for, if it is for one."""
 
-    base: str | None
+    before: str | None
     text: str
     uid: str
     node_name: str
-    sure: bool = False
+    succeeded: bool = False
 
 
 class UnconfirmedWrites:
-    def __init__(self, name: str) -> None:
-        self._name = name  # of the annotation
-        self._given: dict[Ref, dict[str, str]] = {}  # nodes of pods on their way, by uid
+    def __init__(self, annotation: str) -> None:
+        self._annotation = annotation  # its key
+        self._assumed: dict[Ref, dict[str, str]] = {}  # nodes of assumed pods, by uid
         self._owner_of: dict[str, Ref] = {}
-        self._wanted: dict[str, bool] = {}  # by uid; whether the pod is bound already
-        self._sent: dict[Ref, UnconfirmedWrite] = {}
+        self._to_record: dict[str, bool] = {}  # by uid; True: the pod is bound already
+        self._writes: dict[Ref, UnconfirmedWrite] = {}
 
-    # -- pods on their way
+    # -- assumed pods
 
-    def give(self, owner: Object, uid: str, node_name: str) -> None:
-        self.leave(uid)
+    def assume(self, owner: Object, uid: str, node_name: str) -> None:
+        """The pod is assumed on this node."""
+        self.remove(uid)
         self._owner_of[uid] = ref(owner)
-        self._given.setdefault(ref(owner), {})[uid] = node_name
+        self._assumed.setdefault(ref(owner), {})[uid] = node_name
 
-    def want(self, uid: str, *, bound: bool = False) -> None:
-        """The pod is to be noted."""
-        self._wanted[uid] = bound
+    def record(self, uid: str, *, bound: bool = False) -> None:
+        """The pod must be recorded in its owner's annotation."""
+        self._to_record[uid] = bound
 
-    def leave(self, uid: str) -> bool:
-        """The pod is not on its way any more; whether it was."""
-        self._wanted.pop(uid, None)
+    def remove(self, uid: str) -> bool:
+        """The pod is not assumed any more. True if it was."""
+        self._to_record.pop(uid, None)
         owner = self._owner_of.pop(uid, None)
         if owner is None:
             return False
-        del self._given[owner][uid]
-        if not self._given[owner]:
-            del self._given[owner]
+        del self._assumed[owner][uid]
+        if not self._assumed[owner]:
+            del self._assumed[owner]
         return True
 
-    def settle(self, uid: str) -> None:
-        """The pod is counted; one on its way stays until it is said to be bound."""
-        if self._wanted.pop(uid, False):
-            self.leave(uid)
+    def counted(self, uid: str) -> None:
+        """The pod is counted. It stays assumed until it is reported as bound."""
+        if self._to_record.pop(uid, False):
+            self.remove(uid)
 
     def is_bound(self, uid: str) -> bool:
-        """Is the pod bound, and yet to be noted?"""
-        return self._wanted.get(uid, False)
+        """True if the pod is bound and not recorded yet."""
+        return self._to_record.get(uid, False)
 
-    def give_up(self, uid: str) -> None:
-        """The pod does not get the node, perhaps because what was sent for it failed, or what it waited for did."""
+    def unreserve(self, uid: str) -> None:
+        """The pod does not get the node; perhaps because its write failed, or the write that it waited for."""
         owner = self._owner_of.get(uid)
-        sent = None if owner is None else self._sent.get(owner)
-        if owner is not None and sent is not None and (not sent.sure if sent.uid == uid else uid in self._wanted):
-            del self._sent[owner]
-        self.leave(uid)
+        write = None if owner is None else self._writes.get(owner)
+        if owner is not None and write is not None:
+            failed = not write.succeeded if write.uid == uid else uid in self._to_record
+            if failed:
+                del self._writes[owner]
+        self.remove(uid)
 
-    def given(self, owner: Object) -> Mapping[str, str]:
-        return self._given.get(ref(owner), {})
+    def assumed(self, owner: Object) -> Mapping[str, str]:
+        """Return the nodes of the owner's assumed pods, by uid."""
+        return self._assumed.get(ref(owner), {})
 
-    def wanted(self, owner: Object) -> dict[str, str]:
-        """The pods that are to be noted, and their nodes."""
-        return {uid: node for uid, node in self.given(owner).items() if uid in self._wanted}
+    def to_record(self, owner: Object) -> dict[str, str]:
+        """Return the pods that must be recorded, and their nodes."""
+        return {uid: node for uid, node in self.assumed(owner).items() if uid in self._to_record}
 
     # -- writes under way
 
     def text(self, owner: Object) -> str | None:
-        """The annotation as the server has it, or will have it in a moment."""
-        return self._sent[ref(owner)].text if self.busy(owner) else owner.annotations.get(self._name)
+        """Return the annotation as the server has it, or will have it after the write under way."""
+        return self._writes[ref(owner)].text if self.under_way(owner) else owner.annotations.get(self._annotation)
 
-    def busy(self, owner: Object) -> bool:
-        """Is a write under way of which the server's version does not show anything yet?"""
-        sent = self._sent.get(ref(owner))
-        return sent is not None and sent.base == owner.annotations.get(self._name)
+    def under_way(self, owner: Object) -> bool:
+        """True if there is a write that the server's version does not show yet."""
+        write = self._writes.get(ref(owner))
+        return write is not None and write.before == owner.annotations.get(self._annotation)
 
     def succeeded(self, owner: Object, uid: str) -> bool:
-        """Is it this pod's own, on its way to this node? It was answered, then: the pod would not have come so far."""
-        sent = self._sent.get(ref(owner))
-        if sent is None or not self.busy(owner) or (sent.uid, sent.node_name) != (uid, self.given(owner).get(uid)):
+        """True if the write under way was for this pod and its node.
+
+        It has succeeded then: otherwise the pod's pre-binding would have ended.
+        """
+        write = self._writes.get(ref(owner))
+        if write is None or not self.under_way(owner):
             return False
-        self._sent[ref(owner)] = sent._replace(sure=True)
+        if (write.uid, write.node_name) != (uid, self.assumed(owner).get(uid)):
+            return False
+        self._writes[ref(owner)] = write._replace(succeeded=True)
         return True
 
-    def send(self, owner: Object, text: str, uid: str = "") -> Patch:
-        self._sent[ref(owner)] = UnconfirmedWrite(
-            owner.annotations.get(self._name), text, uid, self.given(owner).get(uid, "")
-        )
-        return patch(owner, self._name, text)
+    def write(self, owner: Object, text: str, uid: str = "") -> Patch:
+        """Return the patch that writes the annotation, and remember it."""
+        before, node_name = owner.annotations.get(self._annotation), self.assumed(owner).get(uid, "")
+        self._writes[ref(owner)] = UnconfirmedWrite(before, text, uid, node_name)
+        return patch(owner, self._annotation, text)
 
-    def seen(self, owner: Object) -> None:
-        """A version that was there, if only for a moment: a write that it shows is not under way any more."""
-        sent = self._sent.get(ref(owner))
-        if sent is not None and sent.text == owner.annotations.get(self._name):
-            del self._sent[ref(owner)]
+    def observe(self, owner: Object) -> None:
+        """A version of the owner was seen: a write that it shows is not under way any more."""
+        write = self._writes.get(ref(owner))
+        if write is not None and write.text == owner.annotations.get(self._annotation):
+            del self._writes[ref(owner)]
 
-    def lost(self) -> None:
-        """Writes may have failed, and versions may have gone unseen; only pods that wait for an answer can tell."""
-        self._sent = {owner: sent for owner, sent in self._sent.items() if sent.uid and not sent.sure}
+    def resync(self) -> None:
+        """Forget writes that no pod waits for: they may have failed, or their version may have been missed."""
+        self._writes = {owner: write for owner, write in self._writes.items() if write.uid and not write.succeeded}
 
-    def forget(self, owner: Object) -> None:
-        """The owner is gone, and with it what was to be noted there of pods that are bound."""
-        self._sent.pop(ref(owner), None)
-        for uid in [uid for uid in self.given(owner) if self.is_bound(uid)]:
-            self.leave(uid)
+    def owner_deleted(self, owner: Object) -> None:
+        """The owner is gone: its pods that are bound are not recorded any more."""
+        self._writes.pop(ref(owner), None)
+        for uid in [uid for uid in self.assumed(owner) if self.is_bound(uid)]:
+            self.remove(uid)
 
 
-def patch(owner: Object, name: str, text: str) -> Patch:
-    """This one annotation of this very owner, and only if it is still as we see it."""
-    at = "/metadata/annotations"
+def patch(owner: Object, annotation: str, text: str) -> Patch:
+    """Return a patch of one annotation that fails if the owner is another object, or the annotation has changed."""
+    path = "/metadata/annotations"
     if owner.annotations:
-        at += f"/{name.replace('~', '~0').replace('/', '~1')}"
+        path += f"/{annotation.replace('~', '~0').replace('/', '~1')}"
     body: list[dict[str, Any]] = [
         {"op": "test", "path": "/metadata/uid", "value": owner.uid},
-        {"op": "test", "path": at, "value": owner.annotations.get(name)},  # to a server null is what is not there
-        {"op": "add", "path": at, "value": text if owner.annotations else {name: text}},
+        {"op": "test", "path": path, "value": owner.annotations.get(annotation)},  # null matches what does not exist
+        {"op": "add", "path": path, "value": text if owner.annotations else {annotation: text}},
     ]
     return Patch(kind=type(owner).__name__, key=owner.key, body=body)
 

@@ -1,15 +1,15 @@
-"""WorkloadPolicy: so many of a workload's pods in this cluster, region or zone, so many in that one (Kosmos' CRD).
+"""WorkloadPolicy: how many pods of a workload each cluster, region or zone should have (Kosmos' CRD).
 
-A pod names its policy by a label, or its ReplicaSet, Deployment or StatefulSet does. The policy says which label of
-nodes makes a domain, how many pods each listed domain should have, and by a selector which pods those are: of the pod's
-namespace, bound or on their way to a node, and not terminating. They are counted by the shared tallies, so trials
-(preemption) see the counts change. Pods of DaemonSets have no policy, and take nobody's place: they are not counted.
+A label of the pod, or of its ReplicaSet, Deployment or StatefulSet, names the policy. The policy says which node label
+makes a domain, how many pods each listed domain should have, and by a selector which pods count: those of the pod's
+namespace, bound or assumed, and not terminating. The shared tallies count them, so counts change in trials, too
+(preemption). Pods of DaemonSets have no policy and are not counted.
 
-    Required     domains that are full, not listed or missing are refused; Preferred refuses none of them
-    Balance      the proportionally emptiest domain first; Fill the proportionally fullest that is not full
-    overflow     (Preferred) full domains come after all others, those proportionally fullest last
+    Required     nodes of domains that are full, not listed or missing are rejected; Preferred rejects none of them
+    Balance      the proportionally emptiest domain is best; Fill: the proportionally fullest one that is not full
+    overflow     (Preferred) full domains come after all others, the proportionally fullest last
 
-How nodes are ranked is in `policy_scores.py`, what policies are told about themselves in `policy_status.py`.
+`scores.py` ranks the nodes, `status.py` writes the status of policies.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from stowplan.objects.workloads import Deployment, ReplicaSet, StatefulSet
 from stowplan.plugins.nodes.workload_policy import scores as policy_scores
 from stowplan.plugins.nodes.workload_policy import status
 
-SLASH, DOT = "workload-policy/kosmos.io", "workload-policy.kosmos.io"  # the labels of pods; the first wins
+SLASH, DOT = "workload-policy/kosmos.io", "workload-policy.kosmos.io"  # labels of pods; the first takes precedence
 OWNERS: dict[str, type[Object]] = {"ReplicaSet": ReplicaSet, "Deployment": Deployment, "StatefulSet": StatefulSet}
 
-FULL, HELPS = 1, 2  # a node of a domain that has enough; one where evicting the policy's pods would change that
+FULL, HELPS = 1, 2  # a node of a full domain; a node where the eviction of the policy's pods would change that
 
 
 class PolicyMatch(NamedTuple):
-    """A pod's policy, and the count of the pods beside it."""
+    """A pod's policy, and the count of the policy's pods."""
 
     name: str
     rule: AllocationRule
@@ -53,30 +53,30 @@ class PolicyMatch(NamedTuple):
 class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
     reconciles = ("WorkloadPolicy", "Pod", "Node")
-    configurable_at = ("reserve",)  # the original counts there; here the pod counts from the moment it has a node
+    configurable_at = ("reserve",)  # the original counts there; here an assumed pod counts at once
 
     def __init__(self, kube_config_path: str = "") -> None:
-        """`kubeConfigPath` is the original's, and not used."""
+        """`kubeConfigPath` is an argument of the original, and not used."""
         unused = "kubeConfigPath is not used, policies are read from the cluster whose pods are scheduled"
         self.config_notes = (unused,) if kube_config_path else ()
 
-    # -- which nodes may it have?
+    # -- filtering
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
         found = self._found(pod, cluster)
         if isinstance(found, Refuse):
             return found
-        return None if found is not None and _refuses(found, cluster) else SKIP
+        return None if found is not None and _may_reject(found, cluster) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         found = self._found(pod, nodes.cluster)
-        if isinstance(found, Refuse):  # a configuration may leave out preFilter
+        if isinstance(found, Refuse):  # reached only if a configuration disables preFilter
             yield Reject(np.ones(len(nodes), np.bool_), found.reasons[0], resolvable=False)
         elif found is not None and found.rule.confines:
-            yield from _confined(found, nodes)
+            yield from _rejections(found, nodes)
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
-        """No room is made here; but whoever reads the pod's event sees how its policy stands."""
+        """Add the state of the policy to the pod's message. Nothing is preempted here."""
         cluster = evaluator.nodes.cluster
         found = self._found(pod, cluster)
         if found is None or isinstance(found, Refuse) or not found.rule.confines:
@@ -84,7 +84,7 @@ class WorkloadPolicyPlugin:
         there = status.in_domains(found.rule, found.tally, cluster)
         return PostFilterResult((f"WorkloadPolicy {found.name}: {status.shown(found.rule.desired, there)}",))
 
-    # -- which one is best?
+    # -- scoring
 
     def score(self, pod: Pod, nodes: Nodes) -> Bytes | None:
         found = self._found(pod, nodes.cluster)
@@ -92,12 +92,12 @@ class WorkloadPolicyPlugin:
             return None
         return policy_scores.scores(found.rule, found.tally, nodes)
 
-    # -- what the policies are told
+    # -- the status of policies
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
         return status.patches(changed, cluster)
 
-    # -- what wakes a rejected pod
+    # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("WorkloadPolicy", ("Add", "Update"), hint="its_policy")
@@ -109,33 +109,31 @@ class WorkloadPolicyPlugin:
     def its_policy(
         self, pod: Pod, old: workload_policies.WorkloadPolicy | None, new: workload_policies.WorkloadPolicy
     ) -> bool:
-        """Is it the pod's, or may it be, and says something else than before?"""
+        """True if the policy is or may be the pod's, and its spec changed."""
         named = named_by(pod.labels)
         same = old is not None and old.spec == new.spec
         return not same and new.namespace == pod.namespace and named in ("", new.name)
 
     def pod_counts(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        """Is it the pod itself with other labels, or a neighbour that leaves, or may count no more?"""
+        """True if a pod of the namespace was deleted, is terminating now, or has other labels."""
         if old is None or old.namespace != pod.namespace:
             return False
         return new is None or new.labels != old.labels or (new.terminating and not old.terminating)
 
     def its_owner(self, pod: Pod, old: Object | None, new: Object) -> bool:
-        """May it name a policy for the pod, another one than before? Which Deployment is its own is not known here."""
+        """True if a possible owner of the pod names another policy than before. Any Deployment may be the pod's."""
         owner = pod.controller()
         if owner is None or new.namespace != pod.namespace or named_by(pod.labels):
             return False
         concerned = isinstance(new, Deployment) or owner.name == new.name
         return concerned and (old is None or named_by(old.labels) != named_by(new.labels))
 
-    # --
-
     def _found(self, pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
-        """What holds for the pod, looked up once for a decision; None if nothing does."""
-        held = cluster.notes.get("WorkloadPolicy")
-        if held is None or held[0] is not pod:
-            held = cluster.notes["WorkloadPolicy"] = (pod, _looked_up(pod, cluster))
-        found: PolicyMatch | Refuse | None = held[1]
+        """Return the pod's policy, looked up once for a decision; None if the pod has none."""
+        cached = cluster.notes.get("WorkloadPolicy")
+        if cached is None or cached[0] is not pod:
+            cached = cluster.notes["WorkloadPolicy"] = (pod, _policy_of(pod, cluster))
+        found: PolicyMatch | Refuse | None = cached[1]
         return found
 
 
@@ -143,11 +141,11 @@ class WorkloadPolicyPlugin:
 
 
 def named_by(labels: Mapping[str, str]) -> str:
-    """The policy that labels name; empty if they name none."""
+    """Return the name of the policy in these labels; empty if there is none."""
     return labels.get(SLASH) or labels.get(DOT) or ""
 
 
-def _looked_up(pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
+def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
     if pod.of_daemon_set:
         return None
     name = named_by(pod.labels) or _named_by_owner(pod.controller(), pod.namespace, cluster)
@@ -166,16 +164,16 @@ def _looked_up(pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
 
 
 def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | Refuse:
-    """The policy that a pod's ReplicaSet, the Deployment of that, or its StatefulSet names.
+    """Return the policy that a pod's ReplicaSet, the Deployment of that, or its StatefulSet names.
 
-    The watch of owners may be behind that of pods. A pod that was let go without its policy could not be called back,
-    so one whose owner is not known yet waits for it.
+    The watch of owners may be behind the watch of pods. A pod that is bound without its policy cannot be moved, so a
+    pod waits until its owner is known.
     """
     for _ in range(2):
         if owner is None or owner.kind not in OWNERS or not owner.api_version.startswith("apps/"):
             return ""
         found = cluster.get(OWNERS[owner.kind], f"{namespace}/{owner.name}")
-        if found is None or found.uid != owner.uid:  # or the one before it, of the same name
+        if found is None or found.uid != owner.uid:  # or an earlier object of the same name
             return _waiting(f"{owner.kind} {owner.name}, which may name a WorkloadPolicy, is not known yet")
         if named_by(found.labels):
             return named_by(found.labels)
@@ -188,7 +186,7 @@ def _waiting(reason: str) -> Refuse:
 
 
 def _counted(pod: Pod, policy: workload_policies.WorkloadPolicy) -> PodQuery:
-    """Pods that the policy selects, and of those (matchLabelKeys) only such as have the same labels as this one."""
+    """Return the query for the policy's pods; with matchLabelKeys, only those with the same values as this pod."""
     rule, selected = policy.rule, policy.selected
     if not rule.match_label_keys:
         return selected
@@ -201,13 +199,13 @@ def _counted(pod: Pod, policy: workload_policies.WorkloadPolicy) -> PodQuery:
 
 
 def _listed(rule: AllocationRule, label: Labels) -> dict[int, int]:
-    """What is desired in each listed domain, by the label's code; those without nodes are left out."""
+    """Return how many pods each listed domain should have, by the label's code. Domains without nodes are left out."""
     codes = ((label.code(name), desired) for name, desired in rule.desired.items())
     return {code: desired for code, desired in codes if code is not None}
 
 
-def _refuses(found: PolicyMatch, cluster: Cluster) -> bool:
-    """May it refuse any node, now or once pods have the nodes they are promised? Evictions only make room."""
+def _may_reject(found: PolicyMatch, cluster: Cluster) -> bool:
+    """True if the policy may reject a node, now or with all nominated pods on their nodes. Evictions only free room."""
     rule = found.rule
     if not rule.confines:
         return False
@@ -219,8 +217,8 @@ def _refuses(found: PolicyMatch, cluster: Cluster) -> bool:
     return rule.required and any(counts[code] + more >= desired for code, desired in listed.items())
 
 
-def _confined(found: PolicyMatch, nodes: Nodes) -> Iterator[Reject]:
-    """Nodes outside of the listed domains, and (Required) in domains that have enough."""
+def _rejections(found: PolicyMatch, nodes: Nodes) -> Iterator[Reject]:
+    """Reject nodes outside of the listed domains, and (Required) in full domains."""
     rule, label, what = found.rule, nodes.label(found.rule.topology_key), f"WorkloadPolicy {found.name}"
     listed = _listed(rule, label)
     if not label.everywhere:
@@ -231,11 +229,16 @@ def _confined(found: PolicyMatch, nodes: Nodes) -> Iterator[Reject]:
         reason = f"node(s) were in domains that {what} doesn't list"
         yield Reject(unlisted[label.codes], reason, resolvable=False)
     if rule.required:
-        yield from _filled(listed, label, found.tally, nodes, what)
+        yield from _in_full_domains(listed, label, found.tally, nodes, what)
 
 
-def _filled(listed: Mapping[int, int], label: Labels, tally: Tally, nodes: Nodes, what: str) -> Iterator[Reject]:
-    """Evicting the policy's pods on one node helps where that alone brings the domain below what is desired."""
+def _in_full_domains(
+    listed: Mapping[int, int], label: Labels, tally: Tally, nodes: Nodes, what: str
+) -> Iterator[Reject]:
+    """Reject nodes in full domains.
+
+    Evictions help on a node if the policy's pods there are enough to bring the domain below its number.
+    """
     cluster = nodes.cluster
     counts = cluster.by_domain(tally, label.key).tolist()
     over = {code: counts[code] - desired for code, desired in listed.items() if counts[code] >= desired}

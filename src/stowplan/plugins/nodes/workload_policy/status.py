@@ -1,10 +1,10 @@
-"""What a WorkloadPolicy is told about itself: how many pods each domain should have, has, and still has a place for.
+"""The status of WorkloadPolicies: how many pods each domain should have, has, and still has a place for.
 
-    Valid       can the policy be used? If not, why
-    Satisfied   has each domain at least what it should have?
+    Valid       the policy can be used; if not, why
+    Satisfied   each domain has at least as many pods as it should have
 
-Looked at are the policies that changed, those that select a pod which came, went or changed, and all of them where a
-node did. Written is what differs from what the policy says already; the time of a transition is the writer's to give.
+A policy is looked at if it changed, or if a pod that it selects was added, changed or deleted. A change of a node
+affects all policies. Only a status that differs is written. The writer sets the time of a transition.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ MOST_SHOWN = 8  # domains in a message
 
 
 def patches(changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
-    for policy in _concerned(changed, cluster.every(WorkloadPolicy)):
-        status = _with_times(told(policy, cluster), policy.status)
+    for policy in _affected(changed, cluster.every(WorkloadPolicy)):
+        status = _with_times(status_of(policy, cluster), policy.status)
         if status != policy.status:
             yield Patch(kind="WorkloadPolicy", key=policy.key, body={"status": _written(status)})
 
 
 def in_domains(rule: AllocationRule, tally: Tally, cluster: Cluster) -> dict[str, int]:
-    """How many of the pods that a tally counts each listed domain has."""
+    """Return how many of the counted pods each listed domain has."""
     label, sums = cluster.nodes.label(rule.topology_key), cluster.by_domain(tally, rule.topology_key)
     codes = {name: label.code(name) for name in rule.desired}
     return {name: 0 if code is None else int(sums[code]) for name, code in codes.items()}
 
 
 def shown(desired: Mapping[str, int], there: Mapping[str, int]) -> str:
-    """ "member 1/1, host 3/3" """
+    """Return "member 1/1, host 3/3"."""
     parts = [f"{name} {there[name]}/{wanted}" for name, wanted in list(desired.items())[:MOST_SHOWN]]
     more = len(desired) - MOST_SHOWN
     return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
 
 
-# -- whom to look at
+# -- which policies to look at
 
 
-def _concerned(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
-    if changed is None or _moved(each for each in changed if isinstance(each, Node)):
+def _affected(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
+    if changed is None or _domains_changed(each for each in changed if isinstance(each, Node)):
         return list(every.values())
     own = {each.key for each in changed if isinstance(each, WorkloadPolicy)}
     pods: defaultdict[str, set[frozenset[tuple[str, str]]]] = defaultdict(set)
@@ -66,19 +66,19 @@ def _selects(policy: WorkloadPolicy, label_sets: Iterable[frozenset[tuple[str, s
     return any(selectors.matches(policy.rule.selector, dict(labels)) for labels in label_sets)
 
 
-def _moved(nodes: Iterable[Node]) -> bool:
-    """Did a node come, go or get other labels? An update brings two versions of it, coming and going one."""
+def _domains_changed(nodes: Iterable[Node]) -> bool:
+    """True if a node was added or deleted, or has other labels. An update has two versions, the others have one."""
     versions: defaultdict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         versions[node.name].append(node)
     return any(len(each) % 2 or any(node.labels != each[0].labels for node in each) for each in versions.values())
 
 
-# -- what to say
+# -- the status
 
 
-def told(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
-    """All revisions of a workload count, whatever matchLabelKeys says: it is about places, not about rollouts."""
+def status_of(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
+    """Return the status by the pods as they are now. All revisions of a workload count, even with matchLabelKeys."""
     rule = policy.rule
     if rule.problems:
         return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {})))
@@ -96,7 +96,7 @@ def told(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
 
 
 def _domain(name: str, desired: int, current: int, waiting: int) -> DomainStatus:
-    """Pending are as many of the waiting pods as there is still a place for."""
+    """Return a domain's status. As many of the waiting pods as there is a place for are pending."""
     return DomainStatus(name, desired, current, min(max(desired - current, 0), waiting))
 
 
@@ -112,11 +112,11 @@ def _conditions(policy: WorkloadPolicy, there: Mapping[str, int]) -> Iterator[Co
     yield Condition("Satisfied", status, reason, shown(rule.desired, there), generation)
 
 
-# -- how it is written
+# -- the patch
 
 
 def _with_times(status: WorkloadPolicyStatus, before: WorkloadPolicyStatus) -> WorkloadPolicyStatus:
-    """A condition that stands as before keeps the time since when it does."""
+    """Return the status with the old transition times of conditions that did not change."""
     since = {(each.type, each.status): each.last_transition_time for each in before.conditions}
     conditions = (
         msgspec.structs.replace(each, last_transition_time=since.get((each.type, each.status)))
@@ -126,7 +126,7 @@ def _with_times(status: WorkloadPolicyStatus, before: WorkloadPolicyStatus) -> W
 
 
 def _written(status: WorkloadPolicyStatus) -> dict[str, Any]:
-    """Every field, zeros included: in a merge patch what is left out stays as it is."""
+    """Return every field, zeros included: a merge patch does not change fields that are left out."""
     body: dict[str, Any] = msgspec.to_builtins(status)
     for condition in body["conditions"]:
         if condition["lastTransitionTime"] is None:

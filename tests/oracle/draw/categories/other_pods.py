@@ -1,4 +1,6 @@
-"""What a pod asks of other pods: affinity, anti-affinity and even spreading. Many of those around resemble it."""
+"""Constraints on other pods: affinity, anti-affinity and topology spread. Many of the other pods are like the incoming
+one.
+"""
 
 from __future__ import annotations
 

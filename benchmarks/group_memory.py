@@ -19,7 +19,7 @@ from benchmarks import workload
 from benchmarks.embedded import up
 from benchmarks.figures import Comparison
 from benchmarks.live import processes
-from benchmarks.live.stage import Stage
+from benchmarks.live.cluster import LiveCluster
 from benchmarks.workload import CreateNodes
 
 NAME, CLAIM = "gangs-memory", 50e6
@@ -48,9 +48,9 @@ async def _measure() -> list[float]:
     found = []
     with tempfile.TemporaryDirectory(prefix="stowplan-bench-") as folder:
         async with up(Path(folder), "--no-scheduler") as (_, client), _idle(Path(folder)) as (pid, port):
-            stage = Stage(client)
+            cluster = LiveCluster(client)
             for nodes in SIZES:
-                await stage.have_nodes(plan, nodes)
+                await cluster.have_nodes(plan, nodes)
                 await _until_known(port, nodes)
                 await asyncio.sleep(QUIET)
                 found.append(processes.resident_mb(pid))

@@ -1,4 +1,4 @@
-"""Objects from templates, as many as asked for: as JSON for a server, or decoded from that, as if read from one."""
+"""Any number of objects from templates: as JSON for an API server, or decoded, as if read from one."""
 
 from __future__ import annotations
 

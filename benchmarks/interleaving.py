@@ -1,7 +1,7 @@
-"""Measuring side by side on a noisy machine: short batches in turns, then medians.
+"""Measurements side by side on a noisy machine: short batches in turns, then medians.
 
-A lane is something that is measured: each of its batches runs right after a few passes of the yardstick. Lanes of one
-race take turns batch by batch, so that a slow moment of the machine hits all of them.
+Each batch of a measurement runs right after a few passes of the yardstick. Measurements that are compared take turns
+batch by batch, so that a slow moment of the machine hits all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.yardstick import Yardstick
 ROUNDS = 20
 
 
-class Lane:
+class Measurement:
     """`batch` does some work and answers how many seconds of it count, and how many decisions that was."""
 
     def __init__(self, batch: Callable[[], tuple[float, int]], yardstick: Yardstick) -> None:
@@ -44,8 +44,8 @@ class Lane:
     def yardsticks(self) -> float:
         return median(cost / one for cost, one in zip(self.costs, self.passes, strict=True))
 
-    def ratio_to(self, other: Lane) -> float:
-        """How many times the cost of another lane of the same race."""
+    def ratio_to(self, other: Measurement) -> float:
+        """Return how many times the cost of another measurement this one costs."""
         return median(mine / its for mine, its in zip(self.costs, other.costs, strict=True))
 
     def forget(self) -> None:
@@ -55,15 +55,15 @@ class Lane:
 def compared(
     workload: str,
     case: str,
-    lanes: Sequence[Lane],
+    measurements: Sequence[Measurement],
     note: str,
     *,
     nodes: int,
     pods: int,
     yardsticks: float | None = None,
 ) -> Comparison:
-    """The second of two lanes against the first."""
-    against, value = lanes
+    """The second of two measurements against the first."""
+    against, value = measurements
     return Comparison(
         workload=workload,
         case=case,
@@ -79,16 +79,16 @@ def compared(
     )
 
 
-def race(lanes: Sequence[Lane], rounds: int) -> None:
-    """All lanes in turns; a first batch of each is for warming up and does not count."""
+def interleave(measurements: Sequence[Measurement], rounds: int) -> None:
+    """Run all measurements in turns. The first batch of each warms up and does not count."""
     gc.collect()
-    gc.freeze()  # a collection during one lane's batch must not walk the clusters of the others
+    gc.freeze()  # a collection during one measurement's batch must not walk the clusters of the others
     try:
-        for lane in lanes:
-            lane.run()
-            lane.forget()
+        for measurement in measurements:
+            measurement.run()
+            measurement.forget()
         for _ in range(rounds):
-            for lane in lanes:
-                lane.run()
+            for measurement in measurements:
+                measurement.run()
     finally:
         gc.unfreeze()

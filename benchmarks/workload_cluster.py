@@ -1,7 +1,7 @@
-"""A workload's cluster in memory, made ready, and the pods that are to be decided on.
+"""A workload's cluster in memory, and the pods to decide on.
 
-Objects are decoded beforehand. What a node and a pod take in memory is read off by tracemalloc while they come in: the
-typed object, its row, its labels and everything else that the state keeps of it.
+Objects are decoded beforehand. tracemalloc measures the memory of a node and of a pod while they are added: the typed
+object, its row, its labels and everything else that the state keeps of it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks import making
-from benchmarks.race import ROUNDS
+from benchmarks import object_templates
+from benchmarks.interleaving import ROUNDS
 from benchmarks.workload import Case, Churn, CreateNamespaces, CreateNodes, CreatePods, Workload
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluation import schedule_one
@@ -30,7 +30,7 @@ from stowplan.objects.workloads import Namespace
 SEED = 36
 
 
-class Arena:
+class WorkloadCluster:
     def __init__(self, workload: Workload, case: Case, profile: Profile, rounds: int = ROUNDS) -> None:
         self.nodes = case.nodes
         self.state = ClusterState()
@@ -64,19 +64,19 @@ class Arena:
             case CreatePods():
                 self._create_pods(operation)
             case Churn():
-                self._churned = making.pods(operation.pod_templates, 10**9, operation.namespace, self._name())
+                self._churned = object_templates.pods(operation.pod_templates, 10**9, operation.namespace, self._name())
 
     def _name(self) -> str:
         return f"operation{next(self._numbers)}"
 
     def _create_nodes(self, operation: CreateNodes) -> None:
         before = allocated()
-        for node in making.nodes(operation, self.nodes):
+        for node in object_templates.nodes(operation, self.nodes):
             self.state.apply(Put(node))
         self.bytes_per_node = (allocated() - before) / self.nodes
 
     def _create_pods(self, operation: CreatePods) -> None:
-        pods = making.pods(
+        pods = object_templates.pods(
             operation.pod_templates, self._case.count(operation.count_param), operation.namespace, self._name()
         )
         before, there = allocated(), len(self.state.pods)
@@ -88,7 +88,7 @@ class Arena:
         """Decode what is to be measured: one batch per round, and one more to warm up."""
         self._batch = self._case.count(operation.count_param) // ROUNDS
         wanted = self._batch * (self._rounds + 1)
-        self._measured.extend(making.pods(operation.pod_templates, wanted, operation.namespace, self._name()))
+        self._measured.extend(object_templates.pods(operation.pod_templates, wanted, operation.namespace, self._name()))
 
     # -- decisions
 

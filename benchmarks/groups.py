@@ -4,7 +4,7 @@ gangs             whole way through the engine: gangs of 3, 30 and 1,000 against
 gangs-infeasible  one attempt at a gang of 1,000 of which the last finds no node, against one that fits: members all
                   alike, and of two sizes, so that a second order is tried
 gangs-in-vain     the same gang more important than 20,000 pods around, whose eviction would not make it fit either
-gangs-memory      what a scheduler with gangs weighs that has nothing to do (`gang_memory.py`)
+gangs-memory      what a scheduler with gangs weighs that has nothing to do (`group_memory.py`)
 
 Each gang has a name of its own, as gangs do. What fits is taken away again off the clock.
 """
@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from time import perf_counter
 
-from benchmarks import gang_memory, stepping
+from benchmarks import group_memory, stepping
 from benchmarks.figures import Comparison
-from benchmarks.race import Lane, compared, race
-from benchmarks.stepping import Stage
+from benchmarks.interleaving import Measurement, compared, interleave
+from benchmarks.stepping import EngineDriver
 from benchmarks.yardstick import Yardstick
 from stowplan.apps import profile_loader
 from stowplan.engine.pods import assumed
@@ -29,7 +29,7 @@ from stowplan.objects.pods import Pod
 
 NAME, SIZES, PODS = "gangs", (3, 30, 1000), 120
 LARGE, AROUND, PRIORITY = 1000, 20_000, 1000
-ALIKE, TWO_SIZES = ("3",), ("3", "2500m")  # cores; a node has room for one of them, whoever leaves it
+ALIKE, TWO_SIZES = ("3",), ("3", "2500m")  # cores; a node has room for one of them
 
 
 def run(rounds: int) -> Iterator[Comparison]:
@@ -39,7 +39,7 @@ def run(rounds: int) -> Iterator[Comparison]:
     yield _attempts(f"{NAME}-infeasible", f"a gang of {LARGE:,} that does not fit", profile, ALIKE, 0, few)
     yield _attempts(f"{NAME}-infeasible", "the same with two sizes of pods", profile, TWO_SIZES, 0, few)
     yield _attempts(f"{NAME}-in-vain", f"one of {LARGE:,}, among {AROUND:,} pods", profile, ALIKE, AROUND, few)
-    yield from gang_memory.run()
+    yield from group_memory.run()
 
 
 # -- gangs that fit, against single pods
@@ -47,18 +47,20 @@ def run(rounds: int) -> Iterator[Comparison]:
 
 def _against_single_pods(profile: Profile, rounds: int) -> Iterator[Comparison]:
     for size in SIZES:
-        stages = Stage(profile), Stage(profile)
+        drivers = EngineDriver(profile), EngineDriver(profile)
         pods = max(PODS, size)
-        lanes = [
-            Lane(_gangs(stages[1], size, pods // size), Yardstick(stages[1].scheduler.state)),
-            Lane(_gangs(stages[0], 1, pods), Yardstick(stages[0].scheduler.state)),
+        measurements = [
+            Measurement(_gangs(drivers[1], size, pods // size), Yardstick(drivers[1].scheduler.state)),
+            Measurement(_gangs(drivers[0], 1, pods), Yardstick(drivers[0].scheduler.state)),
         ]
-        race(lanes, max(rounds // 4, 3) if size > PODS else rounds)
+        interleave(measurements, max(rounds // 4, 3) if size > PODS else rounds)
         title = f"single pods, against gangs of {size:,}"
-        yield compared(NAME, title, lanes, "pods/s of gangs over those of single pods", nodes=stepping.NODES, pods=pods)
+        yield compared(
+            NAME, title, measurements, "pods/s of gangs over those of single pods", nodes=stepping.NODES, pods=pods
+        )
 
 
-def _gangs(stage: Stage, size: int, number: int) -> Callable[[], tuple[float, int]]:
+def _gangs(driver: EngineDriver, size: int, number: int) -> Callable[[], tuple[float, int]]:
     names = count()
 
     def batch() -> tuple[float, int]:
@@ -68,12 +70,12 @@ def _gangs(stage: Stage, size: int, number: int) -> Callable[[], tuple[float, in
             pods = list(stepping._some(size, {"containers": [stepping._container()]}, labels, prefix=name))
             start = perf_counter()
             for pod in pods:
-                stage.submit(pod)
-            actions = stage.step()
-            gone += stage.answer(actions, {pod.uid: pod for pod in pods})
+                driver.submit(pod)
+            actions = driver.step()
+            gone += driver.answer(actions, {pod.uid: pod for pod in pods})
             seconds += perf_counter() - start
             assert sum(isinstance(action, Bind) for action in actions) == size
-        stage.remove(gone)
+        driver.remove(gone)
         return seconds, len(gone)
 
     return batch
@@ -85,31 +87,31 @@ def _gangs(stage: Stage, size: int, number: int) -> Callable[[], tuple[float, in
 def _attempts(
     workload: str, case: str, profile: Profile, cores: tuple[str, ...], around: int, rounds: int
 ) -> Comparison:  # fmt: skip
-    """A gang that misses one node, against one that does not; `around`: lesser pods that are bound on all nodes."""
-    lanes = []
+    """Compare a group that lacks one node with one that does not. `around`: pods of a lower priority on all nodes."""
+    measurements = []
     for pool in (LARGE, LARGE - 1):
-        stage = Stage(profile, stepping._with_pool(pool))
-        _surround(stage, around)
-        lanes.append(Lane(_attempt(stage, cores, fits=pool == LARGE), Yardstick(stage.scheduler.state)))
-    race(lanes, rounds)
-    return compared(workload, case, lanes, "against one that does", nodes=stepping.NODES, pods=LARGE)
+        driver = EngineDriver(profile, stepping._with_pool(pool))
+        _surround(driver, around)
+        measurements.append(Measurement(_attempt(driver, cores, fits=pool == LARGE), Yardstick(driver.scheduler.state)))
+    interleave(measurements, rounds)
+    return compared(workload, case, measurements, "against one that does", nodes=stepping.NODES, pods=LARGE)
 
 
-def _attempt(stage: Stage, cores: tuple[str, ...], *, fits: bool) -> Callable[[], tuple[float, int]]:
+def _attempt(driver: EngineDriver, cores: tuple[str, ...], *, fits: bool) -> Callable[[], tuple[float, int]]:
     names = count()
 
     def batch() -> tuple[float, int]:
         name = f"gang-{next(names)}"
         pods = list(_members(name, cores))
         for pod in pods:
-            stage.submit(pod)
+            driver.submit(pod)
         start = perf_counter()
-        actions = stage.step()
+        actions = driver.step()
         seconds = perf_counter() - start
         assert sum(isinstance(action, Bind) for action in actions) == (LARGE if fits else 0)
-        assert not any(isinstance(action, Evict) for action in actions), "nobody is to go in vain"
-        stage.answer(actions, {pod.uid: pod for pod in pods})
-        stage.remove(pods)
+        assert not any(isinstance(action, Evict) for action in actions), "no eviction in vain"
+        driver.answer(actions, {pod.uid: pod for pod in pods})
+        driver.remove(pods)
         return seconds, 1
 
     return batch
@@ -123,10 +125,10 @@ def _members(name: str, cores: tuple[str, ...]) -> Iterator[Pod]:
         yield from stepping._some(LARGE // len(cores), spec, _labels(name, LARGE), prefix=f"{name}-{cpu}")
 
 
-def _surround(stage: Stage, number: int) -> None:
-    names = stage.scheduler.state.table.names
-    for at, pod in enumerate(stepping._some(number, {"containers": [stepping._container()]}, prefix="lesser")):
-        stage.submit(assumed(pod, names[at % stepping.NODES]))
+def _surround(driver: EngineDriver, number: int) -> None:
+    names = driver.scheduler.state.table.names
+    for at, pod in enumerate(stepping._some(number, {"containers": [stepping._container()]}, prefix="low")):
+        driver.submit(assumed(pod, names[at % stepping.NODES]))
 
 
 # -- what both have

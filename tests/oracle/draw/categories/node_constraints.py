@@ -1,4 +1,4 @@
-"""What a pod and a node ask of each other: taints and tolerations, node affinity, a node's name, free host ports."""
+"""Constraints between a pod and a node: taints and tolerations, node affinity, a node's name, host ports."""
 
 from __future__ import annotations
 

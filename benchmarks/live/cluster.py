@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from benchmarks import making
+from benchmarks import object_templates
 from benchmarks.workload import CreateNodes, Template
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS, PODS, RESOURCES, ApiResource
@@ -27,7 +27,7 @@ CLEAR_WITHIN = 120.0
 SCHEDULED = "Scheduled"
 
 
-class StageError(RuntimeError):
+class ClusterError(RuntimeError):
     """The run cannot be counted; the text says why."""
 
 
@@ -63,7 +63,7 @@ _count = msgspec.json.Decoder(_Count)
 _event = msgspec.json.Decoder(_Event)
 
 
-class Stage:
+class LiveCluster:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._nodes: tuple[CreateNodes, int] | None = None
@@ -75,8 +75,8 @@ class Stage:
         """So many nodes, no fewer than before: those there are stay."""
         made_by, there = self._nodes or (operation, 0)
         if made_by != operation or there > count:
-            raise StageError("the workloads of one run share their nodes, and sizes grow")
-        documents = making.documents(making.node_templates(operation), range(there, count))
+            raise ClusterError("the workloads of one run share their nodes, and sizes grow")
+        documents = object_templates.documents(object_templates.node_templates(operation), range(there, count))
         await in_parallel(documents, lambda document: self._post(NODES, "", document))
         self._nodes = operation, count
 
@@ -89,7 +89,7 @@ class Stage:
 
     async def create_pods(self, batch: Batch) -> str:
         """All of the batch; the version of the list that has them, from which on to watch."""
-        documents = making.documents(batch.templates, range(batch.count))
+        documents = object_templates.documents(batch.templates, range(batch.count))
         await in_parallel(documents, lambda document: self._post(PODS, batch.namespace, document))
         return (await self._head(PODS, batch.namespace)).metadata.resource_version
 
@@ -103,7 +103,7 @@ class Stage:
         deadline = time.monotonic() + CLEAR_WITHIN
         while await self.count(resource, namespace):
             if time.monotonic() > deadline:
-                raise StageError(f"{resource.plural} of the run before are still there after {CLEAR_WITHIN:g} s")
+                raise ClusterError(f"{resource.plural} of the run before are still there after {CLEAR_WITHIN:g} s")
             await self.client.transport.request(
                 "DELETE", resource.collection(namespace), params={"gracePeriodSeconds": "0"}, timeout=CLEAR_WITHIN
             )
@@ -137,7 +137,7 @@ class Stage:
                 best, deadline = there, now + PATIENCE
             elif now > deadline:
                 there = len(await self._scheduled(batch))
-                raise StageError(f"{batch.count - there} of {batch.count} {SCHEDULED} events were not written")
+                raise ClusterError(f"{batch.count - there} of {batch.count} {SCHEDULED} events were not written")
             await asyncio.sleep(LOOK_EVERY)
 
     async def _scheduled(self, batch: Batch) -> set[str]:
