@@ -103,7 +103,7 @@ def requested_by_hand(model: Model) -> dict[str, dict[str, int]]:
     return {resource: dict(+numbers) for resource, numbers in sums.items() if +numbers}
 
 
-# -- what-if programs: nested lists of operations
+# -- trial programs: nested lists of operations
 
 
 def play(program: list[tuple[Any, ...]], state: ClusterState, trial: Trial, model: Model, profile: Profile) -> None:

@@ -1,4 +1,4 @@
-"""Any history of changes and what-ifs leaves the columns as if they had been built from what is there now.
+"""Any history of changes and trials leaves the columns as if they had been built from what is there now.
 
 A machine makes changes to a state and to a model of plain dictionaries. After every step the columns must equal columns
 rebuilt from the model, by node name; and a decision on the state, with all the answers that it has kept, must equal one
@@ -68,7 +68,7 @@ AMOUNTS = ({"cpu": 500}, {"memory": 2**30, "example.com/tpu": 3})
 
 
 def kinds_of_operations(extended: bool) -> dict[str, tuple[st.SearchStrategy[Any], ...]]:
-    """What a what-if may do. `extended`: pods also come and go as kube-scheduler's dry runs count them."""
+    """What a trial may do. `extended`: pods also come and go as kube-scheduler's dry runs count them."""
     as_extension = st.booleans() if extended else st.just(False)
     return {
         "add": (strategies.pods(), node_names, as_extension),

@@ -1,4 +1,4 @@
-"""Counts per row are the same whether kept as a dictionary or as an array."""
+"""Counts per row are the same in a dictionary and in an array."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_tally_equals_a_counter(changes: list[tuple[int, int]], taken_back: in
     assert tally.empty == (not left)
 
 
-def test_an_array_that_came_down_to_nothing_is_empty() -> None:
+def test_an_array_of_zeros_is_empty() -> None:
     tally = Tally()
     for row in range(100):
         tally.add(row, 1, 128)
@@ -57,7 +57,7 @@ def test_an_array_that_came_down_to_nothing_is_empty() -> None:
 
 
 @pytest.mark.parametrize("rows", [pytest.param(3, id="a dictionary"), pytest.param(100, id="an array")])
-def test_a_tally_that_is_older_than_the_last_rows_counts_none_there(rows: int) -> None:
+def test_a_tally_made_before_a_row_counts_0_there(rows: int) -> None:
     tally = Tally()
     for row in range(rows):
         tally.add(row, 1, 128)
@@ -79,7 +79,7 @@ class Column:
 @given(
     st.lists(st.tuples(st.sampled_from(["count", "label", "ask"]), st.integers(0, 7), st.integers(0, 3)), max_size=60)
 )
-def test_sums_per_code_follow_every_change(changes: list[tuple[str, int, int]]) -> None:
+def test_sums_per_code_are_updated_with_every_change(changes: list[tuple[str, int, int]]) -> None:
     tally, columns = Tally(), [Column(), Column()]
     for what, row, number in changes:
         if what == "count":
@@ -94,14 +94,14 @@ def test_sums_per_code_follow_every_change(changes: list[tuple[str, int, int]]) 
         assert tally.by_column(column, 4).tolist() == tally.by_code(column.codes, 4).tolist()
 
 
-def test_sums_of_many_columns_are_not_kept_for_ever() -> None:
+def test_the_number_of_columns_with_sums_is_limited() -> None:
     tally = Tally()
     for _ in range(50):
         tally.by_column(Column(), 4)
     assert len(tally._sums or ()) <= MOST_COLUMNS
 
 
-def test_a_label_that_is_thrown_out_is_no_longer_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_of_a_dropped_label_column_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its column does not grow with the others."""
     monkeypatch.setattr("stowplan.columns.nodes.table.MOST_LABEL_COLUMNS", 1)
     state = a_state(nodes=[a_node("n0", labels={"rack": "a"})])
@@ -115,7 +115,7 @@ def test_a_label_that_is_thrown_out_is_no_longer_summed_up(monkeypatch: pytest.M
 
 
 @given(st.lists(st.tuples(st.integers(0, 31), st.integers(-2, 3)), max_size=60), st.integers(0, 60))
-def test_sorts_follow_each_change(changes: list[tuple[int, int]], asked_at: int) -> None:
+def test_domain_counts_are_updated_with_every_change(changes: list[tuple[int, int]], asked_at: int) -> None:
     """Rows by code and count, whenever they were asked for first, and whatever the column did meanwhile."""
     tally, column = Tally(), Column()
     column.codes = np.arange(32, dtype=np.int64) % 4

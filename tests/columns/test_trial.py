@@ -1,4 +1,4 @@
-"""What if: undone exactly, kept when told so, one inside the other."""
+"""Trials: undone exactly, kept if asked for, nested."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OPERATIONS = [
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_what_was_tried_is_undone(state: ClusterState, operation: Any) -> None:
+def test_a_trial_is_undone(state: ClusterState, operation: Any) -> None:
     before = picture(state)
     with state.trial() as trial:
         operation(trial)
@@ -59,7 +59,7 @@ def test_what_was_tried_is_undone(state: ClusterState, operation: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_what_is_kept_stays(state: ClusterState, operation: Any) -> None:
+def test_a_kept_trial_stays(state: ClusterState, operation: Any) -> None:
     with state.trial() as trial:
         operation(trial)
         tried = picture(state)
@@ -68,7 +68,7 @@ def test_what_is_kept_stays(state: ClusterState, operation: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_error_undoes_even_what_was_to_be_kept(state: ClusterState, operation: Any) -> None:
+def test_an_error_undoes_a_kept_trial(state: ClusterState, operation: Any) -> None:
     before = picture(state)
     with pytest.raises(RuntimeError), state.trial() as trial:
         operation(trial)
@@ -78,7 +78,7 @@ def test_an_error_undoes_even_what_was_to_be_kept(state: ClusterState, operation
     assert state._journal is None
 
 
-def test_a_savepoint_is_returned_to(state: ClusterState) -> None:
+def test_undo_to_a_savepoint(state: ClusterState) -> None:
     with state.trial() as trial:
         trial.add_pod(NEW, "b")
         mark = trial.savepoint()
@@ -100,9 +100,7 @@ def test_a_savepoint_is_returned_to(state: ClusterState) -> None:
         pytest.param(False, False, {"a": 1100, "b": 0}, id="both undone"),
     ],
 )
-def test_one_inside_the_other(
-    state: ClusterState, inner_kept: bool, outer_kept: bool, expected: dict[str, int]
-) -> None:
+def test_trials_nest(state: ClusterState, inner_kept: bool, outer_kept: bool, expected: dict[str, int]) -> None:
     def leave(trial: Trial, kept: bool) -> None:
         if kept:
             trial.keep()
@@ -121,12 +119,12 @@ def test_changes_outside_a_trial_are_not_journaled(state: ClusterState) -> None:
     assert state._journal is None
 
 
-def test_a_reservation_takes_room_but_is_no_pod(state: ClusterState) -> None:
+def test_held_room_takes_resources_but_is_no_pod(state: ClusterState) -> None:
     nodes = Cluster(state).nodes
     assert (nodes.requested["cpu"].tolist(), nodes.requested["pods"].tolist()) == ([1100, 0], [1, 0])
 
 
-def test_objects_keep_their_order_when_a_what_if_is_undone() -> None:
+def test_objects_keep_their_order_when_a_trial_is_undone() -> None:
     state = a_state(others=[a_namespace("one"), a_namespace("two")])
     with state.trial() as trial:
         trial.assume(a_namespace("one", team="red"))

@@ -1,4 +1,4 @@
-"""Codes for repeated values: as many as are in use, given out again afterwards."""
+"""Codes for repeated values: one for each value in use, reused afterwards."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from stowplan.columns.vocabulary import Vocabulary
 
 
-def test_nothing_is_always_there_and_is_code_0() -> None:
+def test_code_0_is_always_in_use() -> None:
     words: Vocabulary[str] = Vocabulary("nothing")
     assert (words.hold("nothing"), len(words)) == (0, 1)
     words.release(0)
     assert words.codes == {"nothing": 0}
 
 
-def test_equal_values_share_a_code_until_the_last_holder_lets_go() -> None:
+def test_equal_values_share_a_code_until_the_last_release() -> None:
     words: Vocabulary[str] = Vocabulary("")
     first, second = words.hold("a"), words.hold("a")
     assert first == second != 0
@@ -25,7 +25,7 @@ def test_equal_values_share_a_code_until_the_last_holder_lets_go() -> None:
     assert "a" not in words.codes and words.values[first] is None
 
 
-def test_a_free_code_is_given_to_the_next_value_and_the_version_tells() -> None:
+def test_a_free_code_is_reused_and_the_version_grows() -> None:
     words: Vocabulary[str] = Vocabulary("")
     code = words.hold("a")
     before = words.version
@@ -38,7 +38,7 @@ def test_a_free_code_is_given_to_the_next_value_and_the_version_tells() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans())))
-def test_codes_stand_for_what_is_held_whatever_the_order(steps: list[tuple[str, bool]]) -> None:
+def test_codes_stand_for_held_values_in_any_order(steps: list[tuple[str, bool]]) -> None:
     words: Vocabulary[str] = Vocabulary("")
     held: list[tuple[str, int]] = []
     most = 0

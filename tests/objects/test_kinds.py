@@ -1,4 +1,4 @@
-"""Decoding: straight from the API's JSON or from YAML's values, and errors that say where."""
+"""Decoding of API JSON and YAML values, and errors that name the path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_json_and_yaml_values_give_the_same_object() -> None:
     assert kinds.decode(Pod, json.dumps(manifest)) == kinds.convert(Pod, manifest)
 
 
-def test_fields_that_no_decision_reads_are_passed_over() -> None:
+def test_fields_that_no_decision_reads_are_ignored() -> None:
     pod = kinds.decode(
         Pod, '{"apiVersion": "v1", "kind": "Pod", "spec": {"dnsPolicy": "Default", "containers": [{"env": []}]}}'
     )
@@ -53,7 +53,7 @@ def test_null_is_an_absent_field() -> None:
         pytest.param("500m", "500m", id="a text"),
     ],
 )
-def test_quantities_may_be_bare_numbers(amount: Any, text: str) -> None:
+def test_quantities_may_be_numbers(amount: Any, text: str) -> None:
     manifest = {"status": {"allocatable": {"cpu": amount}}}
     for node in (kinds.convert(Node, manifest), kinds.decode(Node, json.dumps(manifest))):
         assert node.status.allocatable == {"cpu": text}
@@ -89,7 +89,7 @@ def test_quantities_may_be_bare_numbers(amount: Any, text: str) -> None:
         pytest.param(Node, b"\xff\xfe", "not a JSON object: JSON is malformed: invalid character (byte 0)", id="bytes"),
     ],
 )  # fmt: skip
-def test_errors_say_which_object_and_where(kind: Any, text: Any, error: str) -> None:
+def test_errors_name_the_object_and_the_path(kind: Any, text: Any, error: str) -> None:
     with pytest.raises(ConfigError) as caught:
         kinds.decode(kind, text)
     assert str(caught.value) == error

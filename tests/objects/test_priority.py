@@ -1,4 +1,4 @@
-"""The priority of a pod by its class, where no API server filled it in."""
+"""The priority of a pod by its class."""
 
 from __future__ import annotations
 

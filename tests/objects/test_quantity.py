@@ -1,4 +1,4 @@
-"""Quantities: every form Kubernetes takes, exact, rounded up as Go does."""
+"""Quantities: every form of Kubernetes, exact, rounded up as in Go."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ LARGEST = 2**63 - 1
         pytest.param("1e-400", 1, 1, id="hardly anything"),
     ],
 )
-def test_what_a_quantity_amounts_to(text: str, value: int, milli: int) -> None:
+def test_the_value_of_a_quantity(text: str, value: int, milli: int) -> None:
     assert (quantity.value(text), quantity.milli(text)) == (value, milli)
 
 
@@ -89,7 +89,7 @@ def test_what_a_quantity_amounts_to(text: str, value: int, milli: int) -> None:
         ),
     ],
 )
-def test_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantities(text: str) -> None:
     with pytest.raises(ValueError, match="expected a quantity such as 500m or 1Gi, found"):
         quantity.quantity(text)
 
@@ -103,7 +103,7 @@ def test_what_is_no_quantity(text: str) -> None:
         pytest.param("500m", "500m", id="a text stays as it is"),
     ],
 )
-def test_numbers_are_taken_as_yaml_gives_them(found: Any, text: str) -> None:
+def test_numbers_are_accepted(found: Any, text: str) -> None:
     made = quantity.quantity(found)
     assert made == text and isinstance(made, quantity.Quantity)
 
@@ -117,7 +117,7 @@ def test_numbers_are_taken_as_yaml_gives_them(found: Any, text: str) -> None:
         pytest.param(float("inf"), id="infinity"),
     ],
 )
-def test_other_values_are_not(found: Any) -> None:
+def test_other_values_are_rejected(found: Any) -> None:
     quantity.quantity(1)  # equal to True, and must not be mistaken for it
     with pytest.raises(ValueError, match="expected a quantity"):
         quantity.quantity(found)

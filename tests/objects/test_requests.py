@@ -1,4 +1,4 @@
-"""What a pod asks of a node, computed by hand. cpu in thousandths, memory in bytes."""
+"""The requests of a pod, computed by hand: cpu in thousandths, memory in bytes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ SIDECAR = ", restartPolicy: Always"
         ),
     ],
 )
-def test_what_an_incoming_pod_needs(spec: str, expected: dict[str, int]) -> None:
+def test_the_requests_of_an_incoming_pod(spec: str, expected: dict[str, int]) -> None:
     assert requests.incoming(pod(f"spec:\n{_indented(spec)}")) == expected
 
 
@@ -115,7 +115,7 @@ status:
         pytest.param("1", "1", "Infeasible", 2000, 1000, id="infeasible: it will not come"),
     ],
 )
-def test_resizes_in_flight(seen: str, allocated: str, reason: str, incoming: int, running: int) -> None:
+def test_resizes_in_progress(seen: str, allocated: str, reason: str, incoming: int, running: int) -> None:
     status = STATUS.format(seen=seen, allocated=allocated, reason=reason or "None")
     made = pod(f"spec:\n  containers: [{container(cpu='2')}]\n{status}")
     assert (requests.incoming(made)["cpu"], requests.running(made)["cpu"]) == (incoming, running)
@@ -142,7 +142,7 @@ def test_only_sidecars_among_init_containers_resize() -> None:
         ),
     ],
 )
-def test_what_is_presumed_where_nothing_was_requested(spec: dict[str, Any], expected: tuple[int, int]) -> None:
+def test_defaults_for_missing_requests(spec: dict[str, Any], expected: tuple[int, int]) -> None:
     assert requests.running_presumed(kinds.convert(Pod, {"spec": spec})) == expected
 
 
@@ -161,5 +161,5 @@ def test_what_is_presumed_where_nothing_was_requested(spec: dict[str, Any], expe
         pytest.param("example.com/not a name", False, False, id="a broken name"),
     ],
 )
-def test_resources_that_nodes_keep_account_of(resource: str, counted: bool, extended: bool) -> None:
+def test_resources_that_nodes_account_for(resource: str, counted: bool, extended: bool) -> None:
     assert (requests.is_counted(resource), requests.is_extended(resource)) == (counted, extended)

@@ -1,4 +1,4 @@
-"""ResourceReservations as objects: what is held by each spelling, what is wrong with others, and whose they are."""
+"""ResourceReservations: valid slots, problems, and the pods they are for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def a_document(owners: Any = (), **reservations: Any) -> ResourceReservation:
         pytest.param({"resources": {"pods": "3", "cpu": "1"}}, {"cpu": 1000}, id="one pod per place"),
     ],
 )
-def test_what_is_held(reserved: dict[str, Any], amounts: dict[str, int]) -> None:
+def test_valid_slots(reserved: dict[str, Any], amounts: dict[str, int]) -> None:
     found = a_document(one={"node": "a", **reserved})
     assert found.problems == ()
     assert found.slots["one"].node == "a"
@@ -49,18 +49,18 @@ def test_what_is_held(reserved: dict[str, Any], amounts: dict[str, int]) -> None
         ),
         pytest.param(
             {"node": "a", "memory": "-1Gi"},
-            "spec.reservations.one.resources.memory is -1Gi: it must not be less than nothing",
+            "spec.reservations.one.resources.memory is -1Gi: it must not be negative",
             id="less than nothing",
         ),
     ],
 )
-def test_what_is_wrong_with_it(reserved: dict[str, Any], problem: str) -> None:
+def test_problems_of_a_reservation(reserved: dict[str, Any], problem: str) -> None:
     found = a_document(one=reserved, two={"node": "b"})
     assert found.problems == (problem,)
     assert list(found.slots) == ["two"], "the rest is held all the same"
 
 
-def test_places_are_in_the_order_people_count() -> None:
+def test_slots_are_in_natural_order() -> None:
     names = ["driver", *(f"executor-{number}" for number in (1, 2, 10, 11))]
     assert list(a_document(**{name: {"node": "a"} for name in reversed(names)}).slots) == names
 
@@ -88,7 +88,7 @@ def a_pod(labels: dict[str, str] | None = None, annotations: dict[str, str] | No
         ),
     ],
 )
-def test_whose_reservation(labels: dict[str, str], annotations: dict[str, str], expected: str) -> None:
+def test_the_reservation_of_a_pod(labels: dict[str, str], annotations: dict[str, str], expected: str) -> None:
     assert reservation_of(a_pod(labels, annotations)) == expected
 
 
@@ -126,7 +126,7 @@ def test_only_a_pod_owns_a_reservation() -> None:
         pytest.param(None, {"one": "a"}, [], id="a new one"),
     ],
 )
-def test_room_that_is_given_up(old: dict[str, str] | None, new: dict[str, str] | None, left: list[str]) -> None:
+def test_released_slots(old: dict[str, str] | None, new: dict[str, str] | None, left: list[str]) -> None:
     before, after = (
         None if each is None else a_document(**{name: {"node": node, "cpu": 1} for name, node in each.items()})
         for each in (old, new)

@@ -1,4 +1,4 @@
-"""Label selectors and node-selector terms: every operator, and what cannot be parsed."""
+"""Label selectors and node-selector terms: every operator, and invalid ones."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_label_selectors(made: LabelSelector | None, matches: bool) -> None:
     assert selectors.matches(selectors.compile_selector(made), LABELS) == matches
 
 
-def test_equal_questions_are_equal_keys() -> None:
+def test_equal_selectors_are_equal_keys() -> None:
     one = selector(matchLabels={"a": "1", "b": "2"}, matchExpressions=[expression("c", "In", "y", "x", "y")])
     other = selector(
         matchExpressions=[expression("c", "In", "x", "y"), expression("b", "In", "2"), expression("a", "In", "1")]

@@ -1,4 +1,4 @@
-"""Pods of one template share a shape; what a scheduler can tell apart does not."""
+"""Pods of one template share a shape; pods of other templates do not."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_pods_of_one_template_share_a_shape(alike: Pod) -> None:
         ),
     ],
 )
-def test_what_a_scheduler_can_tell_apart_has_another_shape(other: Pod) -> None:
+def test_pods_of_different_templates_have_different_shapes(other: Pod) -> None:
     assert signature(other) != signature(changed())
     assert other.shape is not changed().shape
 
 
-def test_an_ephemeral_volume_makes_the_name_matter() -> None:
+def test_an_ephemeral_volume_makes_the_name_part_of_the_shape() -> None:
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]
     one, other = changed(name="one", volumes=volumes), changed(name="other", volumes=volumes)
     assert signature(one) != signature(other)
@@ -92,14 +92,14 @@ def test_host_ports_are_those_of_containers_and_sidecars() -> None:
     assert set(pod.shape.host_ports) == {("0.0.0.0", "TCP", 80), ("10.0.0.1", "UDP", 82)}
 
 
-def test_shapes_that_nobody_has_are_forgotten() -> None:
+def test_unused_shapes_are_dropped() -> None:
     before = len(shape._shapes)
     for number in range(3000):
         assert a_pod(cpu=number).shape
     assert len(shape._shapes) <= before + shape.RECENT_SHAPES
 
 
-def test_what_is_computed_from_a_pod_is_no_part_of_its_value() -> None:
+def test_derived_values_are_no_part_of_a_pod() -> None:
     one, other = changed(labels={"spark-role": "driver"}), changed(labels={"spark-role": "driver"})
     assert one.shape is one.shape and identity(one) is identity(one)
     assert one == other and msgspec.json.encode(one, enc_hook=str) == msgspec.json.encode(other, enc_hook=str)

@@ -1,4 +1,4 @@
-"""What drivers say of their executors, in both spellings; and what they are told when they say it wrongly."""
+"""The executors that drivers announce, in both spellings, and problems with the annotations."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def found(annotations: dict[str, Any], role: str = "driver") -> Executors | None
         ),
     ],
 )  # fmt: skip
-def test_what_executors_need(annotations: dict[str, Any], expected: Executors) -> None:
+def test_the_executors_of_a_driver(annotations: dict[str, Any], expected: Executors) -> None:
     assert found(annotations) == expected
 
 
@@ -87,7 +87,7 @@ def test_what_executors_need(annotations: dict[str, Any], expected: Executors) -
         ),
         pytest.param(
             {**DYNAMIC, "spark-dynamic-allocation-max-executor-count": "0"},
-            "at most 0 executors are less than at least 1",
+            "the maximum of 0 executors is less than the minimum of 1",
             id="less than the least",
         ),
         pytest.param(
@@ -102,7 +102,7 @@ def test_what_executors_need(annotations: dict[str, Any], expected: Executors) -
         ),
     ],
 )
-def test_what_is_wrong(annotations: dict[str, Any], problem: str) -> None:
+def test_problems_of_the_annotations(annotations: dict[str, Any], problem: str) -> None:
     needs = found(annotations)
     assert needs is not None and needs.problem == problem
 
@@ -116,7 +116,7 @@ def test_what_is_wrong(annotations: dict[str, Any], problem: str) -> None:
         pytest.param(DYNAMIC, "", id="a pod of no application"),
     ],
 )
-def test_pods_like_any_other(annotations: dict[str, Any], role: str) -> None:
+def test_pods_without_executors(annotations: dict[str, Any], role: str) -> None:
     assert found(annotations, role) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.objects.taints import Taint, Toleration, kept_out
+from stowplan.objects.taints import Taint, Toleration, has_untolerated
 
 TAINT = Taint("k", "NoSchedule", "v")
 
@@ -38,5 +38,5 @@ def test_tolerates(toleration: Toleration, tolerates: bool) -> None:
         pytest.param(("PreferNoSchedule", "NoExecute"), True, id="one of two"),
     ],
 )
-def test_kept_out(effects: tuple[str, ...], out: bool) -> None:
-    assert kept_out([Taint("k", effect) for effect in effects], [Toleration("other", "Exists")]) == out
+def test_untolerated(effects: tuple[str, ...], out: bool) -> None:
+    assert has_untolerated([Taint("k", effect) for effect in effects], [Toleration("other", "Exists")]) == out

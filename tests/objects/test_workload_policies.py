@@ -1,4 +1,4 @@
-"""WorkloadPolicies: every spelling comes to the same rule, and what is wrong with one is said."""
+"""WorkloadPolicies: every form has the same rule, and all problems are reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEED = Path(__file__).parents[1] / "seeds" / "workload_policy"
         ),
     ],
 )  # fmt: skip
-def test_spellings(spelled: dict[str, Any], type_: str, method: str) -> None:
+def test_the_forms_of_a_policy(spelled: dict[str, Any], type_: str, method: str) -> None:
     rule = a_policy(**spelled).rule
     assert (rule.type, rule.method, rule.problems) == (type_, method, ())
     assert (rule.required, rule.fills) == (type_ == "Required", method == "Fill")
@@ -49,7 +49,7 @@ def test_spellings(spelled: dict[str, Any], type_: str, method: str) -> None:
         pytest.param("workloadpolicy.yaml", {"member": 1, "host": 3}, "Required", "Fill", id="the test plan's"),
     ],
 )
-def test_the_seeds_policies(file: str, desired: dict[str, int], type_: str, method: str) -> None:
+def test_the_policies_of_kosmos(file: str, desired: dict[str, int], type_: str, method: str) -> None:
     policy = kinds.convert(WorkloadPolicy, yaml.safe_load((SEED / file).read_text()))
     rule = policy.rule
     assert policy.key == "workload-test/workload-policy-test"
@@ -63,9 +63,9 @@ def test_a_selector_has_both_parts() -> None:
     assert rule.selector == (LabelRequirement("app", "In", ("x",)), LabelRequirement("tier", "In", ("a", "b")))
 
 
-def test_two_methods_are_worth_a_remark() -> None:
+def test_two_methods_give_a_remark() -> None:
     both = a_policy(scheduleStrategy="Fill", allocationMethod="Balance").rule
-    assert both.remarks == ("allocationMethod Balance counts, scheduleStrategy Fill does not",)
+    assert both.remarks == ("allocationMethod Balance is used, scheduleStrategy Fill is ignored",)
     assert a_policy(scheduleStrategy="Fill", allocationMethod="fill").rule.remarks == ()
 
 
@@ -73,18 +73,18 @@ def test_two_methods_are_worth_a_remark() -> None:
     ("spec", "problem"),
     [
         pytest.param({"topologyKey": ""}, "topologyKey is empty", id="no topology key"),
-        pytest.param({"topologyKey": "a b"}, "topologyKey 'a b' is no label key", id="one that no node can have"),
+        pytest.param({"topologyKey": "a b"}, "topologyKey 'a b' is not a label key", id="one that no node can have"),
         pytest.param({"labelSelector": None}, "labelSelector is missing", id="no selector"),
         pytest.param({"labelSelector": {}}, "labelSelector is empty and would select every pod", id="an empty one"),
         pytest.param(
             {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
-            "labelSelector has a condition that means nothing",
+            "labelSelector has an invalid condition",
             id="a selector that cannot be read",
         ),
         pytest.param({"allocationPolicy": []}, "allocationPolicy lists no domain", id="no domains"),
         pytest.param(
             {"allocationPolicy": [{"name": "a", "replicas": -1}]},
-            "allocationPolicy wants -1 replicas in 'a'",
+            "allocationPolicy has -1 replicas for 'a'",
             id="less than nothing",
         ),
         pytest.param(
@@ -97,14 +97,14 @@ def test_two_methods_are_worth_a_remark() -> None:
         ),
         pytest.param({"allocationMethod": "x"}, "allocationMethod 'x' is neither Balance nor Fill", id="a method"),
         pytest.param({"scheduleStrategy": "x"}, "scheduleStrategy 'x' is neither Balance nor Fill", id="a strategy"),
-        pytest.param({"matchLabelKeys": ["/"]}, "matchLabelKeys has '/', which is no label key", id="a label key"),
+        pytest.param({"matchLabelKeys": ["/"]}, "matchLabelKeys has '/', which is not a label key", id="a label key"),
     ],
 )
 def test_what_makes_a_policy_invalid(spec: dict[str, Any], problem: str) -> None:
     assert a_policy(**spec).rule.problems == (problem,)
 
 
-def test_all_that_is_wrong_is_said() -> None:
+def test_all_problems_are_reported() -> None:
     policy = kinds.convert(WorkloadPolicy, {"metadata": {"name": "p"}, "spec": {}})
     assert policy.rule.problems == (
         "topologyKey is empty", "labelSelector is missing", "allocationPolicy lists no domain",
@@ -116,7 +116,7 @@ def test_numbers_of_replicas(replicas: int) -> None:
     assert a_policy({"a": replicas}).rule.problems == ()
 
 
-def test_a_policy_is_read_from_the_wire_with_its_status() -> None:
+def test_a_policy_is_decoded_with_its_status() -> None:
     policy = a_policy(generation=3)
     status = {
         "observedGeneration": 3,

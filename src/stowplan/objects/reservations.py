@@ -160,5 +160,5 @@ def _slot(reserved: Reserved) -> ReservedSlot | str:
         except ValueError as error:
             return f".resources.{resource}: {error}"
         if negative:
-            return f".resources.{resource} is {text}: it must not be less than nothing"
+            return f".resources.{resource} is {text}: it must not be negative"
     return ReservedSlot(reserved.node, amounts(reserved.quantities))

@@ -128,7 +128,7 @@ def problem(selector: LabelSelector) -> str:
         if each.operator not in ("In", "NotIn", *_WITHOUT_VALUES):
             return f'"{each.operator}" is not a valid label selector operator'
         if compile_requirement(each) is None:
-            return f"{each.key!r} {each.operator} {list(each.values)} is no valid condition"
+            return f"{each.key!r} {each.operator} {list(each.values)} is not a valid condition"
     return ""
 
 

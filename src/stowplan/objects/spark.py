@@ -87,7 +87,7 @@ def _counts(annotations: Mapping[str, str]) -> tuple[int, int]:
         return count, count
     least, most = _given(annotations, LEAST, _number), _given(annotations, MOST, _number)
     if most < least:
-        raise _ProblemError(f"at most {most} executors are less than at least {least}")
+        raise _ProblemError(f"the maximum of {most} executors is less than the minimum of {least}")
     return least, most
 
 

@@ -9,7 +9,7 @@ from stowplan.objects.meta import CompleteApiValue
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
-KEEPS_OUT = (NO_SCHEDULE, NO_EXECUTE)
+HARD_EFFECTS = (NO_SCHEDULE, NO_EXECUTE)
 
 
 class Taint(CompleteApiValue, frozen=True):
@@ -42,6 +42,6 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return any(toleration.tolerates(taint) for toleration in tolerations)
 
 
-def kept_out(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> bool:
+def has_untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> bool:
     """True if there is a NoSchedule or NoExecute taint without a toleration."""
-    return any(taint.effect in KEEPS_OUT and not tolerated(taint, tolerations) for taint in taints)
+    return any(taint.effect in HARD_EFFECTS and not tolerated(taint, tolerations) for taint in taints)

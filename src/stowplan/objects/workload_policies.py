@@ -112,11 +112,11 @@ class WorkloadPolicy(Object, frozen=True, dict=True):
 
 def _problems(spec: WorkloadPolicySpec, selector: Selector | None) -> Iterator[str]:
     if not selectors.is_label_key(spec.topology_key):
-        yield f"topologyKey {spec.topology_key!r} is no label key" if spec.topology_key else "topologyKey is empty"
+        yield f"topologyKey {spec.topology_key!r} is not a label key" if spec.topology_key else "topologyKey is empty"
     if spec.label_selector is None:
         yield "labelSelector is missing"
     elif selector is None:
-        yield "labelSelector has a condition that means nothing"
+        yield "labelSelector has an invalid condition"
     elif not selector:
         yield "labelSelector is empty and would select every pod"
     yield from _allocation_problems(spec.allocation_policy)
@@ -127,7 +127,7 @@ def _problems(spec: WorkloadPolicySpec, selector: Selector | None) -> Iterator[s
             yield f"{field} {given!r} is neither Balance nor Fill"
     for key in spec.match_label_keys:
         if not selectors.is_label_key(key):
-            yield f"matchLabelKeys has {key!r}, which is no label key"
+            yield f"matchLabelKeys has {key!r}, which is not a label key"
 
 
 def _allocation_problems(allocations: tuple[Allocation, ...]) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _allocation_problems(allocations: tuple[Allocation, ...]) -> Iterator[str]:
         yield "allocationPolicy lists no domain"
     for each in allocations:
         if each.replicas < 0:
-            yield f"allocationPolicy wants {each.replicas} replicas in {each.name!r}"
+            yield f"allocationPolicy has {each.replicas} replicas for {each.name!r}"
     for name, times in Counter(each.name for each in allocations).items():
         if times > 1:
             yield f"allocationPolicy lists {name!r} {times} times"
@@ -144,4 +144,4 @@ def _allocation_problems(allocations: tuple[Allocation, ...]) -> Iterator[str]:
 def _remarks(spec: WorkloadPolicySpec) -> Iterator[str]:
     method, strategy = spec.allocation_method, spec.schedule_strategy
     if method and strategy and method.casefold() != strategy.casefold():
-        yield f"allocationMethod {method} counts, scheduleStrategy {strategy} does not"
+        yield f"allocationMethod {method} is used, scheduleStrategy {strategy} is ignored"

@@ -113,7 +113,7 @@ DRIVEN = {"driver": "a", "executor-1": "a", "executor-2": "b", "executor-3": "b"
         pytest.param({"d": "a", "x": "b"}, "d", {}, {"d": "a"}, {"x": "b"}, id="an owner that has a slot by its name"),
     ],
 )  # fmt: skip
-def test_who_has_which_slot(
+def test_which_pod_has_which_slot(
     slots: dict[str, str], owner: str, status: dict[str, str], members: dict[str, str], left: dict[str, str]
 ) -> None:
     """Whichever comes first, the reservation or the pods."""
@@ -128,14 +128,14 @@ def test_who_has_which_slot(
             assert int(state.table.requested["pods"][row]) == taken[name]
 
 
-def test_a_slot_is_nobody() -> None:
+def test_a_held_slot_is_no_pod() -> None:
     """No pod to be counted, evicted or bound."""
     state = a_state(a_holder({"one": "a"}))
     row = state.table.row_of["a"]
     assert not state.pods and not state.pods_on[row] and not state.priorities
 
 
-def test_a_book_ends_with_its_owner_and_with_its_reservation() -> None:
+def test_a_holding_ends_with_its_owner_and_with_its_object() -> None:
     driver, made = a_member("d", "a"), a_holder(DRIVEN, owner="d")
     state = a_state(made, driver, a_member("p", "b"))
     assert len(held(state)) == 2
@@ -150,7 +150,7 @@ def test_a_book_ends_with_its_owner_and_with_its_reservation() -> None:
     assert room(state).get("default/app") is None, "nothing is left behind"
 
 
-def test_a_pod_that_was_placed_elsewhere_takes_a_slot_along() -> None:
+def test_a_pod_on_another_node_moves_a_slot() -> None:
     state = a_state(a_holder(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "c"))
     assert len(held(state)) == 3
     room(state).move("p")
@@ -161,7 +161,7 @@ def test_a_pod_that_was_placed_elsewhere_takes_a_slot_along() -> None:
     assert len(held(state)) == 3
 
 
-def test_aside_while_a_pod_of_its_own_is_decided() -> None:
+def test_room_is_released_while_its_own_pod_is_decided() -> None:
     state = a_state(a_holder({"one": "a", "two": "b"}), a_member("p", "a"))
     before = dict(state.held)
     names, more = state.offers(a_pod(labels={LABEL: "app"}))
@@ -173,14 +173,14 @@ def test_aside_while_a_pod_of_its_own_is_decided() -> None:
         assert state.offers(other) == ([], False)
 
 
-def test_of_many_slots_a_few_are_offered_first() -> None:
+def test_a_few_of_many_slots_are_offered_first() -> None:
     state = a_state(a_holder({f"s-{number}": "a" for number in range(40)}))
     pod = a_pod(labels={LABEL: "app"})
     few, every = state.offers(pod), state.offers(pod, None)
     assert (len(few[0]), few[1], len(every[0]), every[1]) == (FEW, True, 40, False)
 
 
-def test_a_pod_that_is_taken_away_in_a_what_if_leaves_its_slot_reserved() -> None:
+def test_a_pod_removed_in_a_trial_leaves_its_slot_held() -> None:
     state = a_state(a_holder(DRIVEN, owner="d"), a_member("d", "a"), a_member("p", "b"))
     row = state.table.row_of["b"]
     taken = int(state.table.requested["cpu"][row])
@@ -253,7 +253,7 @@ def check(state: ClusterState, objects: dict[str, Any]) -> None:
 
 @settings(max_examples=150)
 @given(first=steps, then=steps)
-def test_it_follows_from_what_is_there_and_is_undone_exactly(
+def test_slots_follow_from_the_objects_and_trials_are_undone_exactly(
     first: list[tuple[Any, ...]], then: list[tuple[Any, ...]]
 ) -> None:
     state, objects = a_state(), dict[str, Any]()

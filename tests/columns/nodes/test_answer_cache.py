@@ -1,4 +1,4 @@
-"""Answers per row: asked again for rows that changed, and for no others."""
+"""Cached answers per row: rows that changed are asked about again, other rows are not."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_pods_of_another_shape_have_answers_of_their_own(asked: Any) -> None:
     assert len(watcher.filtered) == 2 and len(state.answer_cache) == 2
 
 
-def test_a_row_that_changed_hands_is_asked_about_again(asked: Any) -> None:
+def test_a_reused_row_is_asked_about_again(asked: Any) -> None:
     _, profile, state = asked
     schedule_one(a_pod(), state, profile)
     state.apply(Gone(a_node("a")))
@@ -72,7 +72,7 @@ def test_a_row_that_changed_hands_is_asked_about_again(asked: Any) -> None:
     assert rejections(schedule_one(a_pod(), state, profile))["d"] == ("Watcher", "Unschedulable", ("too full",))
 
 
-def test_what_is_undone_is_asked_about_again(asked: Any) -> None:
+def test_rows_of_an_undone_trial_are_asked_about_again(asked: Any) -> None:
     _, profile, state = asked
     with state.trial() as trial:
         trial.add_pod(a_pod("large", cpu="3500m"), "a")
@@ -95,7 +95,7 @@ def answers(size: int) -> CachedAnswers:
     return made
 
 
-def test_the_answers_that_were_not_used_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_answers_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_cache, "MOST_BYTES", 3 * (80 + answer_cache.PER_ENTRY))
     store = AnswerCache()
     for key in "abc":
@@ -105,7 +105,7 @@ def test_the_answers_that_were_not_used_lately_go_first(monkeypatch: pytest.Monk
     assert [key for key in "abcd" if store.get(key) is not None] == ["a", "c", "d"]
 
 
-def test_answers_that_grew_with_the_table_still_keep_within_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_grow_with_the_table_stay_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_cache, "MOST_BYTES", 10_000)
     profile, state = a_profile_of(Watcher()), a_state(nodes=["a"])
     for cpu in range(1, 20):

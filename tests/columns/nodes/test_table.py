@@ -1,4 +1,4 @@
-"""Rows, columns and what nodes hold."""
+"""Rows, columns and the values of nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_row_is_stable_while_the_node_is_there_and_reused_afterwards() -> None
     assert state.table.row_of == {"b": rows["b"], "c": rows["a"]}
 
 
-def test_pods_on_a_node_that_is_not_there_wait_for_it() -> None:
+def test_pods_may_name_a_node_that_does_not_exist_yet() -> None:
     state = a_state(nodes=["a"], pods=[a_pod("early", node="late", cpu=2)])
     assert Cluster(state).nodes.names == ["a"]
     state.apply(Put(a_node("late", cpu="4")))
@@ -29,7 +29,7 @@ def test_pods_on_a_node_that_is_not_there_wait_for_it() -> None:
     assert (late.free("cpu"), [pod.name for pod in late.pods]) == (2000, ["early"])
 
 
-def test_a_node_that_vanishes_and_returns_still_has_its_pods() -> None:
+def test_a_node_that_is_deleted_and_created_again_has_its_pods() -> None:
     pod = a_pod("p", node="a", cpu=1)
     state = a_state(nodes=["a"], pods=[pod])
     state.apply(Gone(a_node("a")))
@@ -41,7 +41,7 @@ def test_a_node_that_vanishes_and_returns_still_has_its_pods() -> None:
     assert state.table.row_of == {}
 
 
-def test_a_reservation_keeps_the_row_of_a_node_that_is_gone() -> None:
+def test_held_room_keeps_the_row_of_a_deleted_node() -> None:
     state = a_state(nodes=["a"])
     state.hold("gang", "a", {"cpu": 500})
     state.apply(Gone(a_node("a")))
@@ -63,7 +63,7 @@ def test_columns_grow_with_the_nodes() -> None:
     assert nodes.label("zone").values == [str(n % 3) for n in range(100)]
 
 
-def test_a_resource_that_nobody_knew_is_a_new_column_of_zeros() -> None:
+def test_a_new_resource_is_a_new_column_of_zeros() -> None:
     taken = a_pod(node="b", requests={"example.com/fpga": 1})
     state = a_state(nodes=["a", a_node("b", resources={"example.com/gpu": 2})], pods=[taken])
     nodes = Cluster(state).nodes
@@ -72,12 +72,12 @@ def test_a_resource_that_nobody_knew_is_a_new_column_of_zeros() -> None:
     assert nodes.allocatable["example.com/unheard-of"].tolist() == [0, 0]
 
 
-def test_what_is_no_countable_resource_is_no_column() -> None:
+def test_a_resource_that_is_not_counted_has_no_column() -> None:
     state = a_state(nodes=[a_node("a", resources={"not-counted": 5})])
     assert "not-counted" not in Cluster(state).nodes.allocatable
 
 
-def test_a_label_column_follows_the_nodes_after_it_was_first_asked_for() -> None:
+def test_a_label_column_is_kept_up_to_date() -> None:
     state = a_state(nodes=[a_node("a", labels={"zone": "x"}), a_node("b")])
     column = state.table.label("zone")
     state.apply(Put(a_node("a", labels={"zone": "y"})))
@@ -93,7 +93,7 @@ def test_an_empty_label_is_not_a_missing_one() -> None:
     assert nodes.label("zone").present.tolist() == [True, False]
 
 
-def test_the_first_node_with_an_image_tells_its_size_until_nobody_has_it() -> None:
+def test_the_first_node_with_an_image_sets_its_size() -> None:
     state = a_state(nodes=[a_node("a", images={"web": 100}), a_node("b", images={"web": 900})])
     assert state.table.images["web"].size == 100
     state.apply(Gone(a_node("a")))
@@ -114,7 +114,7 @@ def test_every_change_of_a_row_gives_it_a_newer_version() -> None:
     assert int(state.table.version[other]) == untouched
 
 
-def test_gapless_tells_whether_every_row_is_shown() -> None:
+def test_gapless_is_true_if_every_row_is_live() -> None:
     state = a_state(nodes=["a", "b"])
     before = state.table.gapless
     state.apply(Put(a_pod(node="elsewhere")))
@@ -122,7 +122,7 @@ def test_gapless_tells_whether_every_row_is_shown() -> None:
     assert np.array_equal(state.table.live_rows(), [0, 1])
 
 
-def test_an_unknown_node_may_be_said_to_be_gone() -> None:
+def test_an_unknown_node_may_be_deleted() -> None:
     state = ClusterState()
     state.apply(Gone(a_node("never-seen")))
     assert state.table.row_of == {} and len(Cluster(state).nodes) == 0

@@ -1,4 +1,4 @@
-"""What plugins see: the same columns whichever rows a view covers, and nothing that they could write to."""
+"""Views: the same columns for any rows, and read-only."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_a_view_answers_for_its_rows(nodes: Nodes, question: str) -> None:
 
 
 @pytest.mark.parametrize("nodes", views(nodes=NODES, pods=PODS))
-def test_positions_of_nodes_that_are_not_there(nodes: Nodes) -> None:
+def test_positions_of_nodes_that_are_not_in_the_view(nodes: Nodes) -> None:
     assert nodes.positions(["x", "gone", nodes.names[1], ""]) == {nodes.names[1]: 1}
     nobody = nodes.where(np.zeros(len(nodes), np.bool_))
     assert nobody.positions(["a", "d"]) == {} == nodes.positions([])
 
 
-def test_a_view_is_the_same_until_its_nodes_are_others() -> None:
+def test_the_token_is_the_same_until_the_nodes_change() -> None:
     state = a_state(nodes=["a", "b"])
     before = Cluster(state).nodes.token
     state.apply(Put(a_pod("p", node="a", cpu=1)))
@@ -167,7 +167,7 @@ def test_no_plugin_can_change_the_cluster_through_a_view(array: Callable[[Nodes]
 # -- the cluster around
 
 
-def test_a_domain_counts_all_its_nodes_whatever_the_view() -> None:
+def test_a_domain_counts_all_its_nodes_in_any_view() -> None:
     state = a_state(
         nodes=NODES, pods=[a_pod(f"p{at}", node=name, labels={"app": "x"}) for at, name in enumerate("aacd")]
     )
@@ -181,7 +181,7 @@ def test_a_domain_counts_all_its_nodes_whatever_the_view() -> None:
     assert cluster.by_domain(cluster.count(X), "zone", only_c)[label.codes].tolist() == [1, 0, 1, 0]
 
 
-def test_carried_terms_are_those_that_the_pod_matches() -> None:
+def test_affinity_terms_of_other_pods_that_match_a_pod() -> None:
     carrier = a_pod("carrier", node="a", affinity={"podAntiAffinity": {REQUIRED: [NEAR_X]}})
     cluster = a_cluster(nodes=NODES, pods=[carrier], others=[a_namespace()])
     found = list(cluster.terms_matching(REQUIRED_ANTI, a_pod(labels={"app": "x"})))
@@ -236,18 +236,18 @@ def test_the_values_of_a_label_are_those_of_pods_on_nodes() -> None:
         pytest.param("os", True, False, 1, id="the same everywhere"),
     ],
 )
-def test_how_a_label_is_spread(key: str, everywhere: bool, distinct: bool, variety: int) -> None:
+def test_the_values_of_a_label_in_the_cluster(key: str, everywhere: bool, distinct: bool, variety: int) -> None:
     nodes = a_cluster(nodes=[a_node(node.name, labels={**node.labels, "os": "linux"}) for node in NODES]).nodes
     for view in (nodes, nodes.where(np.array([1, 3]))):
         label = view.label(key)
         assert (label.everywhere, label.distinct, label.value_count) == (everywhere, distinct, variety)
 
 
-def test_fewer_nodes_by_a_mask_or_by_their_places() -> None:
+def test_fewer_nodes_by_a_mask_or_by_positions() -> None:
     nodes = a_cluster(nodes=NODES).nodes
     assert nodes.where(np.array([True, False, False, True])).names == nodes.where(np.array([0, 3])).names == ["a", "d"]
 
 
-def test_promises_are_counted() -> None:
+def test_nominations_are_counted() -> None:
     assert a_cluster(nodes=NODES).nomination_count == 0
     assert a_cluster(nodes=NODES, pods=[a_pod("p", nominated="a"), a_pod("q", nominated="a")]).nomination_count == 2

@@ -1,4 +1,4 @@
-"""Pods that match S, per node: what counts, what does not, and what is forgotten."""
+"""How many pods match a query, per node; and which counts are dropped."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_counted(first: str, queries: list[PodQuery], settled: bool, exp
     assert counts(state, *queries, settled=settled) == expected
 
 
-def test_a_pod_that_changes_is_counted_anew() -> None:
+def test_a_pod_that_changes_is_counted_again() -> None:
     state = a_state(nodes=["a", "b"], pods=[a_pod("p", node="a", labels={"app": "x"})])
     assert counts(state, here(*X), settled=True) == {"a": 1}
     for changed, expected in (
@@ -93,7 +93,7 @@ def test_a_pod_that_changes_is_counted_anew() -> None:
         assert counts(state, here(*X), settled=True) == expected
 
 
-def test_pods_that_came_and_went_leave_nothing_behind() -> None:
+def test_deleted_pods_leave_nothing_behind() -> None:
     state = a_state(nodes=["a"])
     counts(state, here(*X))
     pods = [a_pod(f"p{n}", node="a", labels={"app": "x", "unique": str(n)}) for n in range(50)]
@@ -107,7 +107,7 @@ def test_pods_that_came_and_went_leave_nothing_behind() -> None:
     assert counts(state, here(*X)) == {}
 
 
-def test_questions_that_nobody_asked_lately_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_queries_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match_counts, "MOST_COUNTERS", 2)
     state = a_state(nodes=["a"], pods=[a_pod("p", node="a", labels={"app": "x"})])
     for value in "xyxz":
@@ -118,7 +118,7 @@ def test_questions_that_nobody_asked_lately_are_dropped(monkeypatch: pytest.Monk
     assert counts(state, here(*X)) == {"a": 1}
 
 
-def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
+def test_a_query_of_a_trial_ends_with_the_trial() -> None:
     leaving = a_pod("p", node="a", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"], pods=[leaving])
     with state.trial() as trial:
@@ -128,7 +128,7 @@ def test_a_question_first_asked_in_a_what_if_goes_with_it() -> None:
     assert counts(state, here(*X), settled=True) == {}
 
 
-def test_the_same_when_another_question_is_dropped_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_of_a_trial_may_replace_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match_counts, "MOST_COUNTERS", 1)
     leaving = a_pod("p", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"])
@@ -166,7 +166,9 @@ def test_extensions_count_what_pre_filters_leave_out() -> None:
         ),
     ],
 )
-def test_selectors_are_found_by_what_they_need(selector: Selector | None, labels: dict[str, str], found: bool) -> None:
+def test_selectors_are_found_by_the_labels_they_need(
+    selector: Selector | None, labels: dict[str, str], found: bool
+) -> None:
     index: Any = SelectorIndex()
     index.add(selector, "item")
     assert list(index.candidates(labels)) == ["item"] * found
@@ -174,7 +176,7 @@ def test_selectors_are_found_by_what_they_need(selector: Selector | None, labels
     assert list(index.candidates(labels)) == [] and not index._items
 
 
-def test_always_settled_is_so_in_what_ifs_too() -> None:
+def test_always_settled_applies_in_trials_too() -> None:
     """kube-scheduler's dry runs count a leaving pod that is taken away; whoever counts "always" does not."""
     state = a_state(
         nodes=["a"], pods=[*PODS[:1], leaving := a_pod("l", node="a", labels={"app": "x"}, terminating=True)]

@@ -1,4 +1,4 @@
-"""Pods without a node, counted by labels: before and after the first question, whatever becomes of them."""
+"""Pods without a node, counted by labels before and after the first query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X = PodQuery(frozenset({"default"}), from_labels({"app": "x"}))
         pytest.param({"schedulingGates": [{"name": "g"}]}, 1, id="one that is held back waits, too"),
     ],
 )
-def test_who_waits(pod: dict[str, Any], number: int) -> None:
+def test_which_pods_are_pending(pod: dict[str, Any], number: int) -> None:
     waiting = PendingPods()
     waiting.update(a_pod(**{"labels": {"app": "x"}, **pod}), False)
     assert waiting.count(X) == number
@@ -45,7 +45,7 @@ PODS = st.builds(
 
 
 @given(st.lists(st.tuples(PODS, st.booleans()), max_size=20))
-def test_it_is_kept_in_step(story: list[tuple[tuple[Pod, bool], bool]]) -> None:
+def test_counts_of_pending_pods_are_kept_up_to_date(story: list[tuple[tuple[Pod, bool], bool]]) -> None:
     waiting, known = PendingPods(), dict[str, Pod]()
     for (pod, gone), asks in story:
         waiting.update(pod, gone)

@@ -100,7 +100,7 @@ def test_all_revisions_are_told() -> None:
         ),
         pytest.param(
             a_policy({"a": 0}, generation=4, scheduleStrategy="Fill", allocationMethod="Balance"), [],
-            [("Valid", "True", "Accepted", "allocationMethod Balance counts, scheduleStrategy Fill does not"),
+            [("Valid", "True", "Accepted", "allocationMethod Balance is used, scheduleStrategy Fill is ignored"),
              ("Satisfied", "True", "Filled", "a 0/0")],
             id="valid, with a remark",
         ),

@@ -27,7 +27,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pod_parts import TopologySpreadConstraint
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import Selector
-from stowplan.objects.taints import kept_out
+from stowplan.objects.taints import has_untolerated
 from stowplan.objects.workloads import ReplicaSet, ReplicationController, StatefulSet
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -209,7 +209,7 @@ def _included(pod: Pod, nodes: Nodes, constraint: SpreadConstraint) -> Bools:
         if shape.node_terms is not None:
             included &= nodes.matching_any(shape.node_terms)
     if constraint.honors_taints and not nodes.taints.all_empty():
-        included &= ~nodes.taints.where(lambda taints: kept_out(taints, pod.tolerations))
+        included &= ~nodes.taints.where(lambda taints: has_untolerated(taints, pod.tolerations))
     return included
 
 

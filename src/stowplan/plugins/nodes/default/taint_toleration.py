@@ -11,7 +11,7 @@ from stowplan.framework.scoring import MAX_SCORE, normalized
 from stowplan.framework.verdict import Reject
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.taints import PREFER_NO_SCHEDULE, Taint, kept_out, tolerated
+from stowplan.objects.taints import PREFER_NO_SCHEDULE, Taint, has_untolerated, tolerated
 
 REASON = "node(s) had untolerated taint(s)"
 
@@ -24,7 +24,7 @@ class TaintToleration:
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         if nodes.taints.all_empty():
             return
-        untolerated = nodes.taints.where(lambda taints: kept_out(taints, pod.tolerations))
+        untolerated = nodes.taints.where(lambda taints: has_untolerated(taints, pod.tolerations))
         yield Reject(untolerated, REASON, resolvable=False)
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
@@ -42,5 +42,5 @@ class TaintToleration:
         yield Wake("Pod", ("UpdatePodToleration",), own=True)
 
     def taints_tolerated_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        was_rejected = old is None or kept_out(old.taints, pod.tolerations)
-        return new is not None and was_rejected and not kept_out(new.taints, pod.tolerations)
+        was_rejected = old is None or has_untolerated(old.taints, pod.tolerations)
+        return new is not None and was_rejected and not has_untolerated(new.taints, pod.tolerations)
