@@ -59,6 +59,6 @@ class Nominations:
             self._queue.events(
                 [pod_left(old, old.nominated_node)],
                 now,
-                most_important=None if grouped else old.priority,
-                besides=self._queue.find(old.uid),
+                max_priority=None if grouped else old.priority,
+                except_unit=self._queue.find(old.uid),
             )

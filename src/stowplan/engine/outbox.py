@@ -1,4 +1,4 @@
-"""Actions that an engine wants carried out, and who waits for their results.
+"""Actions that an engine wants carried out, and who receives their results.
 
 An engine sends actions while it handles a change or takes a step; its caller then takes them out and carries them out.
 Each action gets a number and a deadline. A result finds its receiver by that number. If no result arrives by the
@@ -61,7 +61,7 @@ class Outbox:
         self.next_due = min(self.next_due, at)
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Nobody waits for these results and reminders any more."""
+        """Drop the receivers of these results and reminders."""
         for number in numbers:
             self._receivers.pop(number, None)
 

@@ -1,42 +1,42 @@
-"""The scheduler as a machine without a clock: `handle` takes changes, `step` decides, both return actions.
+"""The scheduler of pods. It has no clock and no I/O: `handle` takes changes, `step` attempts a unit, both return actions.
 
     submitted ─┬─► gated ◄─── its gate closes ─┐
                │     │ its gate opens          │
                ▼     ▼                         │
-             active ◄── backoff ◄── woken ── unschedulable ◄──────┐
+             active ◄── backoff ◄── requeued ─ unschedulable ◄────┐
                │ step      ▲                                      │
                ▼           └── error backoff ◄────────────┤       │ rejected
-    ┌────► deciding ── no node ───────────────────────────│──────►┤  (evictions, nomination, condition, event)
+    ┌────► attempted ── no feasible node ─────────────────│──────►┤  (evictions, nomination, condition, event)
     │          │ │  └── a plugin raises ────────────────► │       │
     │ answered │ └── extenders must be asked ─► asking    │       │
     └──────────│─────────────────────────────────┘        │       │
                │ node                                     │       │
                ▼                                          │       │
-           reserved ── reserve or permit refuses ─────────│──────►┤  (released in reverse order)
+           reserved ── reserve or permit rejects ─────────│──────►┤  (released in reverse order)
                │  └── reserve or permit raises ─────────► │       │
-               ├─► waiting ── rejected, or time is up ────│──────►┘
+               ├─► waiting ── rejected, or timed out ─────│──────►┘
                │      │   └── preempted ────────────────► │
-               ▼      ▼ allowed                           │
+               ▼      ▼ permitted                         │
           pre-binding ── raises, or an action fails ────► │
-               │  │ └── others must finish it ─► awaiting │
-               │  └◄─── it is there ───────────────┤      │
-               ▼             refused, or late      └────► │
-               │ all of its group are ready               │
+               │  │ └── must take effect first ─► awaiting│
+               │  └◄─── it took effect ────────────┤      │
+               ▼             refused, or timed out └────► │
+               │ all members of its group are ready       │
                ▼                                          │
-            binding ── refused, or never answered ──────► ┘  (the pod is read again where its fate is in doubt)
+            binding ── refused, or never answered ──────► ┘  (the pod is read again if its state is in doubt)
                ▼
-             bound ── the watch says so, too ─► out
+             bound ── the watch shows it, too ─► out
 
-    from everywhere        deleted, finished, or bound by somebody else ─► out, all given back
+    from every state       deleted, finished, or bound by another scheduler ─► out, everything released
     active, backoff,       a group with too few members ─► gated
-      unschedulable, deciding
-    unschedulable          an eviction made for it failed ─► error backoff
-    waiting, pre-binding   another one of its group cannot go on, or it takes too long ─► with it
-    bound                  its group is bound in part, and wants to be whole or nothing ─► evicted
+      unschedulable, attempted
+    unschedulable          an eviction for it failed ─► error backoff
+    waiting, pre-binding   another member of its group failed, or took too long ─► rolled back with it
+    bound                  its group is partially bound, and asks for all or nothing ─► evicted
 
 A pod goes through four packages in one direction: `queue` (with `groups`), `attempt` (with `preemption`), `binding`,
 and out. An assumed pod is counted in the one cluster state, so nothing is counted twice. Actions leave through the
-outbox; a result finds its receiver there. What plugins write besides decisions is in `reconcilers`.
+outbox; a result finds its receiver there. Writes of plugins that are no decisions are in `reconcilers`.
 """
 
 from __future__ import annotations

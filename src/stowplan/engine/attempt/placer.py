@@ -57,7 +57,7 @@ class Placer:
             return self._in_either_order(unit, profile, consultations)
         outcome = UnitOutcome()
         (pod,) = unit.pods.values()
-        # A single pod needs no what-if. Nobody is evicted here for a part of a group.
+        # A single pod needs no what-if. No pod is evicted here for a part of a group.
         self._try(pod, unit, profile, consultations, outcome, provisionally=False, preempt=not unit.group)
         outcome.whole = bool(outcome.assumed_pods)
         return outcome

@@ -30,7 +30,7 @@ from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
-IN_DOUBT = (0, 404, 409, 410)  # answers after which nobody knows what became of the pod
+IN_DOUBT = (0, 404, 409, 410)  # answers after which it is unknown what became of the pod
 
 
 class Binding:
@@ -290,7 +290,7 @@ class Binding:
         if assumed_pod.seen_bound and not result.status:
             self._bound(assumed_pod, now)
         elif assumed_pod.seen_bound:
-            self.rollback.release(assumed_pod)  # somebody else bound it to the same node
+            self.rollback.release(assumed_pod)  # another scheduler bound it to the same node
         else:
             self.rollback.roll_back(assumed_pod, message, now)
             if result.status in IN_DOUBT:
@@ -324,7 +324,7 @@ class Binding:
             self._lost(assumed_pod, now, leaves=not on_its_node or gone)
 
     def _lost(self, assumed_pod: AssumedPod, now: float, *, leaves: bool) -> None:
-        """The pod was deleted, or bound by somebody else. The rest of its group goes on if it is enough."""
+        """The pod was deleted, or bound by another scheduler. The rest of its group goes on if it is enough."""
         together, others = assumed_pod.bind_together, self.rollback.others(assumed_pod)
         self.rollback.abandon(assumed_pod, now)
         if leaves:

@@ -83,7 +83,7 @@ class Rollback:
         if unit is not assumed_pod.unit:  # a new unit of the group exists by now, and they go on together
             self._queue.done(assumed_pod.unit)
         events += [each.leaving for each in together]
-        self._queue.events(events, now, besides=unit)
+        self._queue.events(events, now, except_unit=unit)
 
     def _bound_members(self, group: str) -> tuple[int, Iterator[Pod]]:
         """How many members of the group are bound or being bound, and which."""
@@ -94,7 +94,7 @@ class Rollback:
         return len(found.bound) + len(found.assumed), (found.pods[uid] for uid in uids)
 
     def abandon(self, assumed_pod: AssumedPod, now: float) -> None:
-        """Release a pod that does not return to the queue: it was deleted, or somebody else bound it."""
+        """Release a pod that does not return to the queue: it was deleted, or another scheduler bound it."""
         self._queue.events(self.release(assumed_pod), now)
         waiting = (each for each in self.others(assumed_pod) if each.step is BindStep.WAITING)
         if not any(each.unit is assumed_pod.unit for each in waiting):

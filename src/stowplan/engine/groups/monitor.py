@@ -97,7 +97,7 @@ class GroupMonitor:
             left = pod_left(pod, state.nominated_pods.node_of(pod.uid))
             state.nominated_pods.drop(pod.uid)
             self._outbox.send(Nominate(pod=messages.ref(pod), node_name=""), now)
-            self._queue.events([left], now, besides=unit)
+            self._queue.events([left], now, except_unit=unit)
 
     def _gated_unit(self, name: str) -> Unit | None:
         """The waiting pods of a group, if the group or some of them are gated."""

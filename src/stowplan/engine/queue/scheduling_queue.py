@@ -154,11 +154,11 @@ class SchedulingQueue(UnitQueue):
         events: Iterable[ClusterEvent],
         now: float,
         *,
-        most_important: int | None = None,
-        besides: Unit | None = None,
+        max_priority: int | None = None,
+        except_unit: Unit | None = None,
     ) -> None:
-        """Requeue the units that these events may help: not those of a higher priority than `most_important`, and not
-        the unit `besides`.
+        """Requeue the units that these events may help: not those of a higher priority than `max_priority`, and not
+        `except_unit`.
         """
         for event in events:
             if event.resource == UNSCHEDULED:
@@ -166,7 +166,7 @@ class SchedulingQueue(UnitQueue):
                 continue
             if self._grouped.enabled:
                 self._group_event(event, now)
-            self.event(event, now, most_important=most_important, besides=besides)
+            self.event(event, now, max_priority=max_priority, except_unit=except_unit)
 
     def event_for_pod(self, uid: str, event: ClusterEvent, now: float) -> None:
         """An event that concerns only this pod."""
@@ -197,7 +197,7 @@ class SchedulingQueue(UnitQueue):
             self.check_gate(unit)
 
     def _group_object_changed(self, name: str, now: float) -> None:
-        """The object of a group may ask for less now. Other changes of it, such as its status, help nobody."""
+        """The object of a group may ask for less now. Other changes, such as its status, do not help."""
         unit, found = self.units.get(name), self._grouped.get(name)
         waits = unit is not None and unit.queued.stage in (QueueStage.BACKOFF, QueueStage.UNSCHEDULABLE)
         if unit is not None and found is not None and waits:

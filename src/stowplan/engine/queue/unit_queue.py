@@ -167,10 +167,10 @@ class UnitQueue:
     # -- cluster events
 
     def event(
-        self, event: ClusterEvent, now: float, *, most_important: int | None = None, besides: Unit | None = None
+        self, event: ClusterEvent, now: float, *, max_priority: int | None = None, except_unit: Unit | None = None
     ) -> None:
-        """Requeue the units that this event may help: not those of a higher priority than `most_important`, and not
-        the unit `besides`.
+        """Requeue the units that this event may help: not those of a higher priority than `max_priority`, and not
+        `except_unit`.
         """
         if self.inflight.units and self._hints.matters(event):
             self.inflight.note(event)
@@ -178,7 +178,7 @@ class UnitQueue:
             self._stale = self._stale or self._order.changes_with(event)
         if self._waiting:
             for unit in self._candidates(event):
-                if unit is not besides and (most_important is None or unit.lead.priority <= most_important):
+                if unit is not except_unit and (max_priority is None or unit.lead.priority <= max_priority):
                     self._consider(unit, event, now)
 
     def event_for(self, unit: Unit, event: ClusterEvent, now: float) -> None:
