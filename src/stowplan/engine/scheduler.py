@@ -1,4 +1,4 @@
-"""The scheduler of pods. It has no clock and no I/O: `handle` takes changes, `step` attempts a unit, both return actions.
+"""The scheduler of pods. It has no clock and no I/O: `handle` takes changes, `step` decides, both return actions.
 
     submitted ─┬─► gated ◄─── its gate closes ─┐
                │     │ its gate opens          │
