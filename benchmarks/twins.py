@@ -20,7 +20,7 @@ from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework.verdict import Reject
+from stowplan.framework.decision import Reject
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod

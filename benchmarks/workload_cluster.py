@@ -19,9 +19,9 @@ from benchmarks import object_templates
 from benchmarks.interleaving import ROUNDS
 from benchmarks.workload import Case, Churn, CreateNamespaces, CreateNodes, CreatePods, Workload
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Decision
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Decision
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pods import Pod

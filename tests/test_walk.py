@@ -33,7 +33,7 @@ def test_switches_within_a_package(modules: list[str], expected: int) -> None:
 
 
 def test_placements_have_a_package_of_their_own() -> None:
-    modules = ["stowplan.engine.outbox", "stowplan.placement.book", "stowplan.framework.choosing"]
+    modules = ["stowplan.engine.outbox", "stowplan.placement.queue", "stowplan.framework.profile"]
     assert walk.within(modules, ("stowplan.engine", "stowplan.placement")) == modules[:2]
 
 

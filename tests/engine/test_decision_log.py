@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stowplan.engine.decision_log import DecisionLog
+from stowplan.framework.decision import Decision
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.verdict import Decision
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_state, rejections, scores
 
 MIXED = [a_node("a", cpu=4), a_node("b", cpu=1), a_node("c", cpu=8, taints=["t=v:NoSchedule"]), a_node("d", cpu=8)]

@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.verdict import SKIP, Skip
+from stowplan.framework.decision import SKIP, Skip
 from stowplan.objects.actions import Action, Bind, Evict, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.testing.builders import a_node, a_pod

@@ -12,8 +12,8 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Refuse, Reject
 from stowplan.framework.interfaces import Group, Wake
-from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

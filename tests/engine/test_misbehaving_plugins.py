@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Candidate, PostFilterResult, Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Candidate, PostFilterResult, Reject
 from stowplan.objects.actions import Bind
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World

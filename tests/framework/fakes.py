@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.framework.decision import Decision, Reject
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.verdict import Decision, Reject
 from stowplan.testing.builders import a_pod, a_profile_of, a_state
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.decision import Avoid
 from stowplan.framework.evaluation import passing, schedule_one
 from stowplan.framework.search import NodeSearch
-from stowplan.framework.verdict import Avoid
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_pod, a_profile_of, a_state, rejections
 from tests.framework.fakes import a_plugin, decide, refusing

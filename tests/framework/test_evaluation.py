@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stowplan.framework.decision import SKIP, Only, Refuse, Reject
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.changes import Gone, Put
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
 from tests.framework.fakes import a_plugin, decide, refusing

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Only, PostFilterResult, Refuse, Reject
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
 from stowplan.testing.builders import a_pod, a_profile, a_profile_of, a_state, rejections
 from stowplan.testing.comparison import contents, decision_contents
 from tests.framework.fakes import a_plugin, decide, refusing

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stowplan.columns.nodes.one_node import OneNode
+from stowplan.framework.decision import SKIP, Only, Refuse, Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.framework.random_clusters import draw
-from stowplan.framework.verdict import SKIP, Only, Refuse, Reject
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
 from stowplan.testing.builders import a_namespace, a_pod

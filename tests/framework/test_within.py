@@ -13,11 +13,11 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.config.settings import Extender
+from stowplan.framework.decision import UNSEEN, Avoid, Refuse, Reject
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import NodeSearch
-from stowplan.framework.verdict import UNSEEN, Avoid, Refuse, Reject
 from stowplan.objects.changes import Gone
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption

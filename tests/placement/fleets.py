@@ -11,7 +11,7 @@ from typing import Any
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import evaluation
-from stowplan.framework.placement.decision import PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
 from stowplan.objects import kinds
 from stowplan.objects.clusters import (
     SET_LABEL,

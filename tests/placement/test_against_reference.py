@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import evaluation
-from stowplan.framework.placement.decision import PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
 from stowplan.objects import kinds
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
 from stowplan.objects.placements import Placement, PlacementDecision

@@ -9,7 +9,7 @@ import pytest
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import evaluation
-from stowplan.framework.placement.decision import PlacementQuestion
+from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.objects.clusters import ClusterCondition, ManagedCluster
 from stowplan.placement import status
 from stowplan.plugins import clusters

@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from stowplan.engine.groups.group import GroupState
-from stowplan.framework.verdict import Decision
+from stowplan.framework.decision import Decision
 
 VERSION = "stowplan.io/v1alpha1"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.verdict import FEASIBLE, Decision, Trail
+from stowplan.framework.decision import FEASIBLE, Decision, Trail
 
 DEFAULT_BYTES = 32 * 1024 * 1024
 NOTHING = np.zeros(0, np.int64)

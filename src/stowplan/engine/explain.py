@@ -16,13 +16,13 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt import placer
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.groups import Groups
-from stowplan.engine.preemption import feasibility
+from stowplan.engine.preemption import capacity_check
 from stowplan.engine.queue.gate import GROUP
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import UNRESOLVABLE, Decision, Verdict
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import UNRESOLVABLE, Decision, Verdict
 from stowplan.objects.pods import Pod
 
 
@@ -90,7 +90,7 @@ class Explainer:
         return found
 
     def _attempted(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
-        lacking = feasibility.lacking(self._groups.get(unit.group), self._state)
+        lacking = capacity_check.lacking(self._groups.get(unit.group), self._state)
         outcome = Placer(self._state, np.random.default_rng(0)).rehearse(unit, profile)
         whole = outcome.whole and not lacking
         nodes = {each.pod.key: each.node for each in outcome.decisions}

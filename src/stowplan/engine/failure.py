@@ -87,7 +87,7 @@ class FailureHandler:
             latest = self._known.get(uid)
             ours = latest is not None and latest.scheduler_name in self._profiles
             if latest is None or not ours or latest.node_name or latest.terminating:
-                self._queue.pod_assumed(unit, uid)
+                self._queue.drop_pod(unit, uid)
             else:
                 unit.add(latest)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from stowplan.framework.verdict import counted
+from stowplan.framework.decision import counted
 from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
 

@@ -49,7 +49,8 @@ class Nominations:
     def withdrawn(self, old: Pod, new: Pod | None, now: float) -> None:
         """If a pod lost its nomination, other pods see that as if the pod had left the node.
 
-        `new` is None for a pod that is gone. Pods of a higher priority were never kept out by it, except by a group's.
+        `new` is None for a pod that is gone. A nomination keeps out pods of equal or lower priority; a
+        partially bound group's also keeps out others.
         """
         if not old.nominated_node or old.node_name:
             return

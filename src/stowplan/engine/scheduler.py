@@ -47,7 +47,7 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.attempt import Attempts
-from stowplan.engine.binding.binding import Binding
+from stowplan.engine.binding.binding_cycle import BindingCycle
 from stowplan.engine.explain import Explainer, Explanation
 from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
@@ -107,7 +107,7 @@ class Scheduler:
         self._nominations = Nominations(self.profiles, self.state, self.groups, self.queue)
         failures = FailureHandler(self.profiles, self.pods, self.queue, self.groups, self._nominations, outbox, report)
         self._cluster_events = ClusterEvents(self.profiles)
-        self.binding = Binding(self.queue, self.groups, failures, self._cluster_events, outbox, report, extenders)
+        self.binding = BindingCycle(self.queue, self.groups, failures, self._cluster_events, outbox, report, extenders)
         retry = EvictionRetry(self.groups, self.pods, outbox)
         self.preemption = Preemption(
             self.state, self.pods, self.queue, self.groups, self.binding, retry, outbox, report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from stowplan.engine.queue.record import QueueRecord, QueueStage
-from stowplan.framework.verdict import Verdict
+from stowplan.framework.decision import Verdict
 from stowplan.objects.pods import Pod
 
 __all__ = ["GatedMembers", "QueueStage", "Unit"]

@@ -22,14 +22,7 @@ from stowplan.columns.arrays import Bools, Rows
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework import pre_filtering, ranking
-from stowplan.framework.extenders import Consultation
-from stowplan.framework.filtering import NodeFilters, view
-from stowplan.framework.interfaces import AvoidPlugin
-from stowplan.framework.plugin_calls import call, call_optional, wrong
-from stowplan.framework.pre_filtering import NO_NODES, PreFilterResult
-from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.framework.search import NodeSearch
-from stowplan.framework.verdict import (
+from stowplan.framework.decision import (
     FEASIBLE,
     UNSCHEDULABLE,
     UNSEEN,
@@ -42,6 +35,13 @@ from stowplan.framework.verdict import (
     Trail,
     Verdict,
 )
+from stowplan.framework.extenders import Consultation
+from stowplan.framework.filtering import NodeFilters, view
+from stowplan.framework.interfaces import AvoidPlugin
+from stowplan.framework.plugin_calls import call, call_optional, wrong
+from stowplan.framework.pre_filtering import NO_NODES, PreFilterResult
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod

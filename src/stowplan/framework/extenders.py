@@ -16,9 +16,9 @@ import numpy as np
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.settings import Extender
+from stowplan.framework.decision import UNRESOLVABLE, UNSCHEDULABLE, Candidate, Verdict
 from stowplan.framework.plugin_calls import call_optional, wrong
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Candidate, Verdict
 from stowplan.objects.actions import Ask, PodRef, Victims
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError

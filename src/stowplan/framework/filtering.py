@@ -15,10 +15,10 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.answer_cache import VERDICT, CachedAnswers
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import FEASIBLE, UNRESOLVABLE, Verdict
 from stowplan.framework.interfaces import FilterPlugin
 from stowplan.framework.plugin_calls import call, call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.framework.verdict import FEASIBLE, UNRESOLVABLE, Verdict
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
 from stowplan.objects.pods import Pod
 

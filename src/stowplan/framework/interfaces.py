@@ -44,7 +44,7 @@ from stowplan.columns.arrays import Bytes, Ints, Rows
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.cluster_event import ClusterEvent
-from stowplan.framework.verdict import (
+from stowplan.framework.decision import (
     Avoid,
     Candidate,
     Decision,

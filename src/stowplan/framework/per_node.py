@@ -23,7 +23,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
-from stowplan.framework.verdict import Reject
+from stowplan.framework.decision import Reject
 from stowplan.objects.pods import Pod
 
 # Why a node is rejected; as a pair with False if evictions cannot help.

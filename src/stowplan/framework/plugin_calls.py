@@ -14,11 +14,11 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Bytes
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import Reject
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
-from stowplan.framework.verdict import Reject
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 

@@ -21,13 +21,13 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import FEASIBLE, SKIP, Only, Refuse
 from stowplan.framework.extension_points import points_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, attach_plugin
 from stowplan.framework.random_clusters import RandomCluster, draw, same_shape
-from stowplan.framework.verdict import FEASIBLE, SKIP, Only, Refuse
 from stowplan.framework.verdict_codes import VerdictCodes
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.decision import SKIP, UNRESOLVABLE, Only, Refuse, Verdict
 from stowplan.framework.plugin_calls import call, wrong
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import SKIP, UNRESOLVABLE, Only, Refuse, Verdict
 from stowplan.objects.pods import Pod
 
 NO_NODES = Verdict("", UNRESOLVABLE, ("no nodes available to schedule pods",))

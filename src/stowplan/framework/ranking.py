@@ -7,11 +7,11 @@ import numpy as np
 from stowplan.columns.arrays import Bytes, Ints
 from stowplan.columns.nodes.answer_cache import CachedAnswers
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import FEASIBLE, Trail
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.interfaces import ScorePlugin
 from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.framework.verdict import FEASIBLE, Trail
 from stowplan.objects.pods import Pod
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import FEASIBLE, UNSEEN
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import FEASIBLE, UNSEEN
 from stowplan.framework.verdict_codes import Verdicts
 
 SMALLEST = 100  # a cluster with fewer nodes is always searched completely

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Rows
+from stowplan.framework.decision import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
 from stowplan.framework.interfaces import FilterPlugin
 from stowplan.framework.plugin_calls import checked_rows
 from stowplan.framework.profile import EnabledPlugin
-from stowplan.framework.verdict import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
 from stowplan.objects.errors import PluginError
 
 Verdicts: TypeAlias = npt.NDArray[np.int32]

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.framework.placement.decision import WARNING, PlacementChoice, PluginStatus
+from stowplan.framework.placement.choice import WARNING, ClusterPluginStatus, PlacementChoice
 from stowplan.objects.actions import Action, Create, Delete, ObjectRef, Patch, Record
 from stowplan.objects.meta import ObjectMeta, OwnerReference
 from stowplan.objects.placements import (
@@ -53,7 +53,9 @@ class Phase:
 class DecisionWrites:
     """`entries` is what a decision says about each chosen cluster."""
 
-    def __init__(self, choice: PlacementChoice, status: PluginStatus, entries: Mapping[str, ClusterDecision]) -> None:
+    def __init__(
+        self, choice: PlacementChoice, status: ClusterPluginStatus, entries: Mapping[str, ClusterDecision]
+    ) -> None:
         self._choice, self._status, self._entries = choice, status, entries
         self._placement = choice.question.placement
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.framework.placement.decision import PlacementChoice, Prioritized
+from stowplan.framework.placement.choice import PlacementChoice, Prioritized
 
 
 def explanation(choice: PlacementChoice) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias
 
 from stowplan.columns.fleet.cluster_sets import ClusterSets
-from stowplan.framework.placement.decision import ScoresUsed
+from stowplan.framework.placement.choice import ScoresUsed
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
 from stowplan.objects.placements import BUILT_IN, Placement
 

@@ -33,7 +33,7 @@ from collections.abc import Iterable
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import decision_groups, evaluation
-from stowplan.framework.placement.decision import ClusterPolicy, PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import ClusterPolicy, PlacementChoice, PlacementQuestion
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Gone, Result
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowplan.framework.placement.decision import ERROR, MISCONFIGURED, WARNING, PlacementChoice, PluginStatus
+from stowplan.framework.placement.choice import ERROR, MISCONFIGURED, WARNING, ClusterPluginStatus, PlacementChoice
 from stowplan.framework.placement.decision_groups import ChosenGroup
 from stowplan.objects import placements as api
 from stowplan.objects.actions import Patch
@@ -63,7 +63,7 @@ class StatusCache:
 
 
 def decided(
-    choice: PlacementChoice, status: PluginStatus, groups: Sequence[ChosenGroup], layout: SliceLayout
+    choice: PlacementChoice, status: ClusterPluginStatus, groups: Sequence[ChosenGroup], layout: SliceLayout
 ) -> PlacementStatus:
     """Return the status after a decision. The objects of a group are listed in the order of their numbers."""
     placement = choice.question.placement
@@ -76,7 +76,7 @@ def decided(
     return PlacementStatus(len(choice.picked), tuple(listed), _observed(placement, found))
 
 
-def undecided(choice: PlacementChoice, status: PluginStatus, before: PlacementStatus) -> PlacementStatus:
+def undecided(choice: PlacementChoice, status: ClusterPluginStatus, before: PlacementStatus) -> PlacementStatus:
     """Return the status of a placement that cannot be decided: as before, with conditions that say why."""
     found = next((each for each in before.conditions if each.type == api.SATISFIED), None)
     if status.code == ERROR:
@@ -97,26 +97,26 @@ def _observed(placement: Placement, conditions: Sequence[ClusterCondition]) -> t
 # -- conditions
 
 
-def conditions(choice: PlacementChoice, status: PluginStatus, selected: int) -> list[ClusterCondition]:
+def conditions(choice: PlacementChoice, status: ClusterPluginStatus, selected: int) -> list[ClusterCondition]:
     """Return both conditions, sorted by type. `status` is that of the choice, or of its decision groups."""
     return [_misconfigured(status, ocm=choice.question.ocm), _satisfied(choice, status, selected)]
 
 
-def _misconfigured(status: PluginStatus, *, ocm: bool) -> ClusterCondition:
+def _misconfigured(status: ClusterPluginStatus, *, ocm: bool) -> ClusterCondition:
     if status.code != MISCONFIGURED:
         return ClusterCondition(api.MISCONFIGURED, "False", "Succeedconfigured", "Placement configurations check pass")
     message = status.message if ocm else f"{status.text}; {KEPT}"
     return ClusterCondition(api.MISCONFIGURED, "True", "Misconfigured", f"{status.plugin}:{message}")
 
 
-def _satisfied(choice: PlacementChoice, status: PluginStatus, selected: int) -> ClusterCondition:
+def _satisfied(choice: PlacementChoice, status: ClusterPluginStatus, selected: int) -> ClusterCondition:
     reason, message = _satisfied_reason(choice, status, selected)
     if status.code == WARNING and not choice.question.ocm:
         message = f"{message}; {status.text}"[:LONGEST_CONDITION]
     return ClusterCondition(api.SATISFIED, str(reason == "AllDecisionsScheduled"), reason, message)
 
 
-def _satisfied_reason(choice: PlacementChoice, status: PluginStatus, selected: int) -> tuple[str, str]:
+def _satisfied_reason(choice: PlacementChoice, status: ClusterPluginStatus, selected: int) -> tuple[str, str]:
     """Return the first reason that applies, and its message."""
     if not choice.bindings:
         return "NoManagedClusterSetBindings", "No valid ManagedClusterSetBindings found in placement namespace"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stowplan.framework.placement.decision import PlacementChoice, PluginStatus
+from stowplan.framework.placement.choice import ClusterPluginStatus, PlacementChoice
 from stowplan.framework.placement.decision_groups import ChosenGroup
 from stowplan.objects.placements import ClusterDecision, Placement, PlacementDecision
 from stowplan.placement import slices
@@ -42,7 +42,7 @@ class WritePlanner:
         self,
         choice: PlacementChoice,
         groups: list[ChosenGroup],
-        status: PluginStatus,
+        status: ClusterPluginStatus,
         current: Mapping[str, PlacementDecision],
         now: float,
     ) -> WritePlan:
@@ -58,7 +58,7 @@ class WritePlanner:
         wanted = statuses.decided(choice, status, groups, layout)
         return WritePlan(phases + self._statuses.write(placement, wanted, scored_at, now), refresh_at)
 
-    def plan_undecided(self, choice: PlacementChoice, status: PluginStatus, now: float) -> WritePlan:
+    def plan_undecided(self, choice: PlacementChoice, status: ClusterPluginStatus, now: float) -> WritePlan:
         """Plan the write of the status alone: the last good decisions stay."""
         placement = choice.question.placement
         wanted = statuses.undecided(choice, status, self._statuses.current(placement, now))

@@ -14,9 +14,9 @@ import yaml
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Decision
 from stowplan.framework.extension_points import METHODS
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.framework.verdict import Decision
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import Object

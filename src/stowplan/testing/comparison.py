@@ -9,7 +9,7 @@ from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.pods.uses import TERMS
 from stowplan.columns.state import ClusterState
 from stowplan.columns.tally import Tally
-from stowplan.framework.verdict import Decision
+from stowplan.framework.decision import Decision
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, Service

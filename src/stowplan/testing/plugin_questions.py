@@ -8,9 +8,9 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import FEASIBLE
 from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin
-from stowplan.framework.verdict import FEASIBLE
 from stowplan.framework.verdict_codes import VerdictCodes
 from stowplan.objects.pods import Pod
 

@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.decision import Decision
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Decision
 from stowplan.objects.actions import Action, Ask, Record
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object

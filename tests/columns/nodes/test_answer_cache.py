@@ -9,8 +9,8 @@ import pytest
 
 from stowplan.columns.nodes import answer_cache
 from stowplan.columns.nodes.answer_cache import AnswerCache, CachedAnswers
+from stowplan.framework.decision import Reject
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.verdict import Reject
 from stowplan.objects.changes import Gone, Put
 from stowplan.testing.builders import a_node, a_pod, a_profile_of, a_state, rejections, scores
 

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.verdict import NotYet, Refuse
+from stowplan.framework.decision import NotYet, Refuse
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
 from stowplan.testing.builders import a_namespace, a_pod, a_service

@@ -16,7 +16,7 @@ from stowplan.engine.reports import (
     GroupWaits,
     Report,
 )
-from stowplan.framework.verdict import Refuse
+from stowplan.framework.decision import Refuse
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Result
 from stowplan.testing.world import World

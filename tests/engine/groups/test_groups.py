@@ -7,7 +7,7 @@ import pytest
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.verdict import Refuse
+from stowplan.framework.decision import Refuse
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

@@ -74,7 +74,7 @@ def test_pods_of_two_schedulers_are_no_group_and_no_pod_is_lost() -> None:
     world.submit(*gang("g", 2, 3), *gang("g", 1, 3, first=5, schedulerName="other"))
     world.advance(5)
     assert not world.bindings
-    assert any("is of scheduler default-scheduler" in each for each in world.event_notes("g-5"))
+    assert any("has schedulerName default-scheduler" in each for each in world.event_notes("g-5"))
     world.submit(*gang("g", 1, 3, first=2))
     world.advance(15)
     assert running(world) == {"g": 3} and not world.pod("g-5").node_name

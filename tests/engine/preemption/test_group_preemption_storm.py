@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowplan.engine.preemption.feasibility import Feasibility
+from stowplan.engine.preemption.capacity_check import CapacityCheck
 from stowplan.objects.actions import Evict
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_budget, a_node, a_pod
@@ -111,6 +111,6 @@ def test_the_feasibility_check_never_excludes_a_group_wrongly(scene: Scene, cpu:
     """Members that are all alike fit or not, in any order, with the feasibility check and without it."""
     scene.wanted = [cpu] * len(scene.wanted)
     world, _ = played(scene, False)
-    with patch.object(Feasibility, "hopeless", lambda *_: False):
+    with patch.object(CapacityCheck, "hopeless", lambda *_: False):
         other, _ = played(scene, False)
     assert runs(world) == runs(other)

@@ -11,7 +11,7 @@ import pytest
 from stowplan.columns.trial import Trial
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.verdict import Candidate
+from stowplan.framework.decision import Candidate
 from stowplan.objects.actions import Ask
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

@@ -9,8 +9,8 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Refuse
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Refuse
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.scheduling_gates import SchedulingGates
 from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod

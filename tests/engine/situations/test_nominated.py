@@ -10,8 +10,8 @@ import pytest
 from stowplan.columns.nodes.views import Nodes
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Evict, Nominate, Patch
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod

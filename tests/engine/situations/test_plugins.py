@@ -10,8 +10,8 @@ import pytest
 
 from stowplan.columns.nodes.views import Nodes
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Only, PostFilterResult, Refuse, Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Only, PostFilterResult, Refuse, Reject
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_pod, scores
 from stowplan.testing.world import World

@@ -10,9 +10,9 @@ import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Refuse, Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Refuse, Reject
 from stowplan.objects.actions import Bind, Patch, PodRef
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

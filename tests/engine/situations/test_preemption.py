@@ -10,7 +10,7 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.verdict import Refuse, Reject
+from stowplan.framework.decision import Refuse, Reject
 from stowplan.objects.actions import Evict, Patch
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod

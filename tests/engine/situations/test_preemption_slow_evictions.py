@@ -10,8 +10,8 @@ import pytest
 from stowplan.columns.nodes.views import Nodes
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Reject
 from stowplan.objects.actions import Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

@@ -9,7 +9,7 @@ import pytest
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import evaluation
-from stowplan.framework.placement.decision import PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.plugins import clusters
 from tests.placement.fleets import NOW, a_binding, a_cluster, a_placement, a_set

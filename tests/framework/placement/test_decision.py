@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.placement.decision import PlacementChoice
+from stowplan.framework.placement.choice import PlacementChoice
 from tests.placement.fleets import a_cluster, a_decision, a_placement, a_score, chosen
 
 NAMES = ("cluster1", "cluster2", "cluster3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.framework.placement.decision import PlacementQuestion
+from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.plugins.clusters import cel_selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
 from tests.placement.fleets import NOW, a_cluster, a_placement, a_question, a_score

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.placement.decision import PluginStatus
+from stowplan.framework.placement.choice import ClusterPluginStatus
 from stowplan.plugins.clusters.predicate import PredicatePlugin
 from tests.placement.fleets import a_cluster, a_placement, a_question, a_score
 
@@ -33,11 +33,11 @@ def required(
     return {"requiredClusterSelector": selector}
 
 
-def matching(*predicates: dict[str, Any], ocm: bool = True) -> list[str] | PluginStatus:
+def matching(*predicates: dict[str, Any], ocm: bool = True) -> list[str] | ClusterPluginStatus:
     question = a_question(a_placement(predicates=list(predicates)), CLOUDS, ocm=ocm)
     rows = question.fleet.rows(["c1", "c2", "c3"])
     found = PLUGIN.filter(question, rows)
-    return found if isinstance(found, PluginStatus) else question.fleet.named(rows[found])
+    return found if isinstance(found, ClusterPluginStatus) else question.fleet.named(rows[found])
 
 
 IN_AMAZON = 'managedCluster.metadata.labels["cloud"] == "Amazon"'
@@ -101,7 +101,7 @@ def test_expressions_see_expired_scores_only_in_compatibility() -> None:
 )
 def test_misconfigured_predicates(predicate: dict[str, Any], path: str) -> None:
     found = matching(required({"cloud": "Amazon"}), predicate)
-    assert isinstance(found, PluginStatus)
+    assert isinstance(found, ClusterPluginStatus)
     assert (found.code, found.plugin) == ("Misconfigured", "Predicate")
     assert found.path == f"spec.predicates[1].requiredClusterSelector.{path}"
 

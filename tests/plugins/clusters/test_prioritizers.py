@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.framework.placement.decision import Prioritizer
+from stowplan.framework.placement.choice import Prioritizer
 from stowplan.objects.placements import AddOnScore, ScoreCoordinate
 from stowplan.plugins.clusters.add_on import AddOn, add_on
 from stowplan.plugins.clusters.balance import Balance

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.placement.decision import PluginStatus
+from stowplan.framework.placement.choice import ClusterPluginStatus
 from stowplan.plugins.clusters.taint_toleration import ClusterTaintToleration
 from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_question, a_taint
 
@@ -21,11 +21,11 @@ EQUAL, EXISTS = tolerates("Equal", "key1", "value1"), tolerates("Exists", "key1"
 IN, OUT = True, False
 
 
-def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) -> bool | PluginStatus:
+def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) -> bool | ClusterPluginStatus:
     objects = [a_cluster("c1", taints=taints), *([a_decision(["c1"], of="test")] if decided else [])]
     question = a_question(a_placement(tolerations=tolerations), objects)
     found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
-    return found if isinstance(found, PluginStatus) else bool(found[0])
+    return found if isinstance(found, ClusterPluginStatus) else bool(found[0])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_tolerations(taints: list[str], tolerations: list[Any], decided: bool, e
 )
 def test_misconfigured_tolerations(toleration: Any, message: str) -> None:
     found = verdict(["key1:NoSelect"], [EQUAL, toleration])
-    assert isinstance(found, PluginStatus)
+    assert isinstance(found, ClusterPluginStatus)
     assert (found.code, found.plugin, found.message, found.path) == (
         "Misconfigured", "TaintToleration", message, "spec.tolerations[1]",
     )  # fmt: skip
@@ -110,7 +110,7 @@ def timed(decided: list[str], now: float = NOW) -> tuple[list[bool], float | Non
     ]
     question = a_question(a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}]), objects, now=now)
     found = PLUGIN.filter(question, question.fleet.rows(AGES))
-    assert not isinstance(found, PluginStatus)
+    assert not isinstance(found, ClusterPluginStatus)
     return found.tolist(), PLUGIN.lapses(question, question.own)
 
 
@@ -135,7 +135,7 @@ def test_a_toleration_in_seconds_needs_the_time_a_taint_was_added() -> None:
     objects = [a_cluster("c1", taints=[taint])]
     question = a_question(a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}]), objects)
     found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
-    assert not isinstance(found, PluginStatus) and found.tolist() == [OUT]
+    assert not isinstance(found, ClusterPluginStatus) and found.tolist() == [OUT]
 
 
 def test_why_names_the_taint() -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from stowplan.apps.run.service import SchedulerService
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.verdict import Decision
+from stowplan.framework.decision import Decision
 from stowplan.objects.pods import Pod
 
 COMMANDS = ("get pods -o wide", "scale deployment web --replicas=60", "describe pod -l app=train")

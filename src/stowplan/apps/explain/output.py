@@ -10,7 +10,7 @@ from rich.table import Table
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.engine.explain import Explanation, GroupExplanation
-from stowplan.framework.verdict import Decision
+from stowplan.framework.decision import Decision
 from stowplan.objects.pods import Pod
 
 MAX_NEAREST, MAX_MEMBERS, MAX_SCORES, MAX_REJECTIONS = 5, 20, 20, 50

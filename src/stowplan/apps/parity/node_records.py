@@ -10,9 +10,9 @@ from typing import Any
 
 from stowplan.apps import profile_loader
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Candidate, Decision, Verdict
 from stowplan.framework.evaluation import Evaluation, schedule_one
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Candidate, Decision, Verdict
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import StowplanError

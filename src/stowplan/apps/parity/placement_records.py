@@ -14,7 +14,13 @@ from stowplan.apps.parity import node_records
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import decision_groups, evaluation
-from stowplan.framework.placement.decision import ERROR, PlacementChoice, PlacementQuestion, PluginStatus, Prioritized
+from stowplan.framework.placement.choice import (
+    ERROR,
+    ClusterPluginStatus,
+    PlacementChoice,
+    PlacementQuestion,
+    Prioritized,
+)
 from stowplan.framework.placement.decision_groups import ChosenGroup
 from stowplan.objects import kinds
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
@@ -169,7 +175,7 @@ def _slices(placement: Placement, named: list[tuple[ChosenGroup, list[str]]]) ->
             yield {"name": name, "labels": labels, "decisions": list(held)}
 
 
-def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
+def _conditions(choice: PlacementChoice, status: ClusterPluginStatus) -> list[Answer]:
     found = placement_status.conditions(choice, status, len(choice.picked))
     return [
         {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message} for each in found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from stowplan.framework.placement import decision_groups
-from stowplan.framework.placement.decision import PlacementChoice, PluginStatus
+from stowplan.framework.placement.choice import ClusterPluginStatus, PlacementChoice
 from stowplan.placement import status as placement_status
 from stowplan.placement.explain import explanation
 
@@ -38,11 +38,11 @@ def missing(choice: PlacementChoice) -> dict[str, int]:
     return dict(sorted(choice.missing().items(), key=lambda each: (each[1], each[0].encode())))
 
 
-def _error(status: PluginStatus) -> str:
+def _error(status: ClusterPluginStatus) -> str:
     return f"{status.plugin}: {status.text}".removeprefix(": ") if status.failed else ""
 
 
-def _conditions(choice: PlacementChoice, status: PluginStatus) -> list[Answer]:
+def _conditions(choice: PlacementChoice, status: ClusterPluginStatus) -> list[Answer]:
     found = placement_status.conditions(choice, status, len(choice.picked))
     return [
         {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message} for each in found

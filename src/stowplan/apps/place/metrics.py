@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from stowplan.apps.exposition import exposition
-from stowplan.framework.placement.decision import ClusterFilter, ClusterPolicy, PluginStatus, Prioritizer
+from stowplan.framework.placement.choice import ClusterFilter, ClusterPluginStatus, ClusterPolicy, Prioritizer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
 from stowplan.objects.placements import MISCONFIGURED, SATISFIED, Placement, ScoreCoordinate
@@ -56,9 +56,9 @@ class PlacementMetrics:
     def timed(self, policy: ClusterPolicy) -> ClusterPolicy:
         """Return the same policy; the calls of its plugins are timed."""
 
-        def add_on(coordinate: ScoreCoordinate, weight: int) -> Prioritizer | PluginStatus:
+        def add_on(coordinate: ScoreCoordinate, weight: int) -> Prioritizer | ClusterPluginStatus:
             made = policy.add_on(coordinate, weight)
-            return made if isinstance(made, PluginStatus) else self._timed(made)
+            return made if isinstance(made, ClusterPluginStatus) else self._timed(made)
 
         return replace(
             policy,

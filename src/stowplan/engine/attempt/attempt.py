@@ -12,21 +12,21 @@ from stowplan.engine.attempt import placer
 from stowplan.engine.attempt.extender_round import ExtenderRound, ExtenderRounds
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.binding.assumed_pod import AssumedPod
-from stowplan.engine.binding.binding import Binding
+from stowplan.engine.binding.binding_cycle import BindingCycle
 from stowplan.engine.decision_log import DecisionLog
 from stowplan.engine.failure import Failure, FailureHandler
-from stowplan.engine.groups.capacity_claim import CapacityClaim
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.groups.nomination_hold import NominationHold
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.preemption import feasibility
+from stowplan.engine.preemption import capacity_check
 from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupAttempted, Report
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
+from stowplan.framework.decision import PENDING, Decision, Verdict
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import PENDING, Decision, Verdict
 from stowplan.objects.errors import PluginError
 
 
@@ -38,7 +38,7 @@ class Attempts:
         generator: np.random.Generator,
         queue: SchedulingQueue,
         groups: Groups,
-        binding: Binding,
+        binding: BindingCycle,
         preemption: Preemption,
         failures: FailureHandler,
         outbox: Outbox,
@@ -50,7 +50,7 @@ class Attempts:
         self._profiles, self._state, self._queue, self._groups = profiles, state, queue, groups
         self._binding, self._preemption, self._failures, self._report = binding, preemption, failures, report
         self._placer = Placer(state, generator, preemption.group_victims.join)
-        self._claim = CapacityClaim(queue, groups)
+        self._claim = NominationHold(queue, groups)
 
     def next(self, now: float) -> None:
         """Attempt the unit whose extenders have all answered, or else the next one in the queue."""
@@ -115,7 +115,7 @@ class Attempts:
             self._queue.done(unit)
             self._queue.enter(unit, now)
             return False
-        lacking = feasibility.lacking(self._groups.get(unit.group), self._state)
+        lacking = capacity_check.lacking(self._groups.get(unit.group), self._state)
         if lacking:
             self._report(GroupAttempted(unit.group, unit.profile, 0, unit.needed, False, message=lacking))
             self._too_little_free(unit, lacking, now)
@@ -135,7 +135,7 @@ class Attempts:
             self._refused(unit, outcome.refused, now)
             return
         for each in outcome.assumed_pods:
-            self._queue.pod_assumed(unit, each.uid)
+            self._queue.drop_pod(unit, each.uid)
             self._state.nominated_pods.drop(each.uid)
         self._binding.add(outcome.assumed_pods, now)  # from here on they are found, whatever goes wrong
         if outcome.failed:
@@ -222,7 +222,7 @@ class Attempts:
         if plan is not None:
             nominated = plan.nodes
             self._preemption.for_group(unit, plan, now)
-        plugins = feasibility.resource_plugins(self._profiles[unit.profile])
+        plugins = capacity_check.resource_plugins(self._profiles[unit.profile])
         self._fail(unit, Failure(lacking, plugins, nominated_nodes=nominated), now)
 
     def _plan(self, unit: Unit, failed: Sequence[Decision] = ()) -> PreemptionPlan | None:

@@ -2,7 +2,7 @@
 
 Members are placed one by one, the largest first, and kept together or not at all. As soon as too many members have
 failed, no more are tried. If the members differ, one more order is tried: pods of the shape that failed go first,
-unless there is too little room in any order (`feasibility`). If extenders must be asked, members are placed
+unless there is too little room in any order (`capacity_check`). If extenders must be asked, members are placed
 provisionally, so that all questions come up at once.
 """
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
-from stowplan.engine.preemption.feasibility import Feasibility
+from stowplan.engine.preemption.capacity_check import CapacityCheck
 from stowplan.engine.reports import GroupAttempted
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import WOULD_FIT, Decision, Verdict
 from stowplan.framework.evaluation import MoreVictims, schedule_one
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import NodeSearch
-from stowplan.framework.verdict import WOULD_FIT, Decision, Verdict
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -76,7 +76,7 @@ class Placer:
         if outcome.whole or outcome.asking or outcome.refused is not None or outcome.failed[-1].error:
             return outcome
         again = _hardest_first(members, outcome.failed)
-        if again == members or Feasibility(self._state, unit, None, profile, outcome.decisions).hopeless(()):
+        if again == members or CapacityCheck(self._state, unit, None, profile, outcome.decisions).cannot_fit(()):
             return outcome
         second = self._all_or_none(again, unit, profile, consultations, keep=keep)
         return second if second.whole or second.asking else outcome

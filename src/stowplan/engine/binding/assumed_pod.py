@@ -15,10 +15,10 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.queue.cluster_events import ClusterEvent, pod_left
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import NotYet, Refuse, Verdict
 from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
 from stowplan.framework.plugin_calls import call, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.framework.verdict import NotYet, Refuse, Verdict
 from stowplan.objects.actions import AnyAction, Patch
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod
+from stowplan.framework.decision import NotYet, Refuse
 from stowplan.framework.interfaces import PreBoundPlugin
 from stowplan.framework.profile import EnabledPlugin
-from stowplan.framework.verdict import NotYet, Refuse
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 

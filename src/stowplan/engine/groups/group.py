@@ -82,7 +82,8 @@ class GroupState:
     def disagreement(self, pod: Pod, group: Group) -> str:
         """Why this pod cannot be a member: it differs from the oldest one. Empty if it can."""
         if pod.scheduler_name != self.first.scheduler_name:
-            return f"pod group {group.name} is of scheduler {self.first.scheduler_name}, not of this pod's"
+            mine, theirs = pod.scheduler_name, self.first.scheduler_name
+            return f"pod group {group.name} has schedulerName {theirs}, but this pod has {mine}"
         if group.minimum != self.group.minimum:
             return f"pod group {group.name} needs {self.group.minimum} pods, but this pod says {group.minimum}"
         if pod.priority != self.first.priority:
@@ -92,8 +93,8 @@ class GroupState:
     def left_behind(self) -> tuple[list[Pod], list[Pod]] | None:
         """The bound members and the ones left behind, if the group is partially bound; else None.
 
-        A group that was satisfied before has lost members instead. If nobody says how many members it needs, its
-        PodGroup is gone.
+        A group that was satisfied before has lost members instead. If its minimum is unknown, its PodGroup
+        is gone.
         """
         short = self.below_minimum(len(self.bound) + len(self.assumed))
         if not self.bound or self.satisfied or not short:

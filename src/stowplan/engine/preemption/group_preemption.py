@@ -2,10 +2,10 @@
 
 Victims have a lower priority than the group, and disruption budgets are kept.
 
-    1  check by resources (`feasibility`): if the group cannot fit at all, nothing is tried
-    2  find the lowest priority such that the group fits without all pods up to it
+    1  check by resources (`capacity_check`): if the group cannot fit at all, nothing is tried
+    2  find the lowest priority P such that the group fits without all pods of priority P or lower
     3  of those pods, take the ones on nodes where members would be; of these, the shortest run that is enough
-    4  of that run, spare every pod without whose eviction the group fits, too, within a bounded number of tries
+    4  go through these victims and spare each one whose eviction is not needed, within a bounded number of tries
 
 If the group does not fit even without all victims, none is evicted. The check by resources also says where steps 2 to 4
 start, since a what-if without thousands of pods takes time.
@@ -21,11 +21,11 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
-from stowplan.engine.preemption.feasibility import Feasibility, lacking
+from stowplan.engine.preemption.capacity_check import CapacityCheck, lacking
 from stowplan.engine.preemption.victim_sets import VictimSet, VictimSets, pods_of
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import Decision
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Decision
 from stowplan.objects.pods import Pod
 
 MOST_DECISIONS = 2000  # that may be spent on sparing further victims
@@ -55,11 +55,11 @@ class GroupPreemption:
         if found is None or not self._may_preempt(unit, found):
             return None
         priority = max(pod.priority for pod in unit.ready)
-        feasibility = Feasibility(self._state, unit, found, profile, failed)
-        if feasibility.hopeless(placed.pod for placed in self._state.pods.values() if placed.pod.priority < priority):
+        check = CapacityCheck(self._state, unit, found, profile, failed)
+        if check.cannot_fit(placed.pod for placed in self._state.pods.values() if placed.pod.priority < priority):
             return None
         sets = VictimSets(self._state, self._groups, self._evicting, priority)
-        search = VictimSearch(self._state, self._placer, unit, found, profile, feasibility, sets.leaving)
+        search = VictimSearch(self._state, self._placer, unit, found, profile, check, sets.leaving)
         without_any = search.without(()) if sets.leaving else None
         victims, outcome = ([], without_any) if without_any is not None else search.fewest(sets)
         if outcome is None:
@@ -86,11 +86,11 @@ class VictimSearch:
         unit: Unit,
         group: GroupState,
         profile: Profile,
-        feasibility: Feasibility,
+        check: CapacityCheck,
         leaving: Sequence[Pod],
     ) -> None:
         self._state, self._placer, self._unit, self._group = state, placer, unit, group
-        self._profile, self._feasibility, self._leaving = profile, feasibility, leaving
+        self._profile, self._check, self._leaving = profile, check, leaving
 
     def without(self, sets: Iterable[VictimSet]) -> UnitOutcome | None:
         """Where the group's members would be without these pods; None if the group would not fit."""
@@ -126,7 +126,7 @@ class VictimSearch:
         """
         alone = [each for each in sets.all if sets.affordable([each])]
         contested = len(alone) > len(sets.affordable(alone))
-        wish = self.without(alone) if contested and not self._hopeless(alone) else None
+        wish = self.without(alone) if contested and not self._cannot_fit(alone) else None
         if wish is None:
             return []
         near = self._on_used_nodes(alone, wish)
@@ -136,7 +136,7 @@ class VictimSearch:
 
     def _shortest(self, sets: Sequence[VictimSet], ends: Sequence[int]) -> tuple[list[VictimSet], UnitOutcome | None]:
         """The first sets, up to the lowest of these ends that is enough."""
-        at = bisect_left(ends, True, key=lambda end: not self._hopeless(sets[:end]))
+        at = bisect_left(ends, True, key=lambda end: not self._cannot_fit(sets[:end]))
         if at == len(ends):
             return [], None
         found = self.without(sets[: ends[at]])
@@ -158,15 +158,15 @@ class VictimSearch:
         tries = MOST_DECISIONS // max(len(outcome.assumed_pods), 1)
         for each in list(reversed(victims))[:MOST_LOOKS]:
             left = [other for other in victims if other is not each]
-            if tries <= 0 or self._hopeless(left):
+            if tries <= 0 or self._cannot_fit(left):
                 continue
             tries, found = tries - 1, self.without(left)
             if found is not None:
                 victims, outcome = left, found
         return victims, outcome
 
-    def _hopeless(self, sets: Iterable[VictimSet]) -> bool:
-        return self._feasibility.hopeless(pods_of((*sets, list(self._leaving))).values())
+    def _cannot_fit(self, sets: Iterable[VictimSet]) -> bool:
+        return self._check.cannot_fit(pods_of((*sets, list(self._leaving))).values())
 
     def _on_used_nodes(self, sets: Iterable[VictimSet], outcome: UnitOutcome) -> list[VictimSet]:
         """The sets with a pod on a node where a member would be."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
-from stowplan.framework.verdict import Candidate
+from stowplan.framework.decision import Candidate
 from stowplan.objects.disruption import Budgets, importance
 from stowplan.objects.pods import Pod
 

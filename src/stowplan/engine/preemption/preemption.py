@@ -13,7 +13,7 @@ from functools import partial
 from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.attempt.placer import Placer
-from stowplan.engine.binding.binding import Binding
+from stowplan.engine.binding.binding_cycle import BindingCycle
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.pods import assumed
@@ -24,8 +24,8 @@ from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import PreemptionStarted, Report
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import Candidate, Decision
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Candidate, Decision
 from stowplan.objects.actions import Evict, Nominate, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
@@ -38,7 +38,7 @@ class Preemption:
         known: Mapping[str, Pod],
         queue: SchedulingQueue,
         groups: Groups,
-        binding: Binding,
+        binding: BindingCycle,
         eviction_retry: EvictionRetry,
         outbox: Outbox,
         report: Callable[[Report], None],

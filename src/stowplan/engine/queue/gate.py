@@ -1,8 +1,8 @@
 """The gate in front of the queue: which pods may be attempted.
 
 Plugins may gate a pod (`pre_enqueue`). A group has a gate of its own: enough of its members must exist, pass the
-plugins, and agree with the oldest member. What was found out about a member stands until the member changes, or what
-members must agree on. When a closed gate opens, all members are checked again.
+plugins, and agree with the oldest member. The result for a member is cached until the member changes, or until the
+values that all members must share change. When a closed gate opens, all members are checked again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import UNRESOLVABLE, Refuse, Verdict
 from stowplan.framework.interfaces import UNKNOWN
 from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import UNRESOLVABLE, Refuse, Verdict
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -99,7 +99,7 @@ class Gate:
             return f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"
         existing, minimum = found.placed + len(unit.pods) - gated, found.group.minimum
         if minimum >= UNKNOWN:
-            return f"pod group {unit.group}: nobody says how many of its pods are needed"
+            return f"pod group {unit.group}: its minimum is unknown (no PodGroup, no label says it)"
         held = f", {gated} held back" if gated else ""
         advice = f" ({found.group.advice})" if found.group.advice else ""
         return f"pod group {unit.group}: {existing} of {minimum} pods exist{held}{advice}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from stowplan.framework.verdict import Verdict
+from stowplan.framework.decision import Verdict
 
 
 class QueueStage(Enum):

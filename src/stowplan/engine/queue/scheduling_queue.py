@@ -121,7 +121,7 @@ class SchedulingQueue(UnitQueue):
         unit.add(pod)
         self.unit_of[pod.uid] = unit.key
 
-    def pod_assumed(self, unit: Unit, uid: str) -> None:
+    def drop_pod(self, unit: Unit, uid: str) -> None:
         """The pod got a node."""
         unit.remove(uid)
         self.unit_of.pop(uid, None)

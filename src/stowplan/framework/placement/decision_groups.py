@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
-from stowplan.framework.placement.decision import MISCONFIGURED, PlacementChoice, PluginStatus
+from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, PlacementChoice
 from stowplan.objects import selectors
 from stowplan.objects.placements import MOST_IN_A_SLICE, DecisionGroup, Placement
 
@@ -31,17 +31,17 @@ class ChosenGroup:
         return [self.clusters[at : at + size] for at in range(0, max(len(self.clusters), 1), size)]
 
 
-def grouped(choice: PlacementChoice) -> tuple[list[ChosenGroup], PluginStatus]:
+def grouped(choice: PlacementChoice) -> tuple[list[ChosenGroup], ClusterPluginStatus]:
     """Return the groups and the status: that of the choice, or why the groups cannot be made."""
     placement, names = choice.question.placement, choice.names
     size = _size(placement, len(names))
-    if isinstance(size, PluginStatus):
+    if isinstance(size, ClusterPluginStatus):
         return [], size
     order = _order(choice)
     left, groups = dict.fromkeys(names), list[ChosenGroup]()
     for index, wanted in enumerate(placement.spec.decision_strategy.group_strategy.decision_groups):
         matching = _matching(choice, index, wanted)
-        if isinstance(matching, PluginStatus):
+        if isinstance(matching, ClusterPluginStatus):
             return groups, matching
         taken = [name for name in left if name in matching]
         for name in taken:
@@ -51,14 +51,14 @@ def grouped(choice: PlacementChoice) -> tuple[list[ChosenGroup], PluginStatus]:
     return groups or [ChosenGroup("", ())], choice.status
 
 
-def _size(placement: Placement, total: int) -> int | PluginStatus:
+def _size(placement: Placement, total: int) -> int | ClusterPluginStatus:
     """Return how many clusters a group has; all if the placement does not say."""
     given = placement.spec.decision_strategy.group_strategy.clusters_per_decision_group
     if isinstance(given, str):
         percent = _percent(given)
         if percent is None:
             problem, path = f"{given} invalid type: string is not a percentage", f"{STRATEGY}.clustersPerDecisionGroup"
-            return PluginStatus(MISCONFIGURED, "", problem, path, "use a number or a percentage such as 25%")
+            return ClusterPluginStatus(MISCONFIGURED, "", problem, path, "use a number or a percentage such as 25%")
         given = math.ceil(percent / 100 * total)
     return given if 0 < given <= total else total
 
@@ -78,14 +78,14 @@ def _order(choice: PlacementChoice) -> Callable[[str], tuple[int, bytes]]:
     return lambda name: (-totals.get(name, 0), name.encode())
 
 
-def _matching(choice: PlacementChoice, index: int, wanted: DecisionGroup) -> frozenset[str] | PluginStatus:
+def _matching(choice: PlacementChoice, index: int, wanted: DecisionGroup) -> frozenset[str] | ClusterPluginStatus:
     given = wanted.group_cluster_selector
     for part, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
         problem = selectors.problem(selector)
         if problem:
             path = f"{STRATEGY}.decisionGroups[{index}].groupClusterSelector.{part}"
             remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"
-            return PluginStatus(MISCONFIGURED, "", problem, path, remedy)
+            return ClusterPluginStatus(MISCONFIGURED, "", problem, path, remedy)
     fleet, rows = choice.question.fleet, choice.picked
     labels = fleet.matching(LABELS, selectors.compile_selector(given.label_selector))[rows]
     claims = fleet.matching(CLAIMS, selectors.compile_selector(given.claim_selector.as_labels))[rows]

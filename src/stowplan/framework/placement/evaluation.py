@@ -17,15 +17,15 @@ import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.fleet.cluster_sets import ClusterSets
-from stowplan.framework.placement.decision import (
+from stowplan.framework.placement.choice import (
     ERROR,
     MISCONFIGURED,
     WARNING,
+    ClusterPluginStatus,
     ClusterPolicy,
     FilterStage,
     PlacementChoice,
     PlacementQuestion,
-    PluginStatus,
     Prioritized,
     Prioritizer,
     ScoresUsed,
@@ -44,19 +44,19 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
     return choice
 
 
-def _decide(choice: PlacementChoice, sets: ClusterSets, policy: ClusterPolicy) -> PluginStatus:
+def _decide(choice: PlacementChoice, sets: ClusterSets, policy: ClusterPolicy) -> ClusterPluginStatus:
     question, number = choice.question, choice.question.placement.spec.number_of_clusters
     if number is not None and number < 0:
         problem, remedy = f"numberOfClusters is {number}", "set 0 or more, or omit it to select all clusters"
-        return PluginStatus(MISCONFIGURED, "", problem, "spec.numberOfClusters", remedy)
+        return ClusterPluginStatus(MISCONFIGURED, "", problem, "spec.numberOfClusters", remedy)
     problem = _candidates(choice, sets)
     if problem:
-        return PluginStatus(ERROR, "", problem)
+        return ClusterPluginStatus(ERROR, "", problem)
     status = _filter(choice, policy)
     if status.failed:
         return status
     prioritizers = weigh(question.placement, policy, ocm=question.ocm)
-    if isinstance(prioritizers, PluginStatus):
+    if isinstance(prioritizers, ClusterPluginStatus):
         return prioritizers
     _exclude(choice, prioritizers)
     status = _score(choice, prioritizers)
@@ -79,15 +79,15 @@ def _candidates(choice: PlacementChoice, sets: ClusterSets) -> str:
     return problem
 
 
-def _filter(choice: PlacementChoice, policy: ClusterPolicy) -> PluginStatus:
+def _filter(choice: PlacementChoice, policy: ClusterPolicy) -> ClusterPluginStatus:
     for plugin in policy.filters:
         kept = plugin.filter(choice.question, choice.rows)
-        if isinstance(kept, PluginStatus):
+        if isinstance(kept, ClusterPluginStatus):
             choice.rows = choice.rows[:0]
             return kept
         choice.stages.append(FilterStage(plugin, choice.rows, kept))
         choice.rows = choice.rows[kept]
-    return PluginStatus()
+    return ClusterPluginStatus()
 
 
 def _exclude(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> None:
@@ -100,15 +100,15 @@ def _exclude(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> Non
             choice.rows = choice.rows[kept]
 
 
-def _score(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> PluginStatus:
-    status = PluginStatus()
+def _score(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> ClusterPluginStatus:
+    status = ClusterPluginStatus()
     totals: Ints = np.zeros(len(choice.rows), np.int64)
     for plugin, weight in prioritizers:
         scored = plugin.score(choice.question, choice.rows)
         choice.prioritized.append(Prioritized(plugin.name, weight, scored))
         totals += weight * scored.values
         if scored.warning:
-            status = PluginStatus(WARNING, plugin.name, scored.warning, CONFIGURATIONS, RENEW)
+            status = ClusterPluginStatus(WARNING, plugin.name, scored.warning, CONFIGURATIONS, RENEW)
     choice.totals = totals
     return status
 
@@ -139,27 +139,27 @@ def best(totals: Ints, number: int) -> Rows:
 # -- weights
 
 
-def weigh(placement: Placement, policy: ClusterPolicy, *, ocm: bool) -> WeightedPrioritizers | PluginStatus:
+def weigh(placement: Placement, policy: ClusterPolicy, *, ocm: bool) -> WeightedPrioritizers | ClusterPluginStatus:
     """Return the prioritizers that count, with their weights.
 
     `ocm`: of two built-in prioritizers of one name the last counts, and an add-on score may be listed twice. Otherwise
     each may be listed once.
     """
     weights = _weights(placement, policy) if ocm else _repeated(placement) or _weights(placement, policy)
-    if isinstance(weights, PluginStatus):
+    if isinstance(weights, ClusterPluginStatus):
         return weights
     found: WeightedPrioritizers = []
     for path, coordinate, weight in weights:
         if weight == 0 or (coordinate.built_in == "Spread" and policy.spread is not None and not ocm):
             continue
         plugin = _prioritizer(path, coordinate, weight, policy)
-        if isinstance(plugin, PluginStatus):
+        if isinstance(plugin, ClusterPluginStatus):
             return plugin
         found.append((plugin, weight))
     return found
 
 
-def _repeated(placement: Placement) -> PluginStatus | None:
+def _repeated(placement: Placement) -> ClusterPluginStatus | None:
     first: dict[object, int] = {}
     for index, config in enumerate(placement.spec.prioritizer_policy.configurations):
         coordinate = config.coordinate
@@ -169,15 +169,17 @@ def _repeated(placement: Placement) -> PluginStatus | None:
         if first.setdefault((coordinate.type, named), index) != index:
             problem = f"the same as configurations[{first[coordinate.type, named]}]"
             remedy = "list it once, with one weight"
-            return PluginStatus(MISCONFIGURED, "", problem, f"{CONFIGURATIONS}[{index}].scoreCoordinate", remedy)
+            return ClusterPluginStatus(MISCONFIGURED, "", problem, f"{CONFIGURATIONS}[{index}].scoreCoordinate", remedy)
     return None
 
 
-def _weights(placement: Placement, policy: ClusterPolicy) -> list[tuple[str, ScoreCoordinate, int]] | PluginStatus:
+def _weights(
+    placement: Placement, policy: ClusterPolicy
+) -> list[tuple[str, ScoreCoordinate, int]] | ClusterPluginStatus:
     given = placement.spec.prioritizer_policy
     if given.mode not in ("", "Additive", "Exact"):
         problem = f"incorrect prioritizer policy mode: {given.mode}"
-        return PluginStatus(MISCONFIGURED, "", problem, "spec.prioritizerPolicy.mode", "use Additive or Exact")
+        return ClusterPluginStatus(MISCONFIGURED, "", problem, "spec.prioritizerPolicy.mode", "use Additive or Exact")
     defaults = policy.always if given.mode == "Exact" else policy.defaults | policy.always
     named: dict[tuple[object, ...], tuple[str, ScoreCoordinate, int]] = {}
     for name, weight in defaults.items():
@@ -185,7 +187,9 @@ def _weights(placement: Placement, policy: ClusterPolicy) -> list[tuple[str, Sco
     for index, config in enumerate(given.configurations):
         coordinate, path = config.coordinate, f"{CONFIGURATIONS}[{index}].scoreCoordinate"
         if coordinate is None:
-            return PluginStatus(MISCONFIGURED, "", "scoreCoordinate field is required", path, "name a prioritizer")
+            return ClusterPluginStatus(
+                MISCONFIGURED, "", "scoreCoordinate field is required", path, "name a prioritizer"
+            )
         unique = () if coordinate.add_on is None else (index,)  # add-on scores never replace each other
         named[coordinate.type, coordinate.built_in, *unique] = path, coordinate, config.weight
     return list(named.values())
@@ -193,19 +197,21 @@ def _weights(placement: Placement, policy: ClusterPolicy) -> list[tuple[str, Sco
 
 def _prioritizer(
     path: str, coordinate: ScoreCoordinate, weight: int, policy: ClusterPolicy
-) -> Prioritizer | PluginStatus:
+) -> Prioritizer | ClusterPluginStatus:
     if coordinate.type == BUILT_IN:
         plugin = policy.prioritizers.get(coordinate.built_in)
         if plugin is not None:
             return plugin
         problem = f"incorrect builtin prioritizer: {coordinate.built_in}"
-        return PluginStatus(MISCONFIGURED, "", problem, path, f"use one of {', '.join(policy.prioritizers)}")
+        return ClusterPluginStatus(MISCONFIGURED, "", problem, path, f"use one of {', '.join(policy.prioritizers)}")
     if coordinate.add_on is None:
-        return PluginStatus(MISCONFIGURED, "", "addOn should not be empty", path, "set resourceName and scoreName")
+        return ClusterPluginStatus(
+            MISCONFIGURED, "", "addOn should not be empty", path, "set resourceName and scoreName"
+        )
     made = policy.add_on(coordinate, weight)
     return (
-        PluginStatus(made.code, made.plugin, made.message, path, made.remedy)
-        if isinstance(made, PluginStatus)
+        ClusterPluginStatus(made.code, made.plugin, made.message, path, made.remedy)
+        if isinstance(made, ClusterPluginStatus)
         else made
     )
 

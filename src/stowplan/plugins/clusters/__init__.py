@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.framework.placement.decision import ClusterPolicy, Prioritizer
+from stowplan.framework.placement.choice import ClusterPolicy, Prioritizer
 from stowplan.plugins.clusters.add_on import add_on
 from stowplan.plugins.clusters.balance import Balance
 from stowplan.plugins.clusters.predicate import PredicatePlugin

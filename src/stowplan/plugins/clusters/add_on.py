@@ -10,19 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
-from stowplan.framework.placement.decision import MISCONFIGURED, ClusterScores, PlacementQuestion, PluginStatus
+from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, ClusterScores, PlacementQuestion
 from stowplan.objects.placements import ScoreCoordinate
 
 WHEN_MISSING = ("zero", "min", "exclude", "lastKnown")
 
 
-def add_on(coordinate: ScoreCoordinate, weight: int) -> AddOn | PluginStatus:
+def add_on(coordinate: ScoreCoordinate, weight: int) -> AddOn | ClusterPluginStatus:
     """Return the prioritizer of a coordinate that names an add-on score."""
     assert coordinate.add_on is not None
     given = coordinate.when_missing or "zero"
     if given not in WHEN_MISSING:
         remedy = f"use one of {', '.join(WHEN_MISSING)}"
-        return PluginStatus(MISCONFIGURED, "AddOn", f"whenMissing is {given!r}", remedy=remedy)
+        return ClusterPluginStatus(MISCONFIGURED, "AddOn", f"whenMissing is {given!r}", remedy=remedy)
     return AddOn(coordinate.add_on.resource_name, coordinate.add_on.score_name, given, weight)
 
 

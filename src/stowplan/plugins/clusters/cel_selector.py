@@ -21,7 +21,7 @@ from stowplan.cel.syntax import SyntaxNode
 from stowplan.cel.values import CelError, CostError, as_string
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
 from stowplan.columns.fleet.clusters import Fleet
-from stowplan.framework.placement.decision import PlacementQuestion
+from stowplan.framework.placement.choice import PlacementQuestion
 
 MOST_PER_EXPRESSION = 1_000_000
 MOST_PER_CLUSTER = 10_000_000

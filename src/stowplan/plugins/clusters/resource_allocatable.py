@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.columns.arrays import Rows
-from stowplan.framework.placement.decision import ClusterScores, PlacementQuestion
+from stowplan.framework.placement.choice import ClusterScores, PlacementQuestion
 
 
 class ResourceAllocatable:

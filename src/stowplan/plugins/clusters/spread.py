@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
-from stowplan.framework.placement.decision import PlacementQuestion
+from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.objects.placements import ClusterSpreadConstraint
 
 STEPS = 64  # of emptiness

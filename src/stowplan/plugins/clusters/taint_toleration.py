@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
-from stowplan.framework.placement.decision import MISCONFIGURED, ClusterScores, PlacementQuestion, PluginStatus
+from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, ClusterScores, PlacementQuestion
 from stowplan.objects.clusters import NO_SELECT_IF_NEW, PREFER_NO_SELECT, ClusterTaint
 from stowplan.objects.placements import ClusterToleration
 
@@ -35,7 +35,7 @@ class TaintResults:
 class ClusterTaintToleration:
     name = "TaintToleration"
 
-    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
+    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | ClusterPluginStatus:
         tolerations = question.placement.spec.tolerations
         if not len(rows):
             return np.ones(0, np.bool_)
@@ -82,7 +82,7 @@ class ClusterTaintToleration:
         return ClusterScores(avoided)
 
 
-def _problem(tolerations: Tolerations) -> PluginStatus | None:
+def _problem(tolerations: Tolerations) -> ClusterPluginStatus | None:
     for index, each in enumerate(tolerations):
         path = f"spec.tolerations[{index}]"
         if not each.key and each.operator != "Exists":
@@ -91,7 +91,7 @@ def _problem(tolerations: Tolerations) -> PluginStatus | None:
             problem, remedy = "If the operator is Exists, the value should be empty.", "omit the value"
         else:
             continue
-        return PluginStatus(MISCONFIGURED, "TaintToleration", problem, path, remedy)
+        return ClusterPluginStatus(MISCONFIGURED, "TaintToleration", problem, path, remedy)
     return None
 
 

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.document import flag
+from stowplan.framework.decision import SKIP, Refuse, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Refuse, Skip
 from stowplan.objects import applications
 from stowplan.objects.applications import APPLICATIONS, BY_KUBERNETES, BY_LABELS, MINIMA, NAMES, ROLES, Identity
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.verdict import SKIP, Only, Refuse
+from stowplan.framework.decision import SKIP, Only, Refuse
 from stowplan.plugins import BUILT_IN
 from stowplan.testing.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_state
 from stowplan.testing.plugin_questions import filtered, refused

@@ -12,7 +12,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.verdict import NotYet, Refuse
+from stowplan.framework.decision import NotYet, Refuse
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim

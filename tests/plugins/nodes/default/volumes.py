@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.verdict import SKIP, Refuse
+from stowplan.framework.decision import SKIP, Refuse
 from stowplan.objects.changes import Put
 from stowplan.objects.kinds import KINDS, convert
 from stowplan.objects.meta import Object

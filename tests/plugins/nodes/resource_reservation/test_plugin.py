@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Decision
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.plugin_checks import check_plugin
-from stowplan.framework.verdict import Decision
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.verdict import NotYet
+from stowplan.framework.decision import NotYet
 from stowplan.objects.actions import Action, Bind, Patch
 from stowplan.objects.changes import Result
 from stowplan.plugins.nodes.sp_priority import history as sp_history

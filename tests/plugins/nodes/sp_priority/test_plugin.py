@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.decision import SKIP, Refuse
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.extension_points import points_of
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.framework.search import NodeSearch
-from stowplan.framework.verdict import SKIP, Refuse
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.sp_priority.plugin import DISABLE, LAST, STATE, SPPriority

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.decision import SKIP, Refuse
 from stowplan.framework.plugin_checks import check_plugin
-from stowplan.framework.verdict import SKIP, Refuse
 from stowplan.objects.meta import Object
 from stowplan.plugins import BUILT_IN
 from stowplan.plugins.nodes.workload_policy.plugin import WorkloadPolicyPlugin

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.verdict import WOULD_FIT
+from stowplan.framework.decision import WOULD_FIT
 from stowplan.objects import applications
 from stowplan.objects.actions import Patch
 from stowplan.objects.applications import BY_KUBERNETES

@@ -18,8 +18,8 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.trial import Trial
+from stowplan.framework.decision import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.framework.verdict import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
 from stowplan.objects import spark
 from stowplan.objects.disruption import Budgets, importance, started
 from stowplan.objects.errors import PluginError
@@ -76,14 +76,14 @@ class DefaultPreemption:
             return EXECUTORS  # a node can be nominated for one pod while victims terminate, not for an application
         # The nomination may not be written yet.
         nominated = pod.nominated_node or state.nominated_pods.node_of(pod.uid)
-        if not nominated or self._hopeless(nominated, decision):
+        if not nominated or self._cannot_fit(nominated, decision):
             return ""
         others = Cluster(state).pods_on(nominated) if _is_live(state, nominated) else []
         terminating = any(other.priority < pod.priority and _is_preempted(other) for other in others)
         return TERMINATING if terminating else ""
 
     @staticmethod
-    def _hopeless(name: str, decision: Decision) -> bool:
+    def _cannot_fit(name: str, decision: Decision) -> bool:
         """True if evictions cannot help on the nominated node."""
         if decision.refused is not None:
             return decision.refused.code == "UnschedulableAndUnresolvable"

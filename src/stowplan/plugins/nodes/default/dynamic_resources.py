@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.objects import devices
 from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pods import Pod

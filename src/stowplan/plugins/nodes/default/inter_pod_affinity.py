@@ -13,9 +13,9 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
+from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE
-from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects.affinity import AffinityTerm, WeightedTerm
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod

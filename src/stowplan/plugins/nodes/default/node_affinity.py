@@ -10,9 +10,9 @@ import numpy as np
 
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.decision import SKIP, Only, Refuse, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import normalized
-from stowplan.framework.verdict import SKIP, Only, Refuse, Reject, Skip
 from stowplan.objects import selectors
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.nodes import Node

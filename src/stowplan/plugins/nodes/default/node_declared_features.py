@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 

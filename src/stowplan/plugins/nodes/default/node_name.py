@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Reject
 from stowplan.objects.pods import Pod
 
 

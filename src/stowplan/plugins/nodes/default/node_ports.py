@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import ANY_ADDRESS

@@ -15,9 +15,9 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import percent, rounded
-from stowplan.framework.verdict import Reject
 from stowplan.objects import devices, quantity, requests
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod

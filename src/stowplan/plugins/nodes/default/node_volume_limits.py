@@ -13,8 +13,8 @@ import numpy as np
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.volumes.attachments import NO_LIMIT, Attached, DerivedLookup, DriverColumns, csi_volume
+from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects import csi_migration
 from stowplan.objects.pod_parts import Volume
 from stowplan.objects.pods import Pod

@@ -18,9 +18,9 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
+from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE, rounded
-from stowplan.framework.verdict import SKIP, Reject, Skip
 from stowplan.objects import selectors
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.nodes import Node

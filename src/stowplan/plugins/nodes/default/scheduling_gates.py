@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.decision import Refuse
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import Refuse
 from stowplan.objects.pods import Pod
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE, normalized
-from stowplan.framework.verdict import Reject
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.taints import PREFER_NO_SCHEDULE, Taint, has_untolerated, tolerated

@@ -25,8 +25,8 @@ from stowplan.columns.state import ClusterState
 from stowplan.columns.volumes import assumed as assumed_claims
 from stowplan.columns.volumes.attachments import DerivedLookup, DriverColumns, within
 from stowplan.columns.volumes.matching import VolumePlanner
+from stowplan.framework.decision import SKIP, NotYet, Refuse, Reject, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, NotYet, Refuse, Reject, Skip
 from stowplan.objects import csi_migration, quantity
 from stowplan.objects.actions import Patch
 from stowplan.objects.pods import Pod

@@ -16,8 +16,8 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.decision import SKIP, Refuse, Reject, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Refuse, Reject, Skip
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import disks
 from stowplan.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim, not_found

@@ -27,9 +27,9 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.config.document import flag
+from stowplan.framework.decision import SKIP, Avoid, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.framework.evaluation import passing
 from stowplan.framework.interfaces import Evaluator, Gauge, Wake
-from stowplan.framework.verdict import SKIP, Avoid, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.objects import reservations, spark
 from stowplan.objects.actions import Create, Patch, Write
 from stowplan.objects.applications import EXECUTOR, identity, is_driver

@@ -17,8 +17,8 @@ from stowplan.columns.arrays import Bytes
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.config.document import flag, shown
+from stowplan.framework.decision import SKIP, Avoid, NotYet, Refuse, Skip
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.verdict import SKIP, Avoid, NotYet, Refuse, Skip
 from stowplan.objects.actions import Patch, PodRef, Record
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object

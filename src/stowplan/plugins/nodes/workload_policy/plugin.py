@@ -24,8 +24,8 @@ from stowplan.columns.nodes.column_types import Labels
 from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
+from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.framework.verdict import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
 from stowplan.objects import selectors, workload_policies
 from stowplan.objects.actions import Patch
 from stowplan.objects.affinity import PodQuery

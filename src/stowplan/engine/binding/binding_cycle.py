@@ -33,7 +33,7 @@ from stowplan.objects.pods import Pod
 IN_DOUBT = (0, 404, 409, 410)  # answers after which it is unknown what became of the pod
 
 
-class Binding:
+class BindingCycle:
     def __init__(
         self,
         queue: SchedulingQueue,

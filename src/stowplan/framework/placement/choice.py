@@ -1,9 +1,9 @@
-"""The decision of one placement: what plugins are asked, what they answer, and the choice of clusters that follows.
+"""The choice of clusters for one placement: what plugins are asked, what they answer, and what follows from it.
 
 PlacementQuestion   what a plugin is asked: a placement, the fleet, the time
 ClusterFilter, Prioritizer, Selector    what a plugin is
 ClusterPolicy       the plugins that decide
-PluginStatus        how a step went, in Open Cluster Management's words; a value, not an exception
+ClusterPluginStatus how a step went, in Open Cluster Management's words; a value, not an exception
 PlacementChoice     the chosen clusters, with every step that led to them
 """
 
@@ -23,7 +23,7 @@ SUCCESS, WARNING, MISCONFIGURED, ERROR = "Success", "Warning", "Misconfigured", 
 
 
 @dataclass(frozen=True, slots=True)
-class PluginStatus:
+class ClusterPluginStatus:
     """`path` and `remedy` are additions of ours: where the placement is wrong, and what would be right."""
 
     code: str = SUCCESS
@@ -43,7 +43,7 @@ class PluginStatus:
         return f"{where}{self.message}; {self.remedy}" if self.remedy else f"{where}{self.message}"
 
 
-SUCCEEDED = PluginStatus()
+SUCCEEDED = ClusterPluginStatus()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ClusterScores:
 class ClusterFilter(Protocol):
     name: str
 
-    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | PluginStatus:
+    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | ClusterPluginStatus:
         """Return which of these clusters may be chosen; or what is wrong with the placement."""
 
     def why(self, question: PlacementQuestion, row: int) -> str:
@@ -92,7 +92,7 @@ class Selector(Protocol):
 
 
 class AddOns(Protocol):
-    def __call__(self, coordinate: ScoreCoordinate, weight: int) -> Prioritizer | PluginStatus:
+    def __call__(self, coordinate: ScoreCoordinate, weight: int) -> Prioritizer | ClusterPluginStatus:
         """Return the prioritizer of an add-on score."""
 
 
@@ -166,7 +166,7 @@ class PlacementChoice:
     picked: Rows = field(default_factory=lambda: _NO_ROWS)
     picked_totals: Ints = field(default_factory=lambda: _NO_ROWS)
     unscheduled: int = 0
-    status: PluginStatus = SUCCEEDED
+    status: ClusterPluginStatus = SUCCEEDED
     requeue_at: float | None = None
 
     @property

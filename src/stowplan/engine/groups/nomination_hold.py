@@ -15,7 +15,7 @@ from stowplan.engine.unit import Unit
 CLAIM_LASTS = 300.0  # seconds
 
 
-class CapacityClaim:
+class NominationHold:
     def __init__(self, queue: SchedulingQueue, groups: Groups) -> None:
         self._queue, self._groups = queue, groups
         self._group, self._until = "", float("-inf")  # which group claims nodes, and until when

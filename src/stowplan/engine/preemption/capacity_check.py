@@ -1,6 +1,6 @@
 """Can a group fit at all, if some pods were not there? A quick check by resources.
 
-"Hopeless" is certain: the group cannot fit. Otherwise it may fit, or not.
+`cannot_fit` is certain if it says yes. If it says no, the group may fit or not.
 
 The check compares what members need (`needs_free`) with the room that would be free: how many pods of each shape every
 node could take, and whether all nodes together have what the least demanding members need. Nodes that rejected such a
@@ -18,16 +18,16 @@ from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.unit import Unit
+from stowplan.framework.decision import UNRESOLVABLE, Decision
 from stowplan.framework.plugin_calls import call
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import UNRESOLVABLE, Decision
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import Shape
 
 Amounts = dict[str, int]
 
 
-class Feasibility:
+class CapacityCheck:
     """`decisions`: the decisions about members that were tried."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Feasibility:
         self._free = {name: self._unused(name) for name in names}
         self._in_all = {name: self._least(name) for name in names}
 
-    def hopeless(self, without: Iterable[Pod]) -> bool:
+    def cannot_fit(self, without: Iterable[Pod]) -> bool:
         """True if the group cannot fit even without these pods."""
         room = self._room(without)
         if any(int(room[name].sum()) < amount for name, amount in self._at_least.items()):
