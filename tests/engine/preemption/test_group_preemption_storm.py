@@ -111,6 +111,6 @@ def test_the_feasibility_check_never_excludes_a_group_wrongly(scene: Scene, cpu:
     """Members that are all alike fit or not, in any order, with the feasibility check and without it."""
     scene.wanted = [cpu] * len(scene.wanted)
     world, _ = played(scene, False)
-    with patch.object(CapacityCheck, "hopeless", lambda *_: False):
+    with patch.object(CapacityCheck, "cannot_fit", lambda *_: False):
         other, _ = played(scene, False)
     assert runs(world) == runs(other)
