@@ -89,9 +89,9 @@ class Follower:
         except (WireError, TimeoutError) as error:
             logging.warning("%s does not answer: %s", name, error)
             return False
-        if answer.succeeded:
+        if answer.ok:
             logging.info("%s: %s", name, "ended" if fine_too == 404 else "started")
-        return answer.succeeded or answer.status == fine_too
+        return answer.ok or answer.status == fine_too
 
 
 async def main() -> None:

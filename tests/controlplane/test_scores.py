@@ -252,7 +252,12 @@ def test_what_a_cluster_has_left(hub: Cluster, place: str, tmp_path: Path) -> No
     ("arguments", "code", "said"),
     [
         pytest.param(["--cluster-name", "nowhere"], 1, 'namespaces "nowhere" not found', id="a cluster without a name"),
-        pytest.param(["--cluster-name", "east", "--free", "gpu"], 2, "--free gpu: cannot be read", id="half a score"),
+        pytest.param(
+            ["--cluster-name", "east", "--free", "gpu"],
+            2,
+            "--free: found 'gpu'",
+            id="half a score",
+        ),
     ],
 )
 def test_usage_that_cannot_be_written(hub: Cluster, arguments: list[str], code: int, said: str) -> None:

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.config.settings import Extender
+from stowplan.framework.interfaces import Group
+from stowplan.objects.actions import Evict
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
@@ -96,3 +100,50 @@ def test_explaining_changes_nothing() -> None:
 def test_an_unknown_pod_cannot_be_explained() -> None:
     with pytest.raises(KeyError):
         a_world().scheduler.explain("nobody")
+
+
+def test_explaining_a_bound_pod_does_not_change_which_pods_are_evicted() -> None:
+    """Victims of equal importance are taken by the order in which the state knows them."""
+
+    def evicted(*explained: str) -> list[str]:
+        world = World(nodes=[a_node("n", cpu=3)], profiles=profiles(postBind=[Gangs()]))
+        world.submit(*(a_pod(name, cpu=1, node="n") for name in ("a", "b", "c")))
+        for name in explained:
+            assert world.scheduler.explain(world.pod(name).uid).node == "n"
+        labels = {"gang": "g", "min": "2"}
+        world.submit(*(a_pod(f"g{number}", cpu=1, priority=5, labels=labels) for number in range(2)))
+        world.run()
+        return [action.pod.name for action in world.actions if isinstance(action, Evict)]
+
+    assert evicted() == evicted("a") == evicted("b") == evicted("c", "a")
+
+
+def test_a_group_in_flight_with_too_few_members_left_is_gated() -> None:
+    """One member is deleted while an extender is asked about the group."""
+    extender = Extender(url_prefix="http://extender", filter_verb="filter")
+    world = World(nodes=["n0", "n1"], profiles=profiles(postBind=[Gangs()]), extenders=[extender])
+    world.answers = lambda _: None
+    first, second = members(2, needed=2)
+    world.submit(first, second)
+    world.run()
+    world.delete(second)
+    found = world.scheduler.explain(first.uid)
+    assert found.node is None and "1 of 2 pods exist" in found.why_not
+
+
+def test_a_group_that_asks_for_more_members_now_is_explained_as_such() -> None:
+    """Before the next attempt asks its plugin again."""
+
+    class Growing(Gangs):
+        minimum = 2
+
+        def group_of(self, pod: Pod, cluster: Cluster) -> Group:
+            return Group("default/g", self.minimum)
+
+    groups = Growing()
+    world = World(nodes=["n0", "n1"], profiles=profiles(postBind=[groups]))
+    world.submit(*members(2, needed=2))
+    (one, *_) = world.pods()
+    assert world.scheduler.explain(one.uid).node is not None
+    groups.minimum = 5
+    assert world.scheduler.explain(one.uid).node is None

@@ -10,7 +10,8 @@ import pytest
 from stowplan.engine.unit import QueueStage
 from stowplan.framework.decision import Candidate, PostFilterResult, Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.objects.actions import Bind
+from stowplan.objects.actions import Bind, Nominate, PodRef
+from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
@@ -189,3 +190,14 @@ def test_a_post_filter_with_unusable_victims(victims: Any) -> None:
     world.run()
     condition = world.pod("web").condition("PodScheduled")
     assert condition is not None and condition.reason == "SchedulerError"
+
+
+def test_actions_of_post_bind_plugins_before_one_that_raises_are_sent() -> None:
+    class First:
+        def post_bind(self, pod: Pod, *_: Any) -> list[Nominate]:
+            return [Nominate(pod=PodRef(pod.namespace, pod.name, pod.uid), node_name="")]
+
+    world = World(nodes=["a"], profiles=profiles(postBind=[First(), Odd("post_bind", OOPS)]))
+    world.submit(a_pod("web", cpu=1))
+    world.run()
+    assert world.bindings == {"web": "a"} and [type(each) for each in world.actions][-1] is Nominate

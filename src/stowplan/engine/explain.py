@@ -6,13 +6,14 @@ same time. Whether pods would be evicted for a group is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
-from stowplan.columns.state import ClusterState
+from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.engine.attempt import placer
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.groups import Groups
@@ -67,26 +68,36 @@ class Explainer:
         for pod in pods:
             profile, unit = profiles[pod.scheduler_name], self._queue.find(pod.uid) if pod.pending else None
             if unit is None or not unit.group or unit.broken:
-                found[pod.uid] = Explanation(self._decide(pod, profile))
+                found[pod.uid] = Explanation(self.decide(pod, profile))
             elif pod.uid not in found:
-                found |= self._gated(unit, profile) if unit.queued.gated_by else self._attempted(unit, profile)
+                found |= self._group(unit, profile)
         return found
 
-    def _decide(self, pod: Pod, profile: Profile) -> Decision:
+    def decide(self, pod: Pod, profile: Profile) -> Decision:
         """About one pod alone, as if it had no node."""
-        if pod.uid not in self._state.pods:
-            return schedule_one(pod, self._state, profile)
         unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-        with self._state.trial() as trial:
+        placed = self._state.pods.get(pod.uid)
+        if placed is None:
+            return schedule_one(unbound, self._state, profile)
+        everywhere, on_node = self._state.pods, self._state.pods_on[placed.row]
+        with _same_order(everywhere, pod.uid), _same_order(on_node, pod.uid), self._state.trial() as trial:
             trial.remove_pod(pod.uid)
             return schedule_one(unbound, self._state, profile)
+
+    def _group(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
+        """All pods of a waiting group. A copy of the unit is looked at, with what plugins say about the group now."""
+        what_if = Unit(unit.pods.values(), unit.profile, unit.since, unit.group, self._groups.needed_now(unit))
+        what_if.gated.verdicts = dict(unit.gated.verdicts)
+        if unit.queued.gated_by is not None or len(what_if.ready) < what_if.needed:
+            return self._gated(unit, profile)
+        return self._attempted(what_if, profile)
 
     def _gated(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
         """Too few members exist, or may be attempted."""
         messages, found = self._queue.gate.messages(unit), {}
         for uid, pod in unit.pods.items():
-            gate = Verdict(GROUP, UNRESOLVABLE, (messages[uid],))
-            found[uid] = Explanation(replace(self._decide(pod, profile), gated=gate, node=None))
+            gate = Verdict(GROUP, UNRESOLVABLE, (messages[uid] or self._queue.gate.too_few(unit),))
+            found[uid] = Explanation(replace(self.decide(pod, profile), gated=gate, node=None))
         return found
 
     def _attempted(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
@@ -97,10 +108,21 @@ class Explainer:
         group = GroupExplanation(unit.group, unit.needed, whole, nodes)
         decided, found = {each.pod.uid: each for each in outcome.decisions}, {}
         for uid, pod in unit.pods.items():
-            decision = decided.get(uid) or self._decide(pod, profile)
+            decision = decided.get(uid) or self.decide(pod, profile)
             because = "" if whole else lacking or _because(unit, outcome, decision)
             found[uid] = Explanation(decision, group, because)
         return found
+
+
+@contextmanager
+def _same_order(pods: dict[str, PlacedPod], uid: str) -> Iterator[None]:
+    """A trial puts a removed pod back as the last one. Restore the order of the pods: ties are broken by it."""
+    behind = list(pods)[list(pods).index(uid) + 1 :]
+    try:
+        yield
+    finally:
+        for other in behind:
+            pods[other] = pods.pop(other)
 
 
 def _because(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:

@@ -163,7 +163,7 @@ class Scheduler:
 
     def next_deadline(self) -> float | None:
         """When time alone makes a step worth taking; minus infinity if one is already."""
-        if self.attempts.rounds.answered or self.binding.waits.to_ask or self.groups.changed:
+        if self.attempts.rounds.answered or self.binding.waits.to_ask or self.groups.changed or self._outbox.outgoing:
             return float("-inf")
         moments = (self._outbox.next_deadline(), self.queue.next_deadline(), self._reconcilers.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
@@ -188,6 +188,10 @@ class Scheduler:
         The pod must be known, and its scheduler must be one of our profiles.
         """
         return self.explain_all([uid])[uid]
+
+    def explain_pod(self, pod: Pod) -> Explanation:
+        """Where a pod would go that the scheduler does not know: a finished one, or one from a manifest."""
+        return Explanation(self._explainer.decide(self._with_priority(pod), self.profiles[pod.scheduler_name]))
 
     def explain_all(self, uids: Iterable[str]) -> dict[str, Explanation]:
         """Explain these pods, by uid. Each group is looked at once."""

@@ -80,6 +80,27 @@ def test_keys_are_made_again_only_after_an_event() -> None:
     assert sort.keys == before + 2, "two units were active"
 
 
+def test_a_change_of_a_pending_pod_may_reorder_the_queue() -> None:
+    sort = FairShare(events=(Wake("UnschedulablePod", ("*",)),))
+    world = a_world(sort)
+    world.submit(a_pod("a"), a_pod("b"))
+    before = sort.keys
+    world.submit(a_pod("b", labels={"new": "label"}))
+    world.run()
+    assert sort.keys == before + 2
+
+
+def test_another_configuration_may_have_keys_of_another_type() -> None:
+    """What the old plugin's keys left behind is not compared with the new ones."""
+    world = a_world(FairShare())
+    world.submit(a_pod("big", cpu=99), a_pod("small"))
+    world.run()
+    world.submit(a_node("new"))
+    world.adopt({"default-scheduler": a_profile()})
+    world.advance(60)
+    assert world.bindings.keys() == {"small"}
+
+
 @pytest.mark.parametrize("broken", ["cluster_key", "reorders_on"])
 def test_a_plugin_that_raises_does_not_stop_the_queue(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     def fail(*_: object) -> None:

@@ -96,15 +96,17 @@ def nearest(decision: Decision, state: ClusterState) -> Iterator[str]:
     lacking: list[tuple[float, str]] = []
     for at, (name, verdict) in enumerate(decision.trail.rejections()):
         if verdict is not None and verdict.plugin == "NodeResourcesFit":
-            short = dict(_short(decision.pod, nodes, at))
+            short = dict(_short(decision.pod, nodes, at, state))
             share = max((amount / decision.pod.request[what] for what, amount in short.items()), default=0.0)
             lacking.append((share, f"{name} lacks {', '.join(_amount(*each) for each in short.items()) or 'room'}"))
     return (text for _, text in sorted(lacking)[:MAX_NEAREST])
 
 
-def _short(pod: Pod, nodes: Nodes, at: int) -> Iterator[tuple[str, int]]:
+def _short(pod: Pod, nodes: Nodes, at: int, state: ClusterState) -> Iterator[tuple[str, int]]:
+    placed = state.pods.get(pod.uid)
+    its_node = placed is not None and placed.row == int(nodes.rows[at])  # then its own room is free for it
     for resource, wanted in pod.request.items():
-        missing = int(wanted) - int(nodes.free[resource][at])
+        missing = int(wanted) - int(nodes.free[resource][at]) - (int(wanted) if its_node else 0)
         if wanted and missing > 0:
             yield resource, missing
 

@@ -13,13 +13,12 @@ from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
-from stowplan.objects.pod_parts import PodStatus
 from stowplan.objects.pods import Pod
 
 
 class Snapshot:
     def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile]) -> None:
-        self.pods, self.profiles = dict[str, Pod](), profiles
+        self.profiles = profiles
         self._scheduler = Scheduler(profiles, np.random.default_rng(0))
         pods: list[Pod] = []
         for each in map(_with_uid, objects):
@@ -27,9 +26,11 @@ class Snapshot:
                 pods.append(each)
             else:
                 self._scheduler.handle(Put(each), 0.0)
-        for pod in pods:  # last: the engine reads the other objects when a pod arrives
-            self.pods[pod.key] = pod
+        # Pods are last: the engine reads the other objects when a pod arrives. Pods with a node come before the others:
+        # what is nominated for a group depends on its bound members.
+        for pod in sorted(pods, key=lambda each: not each.node_name):
             self._scheduler.handle(Put(pod), 0.0)
+        self.pods = {pod.key: pod for pod in pods}
         self.state = self._scheduler.state
         self._answers: dict[str, Explanation] = {}
 
@@ -45,17 +46,10 @@ class Snapshot:
             remedy = f"profiles: {', '.join(self.profiles)}; name that scheduler's configuration with --config"
             raise ConfigError(problem, remedy=remedy)
         if pod.uid not in self._scheduler.pods:
-            self._scheduler.handle(Put(_unfinished(pod)), 0.0)
+            return self._scheduler.explain_pod(pod)
         if pod.uid not in self._answers:
             self._answers |= self._scheduler.explain_all([pod.uid])
         return self._answers[pod.uid]
-
-
-def _unfinished(pod: Pod) -> Pod:
-    """Return a finished pod as if it had to run again. The engine does not know finished pods."""
-    return msgspec.structs.replace(
-        pod, spec=msgspec.structs.replace(pod.spec, node_name=""), status=PodStatus()
-    )  # fmt: skip
 
 
 def _with_uid(found: Object) -> Object:

@@ -6,7 +6,7 @@ Each step calls the profile's plugins. If a step fails, `release` undoes all of 
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from enum import Enum
 
@@ -150,11 +150,11 @@ class AssumedPod:
         found = (call_list(each, each.plugin.siblings, str, self.pod, cluster) for each in self.profile.sibling_plugins)
         return [uid for uids in found for uid in uids]
 
-    def post_bind(self) -> list[AnyAction]:
-        cluster, actions = Cluster(self.state), list[AnyAction]()
+    def post_bind(self) -> Iterator[AnyAction]:
+        """The actions of the post-bind plugins, in order."""
+        cluster = Cluster(self.state)
         for enabled in self.profile.post_binders:
-            actions += call_list(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
-        return actions
+            yield from call_list(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
 
     # -- undo
 

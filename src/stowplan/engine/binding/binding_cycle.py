@@ -8,6 +8,7 @@ before the watch event.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -278,12 +279,9 @@ class BindingCycle:
             self.rollback.remove_member(assumed_pod)
 
     def _post_bind(self, assumed_pod: AssumedPod, now: float) -> None:
-        try:
-            actions = assumed_pod.post_bind()
-        except PluginError:
-            return  # the pod is bound all the same
-        for action in actions:
-            self._outbox.send(action, now)
+        with suppress(PluginError):  # the pod is bound all the same
+            for action in assumed_pod.post_bind():
+                self._outbox.send(action, now)
 
     def _refused(self, assumed_pod: AssumedPod, result: Result, message: str, now: float) -> None:
         """The API server refused, or did not answer. If it is in doubt what became of the pod, read it again."""

@@ -87,6 +87,17 @@ class Groups:
             self._redefine(found, group)
         unit.needed = max(self.missing(unit.group), 1)
 
+    def needed_now(self, unit: Unit) -> int:
+        """How many of the unit's pods must get a node, by what plugins say now. Nothing changes."""
+        found = self._groups.get(unit.group)
+        if found is None:
+            return unit.needed
+        try:
+            group = self.group_of(found.first, self._profiles[unit.profile])
+        except PluginError:
+            return unit.needed
+        return max(_missing(found, group or found.group), 1)
+
     def _redefine(self, found: GroupState, group: Group) -> None:
         if group != found.group:
             self.changed[group.name] = None
@@ -217,13 +228,7 @@ class Groups:
     def missing(self, name: str) -> int:
         """How many more members must get a node, all at once."""
         found = self._groups.get(name)
-        if found is None:
-            return 0
-        group = found.group
-        if found.satisfied and group.match == "once-satisfied":
-            return 0
-        lost_members = group.match == "only-waiting" and found.left_behind() is None
-        return max(group.minimum - (group.slots if lost_members else found.placed), 0)
+        return 0 if found is None else _missing(found, found.group)
 
     def timeout(self, name: str) -> float:
         """Seconds within which all members must be ready to bind, once all have a node."""
@@ -233,6 +238,14 @@ class Groups:
     def is_partially_bound(self, name: str) -> bool:
         found = self._groups.get(name)
         return found is not None and found.left_behind() is not None
+
+
+def _missing(found: GroupState, group: Group) -> int:
+    if found.satisfied and group.match == "once-satisfied":
+        return 0
+    lost_members = group.match == "only-waiting" and found.left_behind() is None
+    placed = group.slots + len(found.bound) + len(found.assumed)
+    return max(group.minimum - (group.slots if lost_members else placed), 0)
 
 
 def _any_groups(profiles: Mapping[str, Profile]) -> bool:

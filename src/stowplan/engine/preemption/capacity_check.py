@@ -165,5 +165,5 @@ def _own_amount(members: GroupState, state: ClusterState, name: str) -> int:
 
 def resource_plugins(profile: Profile) -> frozenset[str]:
     """The filters that look at free resources: what helps a pod that they rejected helps the group."""
-    plugins = profile.needs_free_filters or profile.filters
+    plugins = profile.needs_free_filters or profile.filters or profile.group_plugins
     return frozenset(enabled.name for enabled in plugins)

@@ -58,7 +58,7 @@ class Gate:
             gated.agreed = agreed
             unit.check_all_again()
         if too_few:
-            return Verdict(GROUP, UNRESOLVABLE, (self._too_few(unit),))
+            return Verdict(GROUP, UNRESOLVABLE, (self.too_few(unit),))
         everybody = len(gated.unchecked) == len(unit.pods)
         refused = self._check_members(unit)
         if refused is None and unit.queued.stage is QueueStage.GATED and not everybody:  # do the others still pass?
@@ -82,7 +82,7 @@ class Gate:
         if not gated.verdicts or len(unit.pods) - len(gated.verdicts) >= unit.needed:
             return None
         first = next(iter(gated.verdicts.values()))
-        return Verdict(first.plugin, first.code, (*first.reasons, self._too_few(unit)))
+        return Verdict(first.plugin, first.code, (*first.reasons, self.too_few(unit)))
 
     def check_member(self, pod: Pod, profile: str) -> Verdict | None:
         """Who gates this pod, as a member of its group if it has one."""
@@ -93,7 +93,8 @@ class Gate:
             return Verdict(GROUP, UNRESOLVABLE, (disagreement,))
         return self._ask(pod, profile)
 
-    def _too_few(self, unit: Unit) -> str:
+    def too_few(self, unit: Unit) -> str:
+        """How many members exist, and how many the group needs."""
         found, gated = self._groups.get(unit.group), len(unit.gated.verdicts)
         if found is None:
             return f"pod group {unit.group}: {len(unit.pods)} of {unit.needed} pods exist"

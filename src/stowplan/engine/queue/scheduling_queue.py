@@ -161,7 +161,7 @@ class SchedulingQueue(UnitQueue):
         `except_unit`.
         """
         for event in events:
-            if event.resource == UNSCHEDULED:
+            if event.resource == UNSCHEDULED and event.new is not None:
                 self.event_for_pod(event.new.uid, event, now)
                 continue
             if self._grouped.enabled:
@@ -183,7 +183,7 @@ class SchedulingQueue(UnitQueue):
     def _member_assigned(self, event: ClusterEvent, now: float) -> None:
         """A pod that comes to a node or leaves one changes what its group is missing."""
         pod = event.new or event.old
-        profile = self._profiles.get(pod.scheduler_name)
+        profile = None if pod is None else self._profiles.get(pod.scheduler_name)
         if profile is None or not profile.group_plugins or event.action not in ("Add", "Delete"):
             return
         try:

@@ -174,8 +174,7 @@ class UnitQueue:
         """
         if self.inflight.units and self._hints.matters(event):
             self.inflight.note(event)
-        if self._active and self._order.reordered_by:
-            self._stale = self._stale or self._order.changes_with(event)
+        self._note_order(event)
         if self._waiting:
             for unit in self._candidates(event):
                 if unit is not except_unit and (max_priority is None or unit.lead.priority <= max_priority):
@@ -185,7 +184,13 @@ class UnitQueue:
         """An event that concerns only this unit."""
         if unit in self.inflight.units and self._hints.matters(event):
             self.inflight.note(event, unit)
+        self._note_order(event)
         self._consider(unit, event, now)
+
+    def _note_order(self, event: ClusterEvent) -> None:
+        """Active units get new keys before the next pop, if this event changes the order."""
+        if self._active and self._order.reordered_by:
+            self._stale = self._stale or event is EVERYTHING or self._order.changes_with(event)
 
     def _consider(self, unit: Unit, event: ClusterEvent, now: float) -> None:
         stage = unit.queued.stage
@@ -357,7 +362,12 @@ class UnitQueue:
     def set_backoff(self, *, initial_backoff: float, max_backoff: float) -> None:
         """Other backoffs, for units that enter from now on; all units have been removed."""
         self._initial, self._max = initial_backoff, max_backoff
+        heaps: tuple[list[Any], ...] = (self._active, self._backoff, self._errors, self._groups)
+        for heap in heaps:  # void entries have keys that may not compare with those of another sort plugin
+            heap.clear()
         self._aging.clear()
+        self._oldest.clear()
+        self._stale = False
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
         """How many units wait because of each plugin of each profile."""
