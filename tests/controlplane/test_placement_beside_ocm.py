@@ -28,7 +28,8 @@ NAMES = [file.stem for file in CRDS.glob("*.io.yaml")]
 
 @pytest.fixture(scope="module")
 def theirs() -> list[Path]:
-    with build.go_environment() as environment:
+    # Under the lock: `go_environment` takes other folders for left over, and another worker may be building just now.
+    with build.locked(build.to_stderr), build.go_environment() as environment:
         found = json.loads(build.go(["mod", "download", "-json", MODULE], tempfile.gettempdir(), environment))
     files = Path(found["Dir"]).glob("cluster/*/*.crd.yaml")
     return [file for file in files if yaml.safe_load(file.read_text())["metadata"]["name"] in NAMES]
