@@ -58,7 +58,8 @@ class Outbox:
     def _expect(self, number: int, at: float, receiver: Receiver) -> None:
         self._receivers[number] = receiver
         heapq.heappush(self._deadlines, (at, number))
-        self.next_due = min(self.next_due, at)
+        if at < self.next_due:
+            self.next_due = at
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Drop the receivers of these results and reminders."""

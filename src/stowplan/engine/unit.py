@@ -23,6 +23,9 @@ class GatedMembers:
         self.agreed: object = None  # what members had to agree on when the others were checked
 
 
+NO_MEMBERS = GatedMembers(())  # of every unit without a group: nothing is written into it
+
+
 class Unit:
     __slots__ = (
         "attempts",
@@ -48,7 +51,7 @@ class Unit:
         self.attempts = 0
         self.broken = ""  # what a plugin raised before the unit could be attempted
         self.evicting: set[int] = set()  # evictions for it that are not answered yet
-        self.gated = GatedMembers(self.pods if group else ())
+        self.gated = GatedMembers(self.pods) if group else NO_MEMBERS
         self.queued = QueueRecord(now)
 
     def add(self, pod: Pod) -> None:
