@@ -31,6 +31,7 @@ lint: setup
 
 types: setup
 	$(BIN)/mypy
+	$(BIN)/mypy examples/*/*.py
 
 imports: setup
 	$(BIN)/lint-imports

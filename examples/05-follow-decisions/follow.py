@@ -1,11 +1,11 @@
-"""Follow a Placement: run a workload in the clusters that it has, and in no others.
+"""Follow a Placement: run a workload in the clusters that the Placement selects, and in no others.
 
     python follow.py NAMESPACE/PLACEMENT workload.yaml --hub hub.kubeconfig \\
         --cluster primary=primary.kubeconfig --cluster backup=backup.kubeconfig
 
-PlacementDecisions are watched. Where a cluster comes in, the Deployment of the file is created; where one has dropped
-out, it is deleted, but only once the new clusters have it. A cluster that does not answer holds up nobody: it is
-tried again until it does, since a dead primary must lose its copy when it comes back.
+The program watches PlacementDecisions. It creates the Deployment in clusters that are selected, and then deletes it in
+clusters that are not selected any more. A cluster that does not answer does not delay the others: the program tries it
+again until it answers, since a dead primary must lose its copy when it comes back.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from stowplan.kube import credentials
 from stowplan.kube.client import Client
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.resources import RESOURCES
-from stowplan.kube.responses import WireError
+from stowplan.kube.responses import Response, WireError
 from stowplan.kube.transport import Transport
 from stowplan.objects.placements import PlacementDecision
 
@@ -81,7 +82,7 @@ class Follower:
         key = f"{metadata['namespace']}/{metadata['name']}"
         return await self._ask(name, 404, lambda client, until: client.delete(DEPLOYMENTS, key, until=until))
 
-    async def _ask(self, name: str, fine_too: int, question: Any) -> bool:
+    async def _ask(self, name: str, fine_too: int, question: Callable[[Client, float], Awaitable[Response]]) -> bool:
         try:
             async with asyncio.timeout(ANSWER_WITHIN):
                 until = asyncio.get_running_loop().time() + ANSWER_WITHIN

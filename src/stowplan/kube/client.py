@@ -160,6 +160,9 @@ class Client:
         path = resource.path(key, subresource)
         return await self.transport.request("PATCH", path, body=encode(body), content_type=content_type, until=until)
 
+    async def delete(self, resource: ApiResource, key: str, *, until: float | None = None) -> Response:
+        return await self.transport.request("DELETE", resource.path(key), until=until)
+
     async def send(self, request: ActionRequest, *, until: float | None = None) -> Response:
         """Send a request of `action_requests`."""
         body = b"" if request.body is None else encode(request.body)
