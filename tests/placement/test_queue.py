@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from stowplan.framework.sent_actions import SentActions
 from stowplan.objects.actions import Delete
 from stowplan.placement.queue import Deadlines, PlacementQueue
-from stowplan.placement.writes import SentActions
 
 
 def test_placements_are_handed_out_in_the_order_in_which_they_became_due() -> None:
@@ -76,5 +76,5 @@ def test_an_action_is_awaited_until_it_is_answered_overdue_or_forgotten() -> Non
 
 def test_an_action_without_a_subject_is_not_awaited() -> None:
     sent = SentActions[str](30.0)
-    sent.send_all([Delete(kind="Placement", key="a", uid="", resource_version="")], 0.0)
+    sent.send(Delete(kind="Placement", key="a", uid="", resource_version=""), 0.0)
     assert sent.next_deadline() is None

@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
+from stowplan.framework.sent_actions import SentActions
 from stowplan.objects.actions import Action, Patch
 from stowplan.objects.changes import Change, Gone, Result
 from stowplan.objects.clusters import NO_SELECT, ClusterTaint, ManagedCluster
 from stowplan.objects.leases import Lease
 from stowplan.placement.queue import Deadlines
-from stowplan.placement.writes import SentActions
 
 LEASE_NAME = "managed-cluster-lease"  # in the cluster's namespace, renewed by its agent
 AVAILABLE = "ManagedClusterConditionAvailable"

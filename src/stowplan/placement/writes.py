@@ -6,13 +6,9 @@ API server shows, and the placement is decided again after a pause that grows wi
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
-import msgspec
-
+from stowplan.framework.sent_actions import SentActions
 from stowplan.objects.actions import Action, Create, Delete, ObjectRef, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.placements import API_VERSION, Placement
@@ -20,52 +16,7 @@ from stowplan.placement.decision_cache import ASSUMED_FOR, DecisionCache
 from stowplan.placement.decision_writes import CONTROLLER, Phase, PlannedWrite
 
 LONGEST_PAUSE = 300.0
-Subject = TypeVar("Subject")
-AnAction = TypeVar("AnAction", bound=Action)
 _VERBS: dict[type, str] = {Create: "created", Delete: "deleted"}
-
-
-class SentActions(Generic[Subject]):
-    """Gives each action its number and deadline, and keeps what it was sent for until the answer or the deadline."""
-
-    def __init__(self, answer_within: float) -> None:
-        self._answer_within = answer_within
-        self._last = 0
-        self._subjects: dict[int, Subject] = {}
-        self._deadlines: list[tuple[float, int]] = []
-
-    def send(self, action: AnAction, now: float, subject: Subject | None = None) -> AnAction:
-        """Return the action with its number and deadline. Without a subject its answer is not awaited."""
-        self._last += 1
-        deadline = now + self._answer_within
-        if subject is not None:
-            self._subjects[self._last] = subject
-            heapq.heappush(self._deadlines, (deadline, self._last))
-        return msgspec.structs.replace(action, id=self._last, deadline=deadline)
-
-    def pop(self, number: int) -> Subject | None:
-        """Return what an answered action was sent for; None if its answer is not awaited, or was taken before."""
-        return self._subjects.pop(number, None)
-
-    def send_all(self, actions: Iterable[Action], now: float) -> list[Action]:
-        """Send actions whose answers are not awaited."""
-        return [self.send(action, now) for action in actions]
-
-    def overdue(self, now: float) -> Result | None:
-        """Return a result for the first action that was not answered in time."""
-        deadline = self.next_deadline()
-        if deadline is None or deadline > now:
-            return None
-        return Result(self._deadlines[0][1], 0, "no answer in time")
-
-    def forget(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            self._subjects.pop(number, None)
-
-    def next_deadline(self) -> float | None:
-        while self._deadlines and self._deadlines[0][1] not in self._subjects:
-            heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else None
 
 
 @dataclass(slots=True)
@@ -118,7 +69,7 @@ class PlacementWrites:
         if done:
             del self._plans[key]
             self._failures.pop(key, None)
-        return WriteProgress(key, [*self._sent.send_all(events, now), *writes], done)
+        return WriteProgress(key, [*(self._sent.send(event, now) for event in events), *writes], done)
 
     def overdue(self, now: float) -> Result | None:
         """Return a result for the first write that was not answered in time."""
