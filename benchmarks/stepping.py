@@ -116,20 +116,25 @@ def _step(profile: Profile, rounds: int) -> Comparison:
 
 
 class Turns:
-    """Two ways to deal with a pod, in turns; `first` runs a batch of both, `second` tells of the same batch."""
+    """Two ways to deal with a pod, in turns; `first` runs a batch of both, `second` tells of the same batch.
+
+    A batch counts as often its median pod. A sum would be decided by a few garbage collections, and these fall on the
+    side that happens to reach the collector's threshold.
+    """
 
     def __init__(self, pods: Iterator[Pod], *ways: Callable[[Pod], float]) -> None:
-        self._pods, self._ways, self._seconds = pods, ways, [0.0, 0.0]
+        self._pods, self._ways = pods, ways
+        self._seconds: tuple[list[float], ...] = ()
 
     def first(self) -> tuple[float, int]:
-        self._seconds = [0.0, 0.0]
+        self._seconds = tuple([] for _ in self._ways)
         for number in range(BATCH):
             for side in (0, 1) if number % 2 else (1, 0):
-                self._seconds[side] += self._ways[side](next(self._pods))
-        return self._seconds[0], BATCH
+                self._seconds[side].append(self._ways[side](next(self._pods)))
+        return BATCH * median(self._seconds[0]), BATCH
 
     def second(self) -> tuple[float, int]:
-        return self._seconds[1], BATCH
+        return BATCH * median(self._seconds[1]), BATCH
 
 
 def _differences(bare: Measurement, stepped: Measurement) -> Iterator[float]:
