@@ -12,7 +12,7 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.decision import Refuse, Reject
+from stowplan.framework.decision import Reject, RejectPod
 from stowplan.framework.interfaces import Group, Wake
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
@@ -72,8 +72,8 @@ class Curfew:
 
     open = True
 
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
-        return None if self.open else Refuse(("too late",), resolvable=False)
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
+        return None if self.open else RejectPod(("too late",), resolvable=False)
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add",))
@@ -205,7 +205,7 @@ def test_deciding_to_reserved_to_bound() -> None:
 @pytest.mark.parametrize("point", ["reserve", "permit"])
 def test_reserved_to_unschedulable_when_refused(point: str) -> None:
     log: list[str] = []
-    world = a_world(Notes("one", log), Notes("two", log, **{point: Refuse(("no",))}))
+    world = a_world(Notes("one", log), Notes("two", log, **{point: RejectPod(("no",))}))
     world.submit(a_pod("web"))
     world.run()
     assert stage(world) is QueueStage.UNSCHEDULABLE and reason(world) == "Unschedulable"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.framework.decision import SKIP, Only, Refuse, Reject
+from stowplan.framework.decision import SKIP, Only, Reject, RejectPod
 from stowplan.framework.evaluation import schedule_one
 from stowplan.objects.changes import Gone, Put
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of, a_state, rejections, scores
@@ -124,12 +124,12 @@ def test_a_pre_filter_that_skips_silences_its_own_filter_only() -> None:
 def test_a_refused_pod(resolvable: bool, asked: list[str], by: str) -> None:
     order: list[str] = []
 
-    def refuse(name: str, answer: Refuse) -> Refuse:
+    def refuse(name: str, answer: RejectPod) -> RejectPod:
         order.append(name)
         return answer
 
-    first = a_plugin("First", pre_filter=lambda *_: refuse("first", Refuse(("one",), resolvable)))
-    second = a_plugin("Second", pre_filter=lambda *_: refuse("second", Refuse(("two",), True)))
+    first = a_plugin("First", pre_filter=lambda *_: refuse("first", RejectPod(("one",), resolvable)))
+    second = a_plugin("Second", pre_filter=lambda *_: refuse("second", RejectPod(("two",), True)))
     decision = decide(first, second, a_plugin("Third", filter=lambda *_: pytest.fail("no node is looked at")))
     assert order == asked
     assert decision.refused is not None and decision.refused.plugin == by

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stowplan.columns.state import ClusterState
-from stowplan.framework.decision import Only, PostFilterResult, Refuse, Reject
+from stowplan.framework.decision import Only, PostFilterResult, Reject, RejectPod
 from stowplan.framework.evaluation import schedule_one
 from stowplan.testing.builders import a_pod, a_profile, a_profile_of, a_state, rejections
 from stowplan.testing.comparison import contents, decision_contents
@@ -70,7 +70,7 @@ MISDEEDS = [
 ]
 
 MISDEEDS += [
-    pytest.param({"pre_enqueue": "no"}, "Refuse or None was due", id="pre_enqueue answers nonsense"),
+    pytest.param({"pre_enqueue": "no"}, "RejectPod or None was due", id="pre_enqueue answers nonsense"),
     pytest.param(
         {"filter": refusing_all(), "post_filter": None}, "PostFilterResult was due", id="post_filter answers None"
     ),
@@ -81,7 +81,7 @@ MISDEEDS += [
     pytest.param({"filter": refusing_all(["no"])}, "a reason must be a text", id="a reason that is a list"),
     pytest.param({"filters_by_row": raises, "filter": ()}, "KeyError: 'zone'", id="filters_by_row raises"),
     pytest.param({"filter": refusing_all(5)}, "a reason must be a text", id="a reason that is a number"),
-    pytest.param({"pre_filter": lambda *_: Refuse(wrong("no"))}, "tuple of texts", id="reasons that are one text"),
+    pytest.param({"pre_filter": lambda *_: RejectPod(wrong("no"))}, "tuple of texts", id="reasons that are one text"),
     pytest.param({"pre_filter": lambda *_: Only(wrong("a"))}, "frozenset of node names", id="names that are one text"),
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stowplan.columns.nodes.one_node import OneNode
-from stowplan.framework.decision import SKIP, Only, Refuse, Reject
+from stowplan.framework.decision import SKIP, Only, Reject, RejectPod
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin
@@ -268,7 +268,7 @@ def test_a_twin_that_agrees_is_fine() -> None:
     [
         pytest.param(None, id="all nodes"),
         pytest.param(SKIP, id="skip"),
-        pytest.param(Refuse(("no",)), id="refuse"),
+        pytest.param(RejectPod(("no",)), id="refuse"),
         pytest.param(Only(frozenset({"n0", "unknown"})), id="narrow"),
     ],
 )

@@ -13,7 +13,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.decision import UNSEEN, Avoid, Refuse, Reject
+from stowplan.framework.decision import UNSEEN, Avoid, Reject, RejectPod
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
@@ -186,7 +186,7 @@ def test_victims_are_sought_within(within: str, candidate: str | None, words: st
 
 def test_victims_are_sought_within_for_a_pod_that_is_refused_as_a_whole() -> None:
     profile = a_profile_of(
-        a_plugin("Whole", pre_filter=Refuse(("no",))),
+        a_plugin("Whole", pre_filter=RejectPod(("no",))),
         a_plugin("Empty", filter=lambda _, nodes: [Reject(nodes.requested["pods"] > 0, "taken")]),
         DefaultPreemption(),
     )

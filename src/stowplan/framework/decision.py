@@ -1,7 +1,7 @@
 """The answers of plugins, and the decision about a pod with its trail. Rejections are values, not exceptions.
 
 Reject      some nodes are rejected, for one reason            (a plugin's filter)
-Refuse      the pod as a whole is refused                      (a plugin's pre_filter, pre_enqueue, permit …)
+RejectPod   the pod as a whole is rejected                     (a plugin's pre_filter, pre_enqueue, permit …)
 Only        the search is limited to these nodes               (pre_filter)
 SKIP        the plugin has nothing to do for this pod          (pre_filter)
 Avoid       use these nodes only if no other is feasible       (avoid)
@@ -32,6 +32,12 @@ WOULD_FIT = "pod would fit"  # the beginning of a member's message if other memb
 
 
 class Skip(Enum):
+    """`SKIP`, from `pre_filter`: the plugin's filter is not called for this pod.
+
+    if "disk" not in pod.labels:
+        return SKIP
+    """
+
     SKIP = "skip"
 
 
@@ -45,27 +51,35 @@ def check_reasons(reasons: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Rows that are rejected, and why. `resolvable`: could evictions help? One answer, or one per row."""
+    """Some nodes (or clusters) are rejected, for one reason: `yield Reject(nodes.free["cpu"] < 1000, "too small")`.
+
+    `rows` is True for the rejected ones, in the order of the view. The reason completes "0/5 nodes are available: 3 …",
+    so write it as kube-scheduler does: "node(s) had no ssd". `resolvable`: could the eviction of other pods help? One
+    answer, or one per row.
+    """
 
     rows: Bools
     reason: str
     resolvable: bool | Bools = True
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """The pod as a whole is refused. `resolvable`: could evictions help?
+@dataclass(frozen=True, slots=True, init=False)
+class RejectPod:
+    """The pod as a whole is rejected: `return RejectPod("the team has no budget left")`.
 
-    `waits`: the pod only waits for something outside the scheduler; when that happens, the pod is attempted without a
-    backoff.
+    `reasons`: one text or a tuple of texts. `resolvable`: could the eviction of other pods help? `waits`: the pod only
+    waits for something outside the scheduler; when that happens, the pod is attempted without a backoff.
     """
 
     reasons: tuple[str, ...]
-    resolvable: bool = True
-    waits: bool = False
+    resolvable: bool
+    waits: bool
 
-    def __post_init__(self) -> None:
-        check_reasons(self.reasons)
+    def __init__(self, reasons: str | tuple[str, ...], resolvable: bool = True, waits: bool = False) -> None:
+        texts = (reasons,) if isinstance(reasons, str) else reasons
+        check_reasons(texts)
+        for name, value in (("reasons", texts), ("resolvable", resolvable), ("waits", waits)):
+            object.__setattr__(self, name, value)
 
     @property
     def code(self) -> str:
@@ -76,7 +90,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """The search is limited to nodes of these names."""
+    """The search is limited to nodes of these names: `return Only(frozenset({"node-a"}))`."""
 
     names: frozenset[str]
 
@@ -87,7 +101,10 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Avoid:
-    """Nodes of these names are rejected, for this reason, while another node is feasible. `others`: all but these."""
+    """Nodes of these names are rejected, for this reason, while another node is feasible. `others`: all but these.
+
+    return Avoid(frozenset({last_node}), "node(s) ran the pod before")
+    """
 
     names: frozenset[str]
     reason: str

@@ -31,7 +31,7 @@ from stowplan.framework.decision import (
     Decision,
     Names,
     PostFilterResult,
-    Refuse,
+    RejectPod,
     Trail,
     Verdict,
 )
@@ -178,7 +178,7 @@ class Evaluation:
     def gate(self) -> Verdict | None:
         """Return the first rejection by a pre-enqueue plugin, if there is one."""
         for enabled in self.profile.pre_enqueue:
-            refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, self.pod, self.cluster)
+            refused = call_optional(enabled, enabled.plugin.pre_enqueue, RejectPod, self.pod, self.cluster)
             if refused is not None:
                 return Verdict(enabled.name, refused.code, refused.reasons)
         return None

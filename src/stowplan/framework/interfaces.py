@@ -51,8 +51,8 @@ from stowplan.framework.decision import (
     NotYet,
     Only,
     PostFilterResult,
-    Refuse,
     Reject,
+    RejectPod,
     Skip,
     Verdict,
 )
@@ -63,8 +63,8 @@ from stowplan.objects.pods import Pod
 
 @runtime_checkable
 class PreEnqueuePlugin(Protocol):
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
-        """Refuse a pod that may not be scheduled yet. A refused pod is gated: it stays outside the queue."""
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
+        """Reject a pod that may not be scheduled yet. A rejected pod is gated: it stays outside the queue."""
 
 
 TIMEOUT = 10.0  # seconds
@@ -73,6 +73,9 @@ UNKNOWN = 1 << 30  # the minimum of a group whose real minimum is not known yet
 
 class Group(msgspec.Struct, frozen=True):
     """Pods that are attempted and bound as one: the group's name, and how many members must have a node (`minimum`).
+
+        def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
+            return Group(f"{pod.namespace}/{pod.labels['job']}", minimum=4) if "job" in pod.labels else None
 
     If an object defines the group, the name is that object's key, and a change of the object updates the group.
 
@@ -124,6 +127,9 @@ class QueueSortPlugin(Protocol):
 class QueueEntry(msgspec.Struct, frozen=True):
     """A pod, or one member of a group, in the scheduling queue.
 
+        def cluster_key(self, entry: QueueEntry, cluster: Cluster):
+            return -entry.pod.priority, used_by(entry.pod.namespace, cluster), entry.queued_at
+
     created           when the group's own object was created, or its oldest member, or the pod
     partially_bound   some members of the group are bound, but too few
     aged              the group has waited for longer than the sort plugin's `ages_after`
@@ -164,8 +170,8 @@ class ClusterSortPlugin(Protocol):
 
 @runtime_checkable
 class PreFilterPlugin(Protocol):
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:
-        """Refuse the pod, limit the search to some nodes, or have nothing to do for the pod (SKIP)."""
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Only | Skip | None:
+        """Reject the pod, limit the search to some nodes, or have nothing to do for the pod (SKIP)."""
 
 
 @runtime_checkable
@@ -248,16 +254,16 @@ class ScorePlugin(Protocol):
 
 @runtime_checkable
 class ReservePlugin(Protocol):
-    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
+    def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> RejectPod | None:
         """Reserve what the pod needs on this node. The pod is assumed to be there."""
 
-    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:
+    def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:
         """Release what was reserved: the pod does not get the node. May be called without a reserve before it."""
 
 
 @runtime_checkable
 class PermitPlugin(Protocol):
-    def permit(self, pod: Pod, node_name: str, cluster: Cluster) -> Refuse | float | None:
+    def permit(self, pod: Pod, node_name: str, cluster: Cluster) -> RejectPod | float | None:
         """Permit the pod (None), refuse it, or make it wait, at most so many seconds."""
 
 
@@ -277,8 +283,8 @@ class PreBoundPlugin(Protocol):
     `pre_bind_late`. What the plugin must know from one call to the next it has assumed at `reserve` (`state.assumed`).
     """
 
-    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
-        """True if what `pre_bind` asked for is there. Refuse if it never will be: the attempt ends as an error."""
+    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | RejectPod:
+        """True if what `pre_bind` asked for is there. Reject the pod if it never will be: the attempt ends."""
 
 
 @runtime_checkable
@@ -314,7 +320,10 @@ class ReconcilePlugin(Protocol):
 
 
 class Gauge(msgspec.Struct, frozen=True):
-    """A metric of a plugin, served with the scheduler's metrics; its name gets the prefix `stowplan_`."""
+    """A metric of a plugin, served with the scheduler's metrics; its name gets the prefix `stowplan_`.
+
+    yield Gauge("team_budget_left", "Pods that a team may still start.", 3, {"team": "web"})
+    """
 
     name: str
     help: str
@@ -348,6 +357,10 @@ class RecountPlugin(Protocol):
 
 class Wake(msgspec.Struct, frozen=True):
     """A cluster event that may make a pod schedulable which this plugin rejected.
+
+        def wakes_on(self):
+            yield Wake("TeamBudget", ("Add", "Update"), hint="has_room")
+            yield Wake("AssignedPod", ("Delete",))
 
     `resource` and `actions` are kube-scheduler's words (Node: Add, UpdateNodeLabel …). `hint` is the name of a method
     `hint(pod, old, new) -> bool` of the plugin, which is True if the event helps this pod. `own`: only events of the

@@ -44,7 +44,13 @@ Policy = TypeVar("Policy")
 
 
 def per_node(policy: type[Policy]) -> type[Policy]:
-    """Make a plugin of a class with `fits`, `rate` or both. A `filter` or `score` that the class has is kept."""
+    """Make a plugin of a class with `fits`, `rate` or both. A `filter` or `score` that the class has is kept.
+
+    @per_node
+    class OnSsd:
+        def fits(self, pod: Pod, node: OneNode) -> str | None:
+            return None if node.labels.get("disk") == "ssd" else "node(s) had no ssd"
+    """
     for own, point, adapted in (("fits", "filter", filter_each), ("rate", "score", score_each)):
         if hasattr(policy, own) and not hasattr(policy, point):
             setattr(policy, point, adapted)

@@ -21,7 +21,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework.decision import FEASIBLE, SKIP, Only, Refuse
+from stowplan.framework.decision import FEASIBLE, SKIP, Only, RejectPod
 from stowplan.framework.extension_points import points_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.per_node import filter_each, score_each
@@ -162,11 +162,11 @@ class Check:
         match answer:
             case None:
                 return cluster.nodes
-            case Refuse():
+            case RejectPod():
                 return _only(cluster.nodes, ())
             case Only(names):
                 return _only(cluster.nodes, names)
-        raise _Broken("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or Refuse was due")
+        raise _Broken("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or RejectPod was due")
 
     def _filtered(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
         enabled, codes = EnabledPlugin(self._name, plugin or self._plugin), VerdictCodes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.decision import SKIP, UNRESOLVABLE, Only, Refuse, Verdict
+from stowplan.framework.decision import SKIP, UNRESOLVABLE, Only, RejectPod, Verdict
 from stowplan.framework.plugin_calls import call, wrong
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
@@ -41,7 +41,7 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
             continue
         if answer is SKIP:
             result.skipped.add(enabled.name)
-        elif isinstance(answer, Refuse):
+        elif isinstance(answer, RejectPod):
             result.refused = Verdict(enabled.name, answer.code, answer.reasons)
             if not answer.resolvable:
                 result.names = None
@@ -53,7 +53,7 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
                 result.refused = Verdict("", UNRESOLVABLE, (_no_node_satisfies(result.limited_by),))
                 return result
         else:
-            raise wrong(enabled, enabled.plugin.pre_filter, answer, "None, SKIP, Only or Refuse was due")
+            raise wrong(enabled, enabled.plugin.pre_filter, answer, "None, SKIP, Only or RejectPod was due")
     return result
 
 

@@ -6,9 +6,12 @@ the object is read again. Plugins make actions without id and deadline; the engi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
+
+from stowplan.objects.meta import Object
 
 
 class PodRef(msgspec.Struct, frozen=True):
@@ -80,6 +83,8 @@ class Record(AnyAction, frozen=True):
 class Patch(AnyAction, frozen=True):
     """Patch an object for a plugin: a merge patch, or (a list of operations) a JSON patch.
 
+        yield Patch(kind="TeamBudget", key=budget.key, body={"metadata": {"labels": {"full": "true"}}})
+
     A patch of the status alone goes to the status subresource. The server refuses a merge patch with
     metadata.resourceVersion, and a JSON patch that begins with a test, if the object has changed since. The writer sets
     lastTransitionTime of conditions that have none.
@@ -90,8 +95,23 @@ class Patch(AnyAction, frozen=True):
     body: dict[str, Any] | list[dict[str, Any]]
 
 
+def status_patch(found: Object, status: Mapping[str, Any]) -> Patch:
+    """Return the action that merges these fields into the status of an object.
+
+        yield status_patch(budget, {"usedPods": 3})
+
+    If the object has changed since the plugin read it, the server refuses the patch. `reconcile` is then called again.
+    """
+    version = {"resourceVersion": found.metadata.resource_version} if found.metadata.resource_version else {}
+    return Patch(kind=type(found).__name__, key=found.key, body={"metadata": version, "status": dict(status)})
+
+
 class Create(AnyAction, frozen=True):
-    """Create an object for a plugin; the result is 409 if the name exists."""
+    """Create an object for a plugin; the result is 409 if the name exists.
+
+    yield Create(kind="TeamBudget", key="default/web", body={"apiVersion": "example.com/v1", "kind": "TeamBudget",
+                 "metadata": {"name": "web", "namespace": "default"}, "spec": {"pods": 3}})
+    """
 
     kind: str
     key: str
@@ -99,7 +119,11 @@ class Create(AnyAction, frozen=True):
 
 
 class Delete(AnyAction, frozen=True):
-    """Delete an object for a plugin, if its uid and resourceVersion are still the same."""
+    """Delete an object for a plugin, if its uid and resourceVersion are still the same.
+
+    meta = budget.metadata
+    yield Delete(kind="TeamBudget", key=budget.key, uid=meta.uid, resource_version=meta.resource_version)
+    """
 
     kind: str
     key: str

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from stowplan.objects.pod_parts import PodAffinityTerm
-from stowplan.objects.selectors import Selector, compile_selector, matches
+from stowplan.objects.selectors import Selector, compile_selector, from_labels, matches
 
 
 class PodQuery(msgspec.Struct, frozen=True):
-    """Pods whose labels match, in one of these namespaces; None for all namespaces.
+    """Pods whose labels match, in one of these namespaces; None for all namespaces. `pods_with` makes one.
+
+        nodes.count(pods_with({"app": "web"}))    # how many such pods each node has
 
     `daemons`: if pods of DaemonSets count.
     """
@@ -26,6 +28,14 @@ class PodQuery(msgspec.Struct, frozen=True):
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
         return (self.namespaces is None or namespace in self.namespaces) and matches(self.selector, labels)
+
+
+def pods_with(labels: Mapping[str, str], namespaces: Iterable[str] | None = None) -> PodQuery:
+    """Return the query for pods with these labels, in these namespaces or in all.
+
+    nodes.count(pods_with({"app": "web"}, [pod.namespace]))
+    """
+    return PodQuery(None if namespaces is None else frozenset(namespaces), from_labels(labels))
 
 
 class AffinityTerm(msgspec.Struct, frozen=True):

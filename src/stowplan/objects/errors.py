@@ -15,7 +15,12 @@ class StowplanError(Exception):
 
 
 class ConfigError(StowplanError):
-    """Input that cannot be used: the file and the path in it, what was found, and a remedy."""
+    """Input that cannot be used: the file and the path in it, what was found, and a remedy.
+
+    def __init__(self, percent: int = 50) -> None:
+        if not 0 <= percent <= 100:
+            raise ConfigError(f"percent is {percent}", remedy="choose 0 to 100")
+    """
 
     def __init__(self, problem: str, *, path: str = "", file: str = "", remedy: str = "") -> None:
         self.problem, self.path, self.file, self.remedy = problem, path, file, remedy

@@ -12,7 +12,12 @@ class CompleteApiValue(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ApiValue(CompleteApiValue, frozen=True, omit_defaults=True):
-    """A part of an object whose JSON leaves out fields that have their default."""
+    """A part of an object, such as its spec. Its JSON leaves out fields that have their default.
+
+    class TeamBudgetSpec(ApiValue, frozen=True):
+        max_pods: int = 0                 # maxPods in the API
+        teams: tuple[str, ...] = ()
+    """
 
 
 class OwnerReference(CompleteApiValue, frozen=True):
@@ -48,7 +53,13 @@ class Condition(CompleteApiValue, frozen=True):
 
 
 class Object(ApiValue, frozen=True):
-    """An object of any kind, with shortcuts for the fields of its metadata."""
+    """An object of any kind, with shortcuts for the fields of its metadata. The base of a plugin's own kinds.
+
+    class TeamBudget(Object, frozen=True):
+        spec: TeamBudgetSpec = TeamBudgetSpec()
+
+    budget.name, budget.namespace, budget.key, budget.labels, budget.spec.max_pods
+    """
 
     metadata: ObjectMeta = ObjectMeta()
 

@@ -30,6 +30,11 @@ class NodeStatus(ApiValue, frozen=True):
 
 
 class Node(Object, frozen=True):
+    """A node. Fields have the names of the API, in snake case.
+
+    node.labels.get("zone"), node.spec.unschedulable, node.status.allocatable["cpu"]
+    """
+
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

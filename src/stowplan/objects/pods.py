@@ -15,6 +15,11 @@ Value = TypeVar("Value")
 
 
 class Pod(Object, frozen=True, dict=True):
+    """A pod. Fields have the names of the API, in snake case.
+
+    pod.labels.get("app"), pod.namespace, pod.priority, pod.spec.node_selector, pod.shape.requests["cpu"]
+    """
+
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.decision import NotYet, Refuse
+from stowplan.framework.decision import NotYet, RejectPod
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Result
 from stowplan.testing.builders import a_namespace, a_pod, a_service
@@ -91,9 +91,9 @@ def test_a_plugin_is_asked_again_when_an_object_that_it_waits_for_changes(answer
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        pytest.param(Refuse(("no", "never")), 'running PreBind plugin "Slow": no, never', id="refused"),
+        pytest.param(RejectPod(("no", "never")), 'running PreBind plugin "Slow": no, never', id="refused"),
         pytest.param(KeyError("oops"), "plugin \"Slow\" failed at pre_bound: KeyError: 'oops'", id="it raises"),
-        pytest.param(None, "answered None; a bool, NotYet or Refuse was due", id="it forgets to answer"),
+        pytest.param(None, "answered None; a bool, NotYet or RejectPod was due", id="it forgets to answer"),
     ],
 )
 def test_a_wait_that_fails(answer: Any, told: str) -> None:

@@ -16,7 +16,7 @@ from stowplan.engine.reports import (
     GroupWaits,
     Report,
 )
-from stowplan.framework.decision import Refuse
+from stowplan.framework.decision import RejectPod
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Result
 from stowplan.testing.world import World
@@ -82,7 +82,7 @@ def test_a_group_that_does_not_fit() -> None:
 
 def test_a_group_that_is_not_permitted_is_not_whole() -> None:
     found: list[Report] = []
-    picky = Notes("picky", [], permit=Refuse(("not today",)))
+    picky = Notes("picky", [], permit=RejectPod(("not today",)))
     plugins = profiles(postBind=[Gangs()], permit=[picky])
     world = World(nodes=["n0", "n1", "n2"], profiles=plugins, report=found.append)
     world.submit(*members(3, needed=3))

@@ -7,7 +7,7 @@ import pytest
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.decision import Refuse
+from stowplan.framework.decision import RejectPod
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
@@ -276,7 +276,7 @@ def is_bind_of(action: Action, name: str) -> bool:
 
 def test_a_permit_that_refuses_one_member_rolls_back_all() -> None:
     log: list[str] = []
-    picky = Notes("picky", log, permit=Refuse(("not today",)))
+    picky = Notes("picky", log, permit=RejectPod(("not today",)))
     named = [a_node(f"n{number}", cpu=1) for number in range(3)]
     world = World(nodes=named, profiles=profiles(postBind=[Gangs()], reserve=[picky], permit=[picky]))
     world.submit(*members(3, needed=3))

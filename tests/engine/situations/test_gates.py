@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.decision import Refuse
+from stowplan.framework.decision import RejectPod
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.scheduling_gates import SchedulingGates
@@ -64,10 +64,10 @@ def test_gates_in_the_spec(gates: dict[str, list[str]], bound: set[str], gone: s
     ("pod", "answer", "admitted"),
     [
         pytest.param(a_pod("p"), None, True, id="the plugin admits it"),
-        pytest.param(gated("p", "foo"), Refuse(("not ready",), resolvable=False), False, id="the plugin gates it"),
+        pytest.param(gated("p", "foo"), RejectPod(("not ready",), resolvable=False), False, id="the plugin gates it"),
     ],
 )
-def test_a_pre_enqueue_plugin(pod: Pod, answer: Refuse | None, admitted: bool) -> None:
+def test_a_pre_enqueue_plugin(pod: Pod, answer: RejectPod | None, admitted: bool) -> None:
     plugin = Asked(pre_enqueue=answer)
     world = World(nodes=["a"], profiles=profiles(preEnqueue=[plugin], preFilter=[plugin]))
     world.submit(pod)
@@ -85,7 +85,7 @@ class Gatekeeper(SchedulingGates):
         self.asked: list[str] = []
         self._wakes = wakes
 
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
         self.asked.append(pod.name)
         return super().pre_enqueue(pod, cluster)
 

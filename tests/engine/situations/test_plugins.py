@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Nodes
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.decision import Only, PostFilterResult, Refuse, Reject
+from stowplan.framework.decision import Only, PostFilterResult, Reject, RejectPod
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_pod, scores
@@ -38,7 +38,7 @@ def names(number: int) -> list[str]:
     [
         pytest.param(None, "", "", id="it has no objection"),
         pytest.param(KeyError("oops"), QueueStage.BACKOFF, "SchedulerError", id="it raises"),
-        pytest.param(Refuse(("no",)), QueueStage.UNSCHEDULABLE, "Unschedulable", id="it refuses the pod"),
+        pytest.param(RejectPod(("no",)), QueueStage.UNSCHEDULABLE, "Unschedulable", id="it refuses the pod"),
         pytest.param(Only(frozenset({"node-0", "node-1"})), "", "", id="it names the nodes there are"),
         pytest.param(Only(frozenset({"node-0", "ghost"})), "node-0", "", id="it names a node that does not exist, too"),
     ],

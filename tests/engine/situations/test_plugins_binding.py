@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.decision import Refuse, Reject
+from stowplan.framework.decision import Reject, RejectPod
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Bind, Patch, PodRef
@@ -22,7 +22,7 @@ from tests.engine.situations.recorders import Asked, Held, attempts, of, only, r
 from tests.engine.small_plugins import profiles
 
 OOPS = KeyError("oops")
-NO = Refuse(("no",))
+NO = RejectPod(("no",))
 PATCH = Patch(kind="PersistentVolumeClaim", key="default/data", body={})
 
 
@@ -312,10 +312,10 @@ def test_preempting_a_pod_that_waits_for_its_permit(running: bool, priority: int
 class Job:
     """Executors need a driver, and are activated as soon as the driver has a node."""
 
-    def pre_filter(self, pod: Pod, cluster: Any) -> Refuse | None:
+    def pre_filter(self, pod: Pod, cluster: Any) -> RejectPod | None:
         if "driver" in pod.labels or uid("driver") in {each.uid for each in cluster.pods_on("a")}:
             return None
-        return Refuse(("unable to find driver pod",), resolvable=False)
+        return RejectPod(("unable to find driver pod",), resolvable=False)
 
     def siblings(self, pod: Pod, cluster: Any) -> list[str]:
         return [uid("executor-1"), uid("executor-2")] if "driver" in pod.labels else []

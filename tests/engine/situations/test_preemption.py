@@ -10,7 +10,7 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
-from stowplan.framework.decision import Refuse, Reject
+from stowplan.framework.decision import Reject, RejectPod
 from stowplan.objects.actions import Evict, Patch
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -41,8 +41,8 @@ class OnePodPerNode:
     def __init__(self, resolvable: bool = True) -> None:
         self._resolvable = resolvable
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | None:
-        return Refuse(("all taken",)) if (cluster.nodes.requested["pods"] >= 1).all() else None
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
+        return RejectPod(("all taken",)) if (cluster.nodes.requested["pods"] >= 1).all() else None
 
     def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
         taken = nodes.requested["pods"] >= 1

@@ -34,7 +34,13 @@ AnyObject = TypeVar("AnyObject", bound=Object)
 
 
 class Nodes:
-    """Some nodes as columns."""
+    """Some nodes as read-only columns: each column has one entry per node, all in the same order.
+
+    too_small = nodes.allocatable["cpu"] < 4000          # cpu in thousandths, memory in bytes
+    in_zone_a = nodes.label("topology.kubernetes.io/zone") == "a"
+    crowded = nodes.count(pods_with({"app": "web"})) >= 3
+    fewest = nodes.cluster.nodes.count(query).min()      # of all nodes, not only these
+    """
 
     def __init__(self, state: ClusterState, rows: Rows, whole: bool, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -207,6 +213,10 @@ class Nodes:
 class Cluster:
     """The whole cluster: all nodes, all objects, and counts per topology domain.
 
+        cluster.nodes.count(query).min()            # over all nodes, not only those that a filter is asked about
+        cluster.get(TeamBudget, "default/web")      # an object that the plugin declares in `reads`
+        cluster.now                                 # the scheduler's clock in seconds
+
     `notes` is for values that a plugin hands from one step of a decision to the next, by the plugin's name. They last
     for one decision, including its trials.
     """
@@ -214,6 +224,11 @@ class Cluster:
     def __init__(self, state: ClusterState, notes: dict[str, Any] | None = None) -> None:
         self._state = state
         self.notes: dict[str, Any] = {} if notes is None else notes
+
+    @property
+    def state(self) -> ClusterState:
+        """The state itself, for plugins that come with Stowplan: they change it in `reserve` and `unreserve`."""
+        return self._state
 
     @cached_property
     def nodes(self) -> Nodes:

@@ -15,7 +15,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.queue.cluster_events import ClusterEvent, pod_left
 from stowplan.engine.unit import Unit
-from stowplan.framework.decision import NotYet, Refuse, Verdict
+from stowplan.framework.decision import NotYet, RejectPod, Verdict
 from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
 from stowplan.framework.plugin_calls import call, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
@@ -80,10 +80,11 @@ class AssumedPod:
             return str(error)
 
     def _reserve(self) -> Verdict | None:
+        cluster = Cluster(self.state)
         for enabled in self.profile.reservers:
             if enabled.name in self.idle:
                 continue
-            refused = call_optional(enabled, enabled.plugin.reserve, Refuse, self.pod, self.node_name, self.state)
+            refused = call_optional(enabled, enabled.plugin.reserve, RejectPod, self.pod, self.node_name, cluster)
             if refused is not None:
                 self.release()
                 return Verdict(enabled.name, refused.code, refused.reasons)
@@ -95,17 +96,17 @@ class AssumedPod:
             answer = call(enabled, enabled.plugin.permit, self.pod, self.node_name, Cluster(self.state))
             if answer is None:
                 continue
-            refused = answer if isinstance(answer, Refuse) else self._delay(enabled, answer)
+            refused = answer if isinstance(answer, RejectPod) else self._delay(enabled, answer)
             if refused is not None:
                 self.release()
                 return Verdict(enabled.name, refused.code, refused.reasons)
         return None
 
-    def _delay(self, enabled: EnabledPlugin[PermitPlugin], seconds: object) -> Refuse | None:
+    def _delay(self, enabled: EnabledPlugin[PermitPlugin], seconds: object) -> RejectPod | None:
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not math.isfinite(seconds):
-            raise wrong(enabled, enabled.plugin.permit, seconds, "None, Refuse or seconds to wait were due")
+            raise wrong(enabled, enabled.plugin.permit, seconds, "None, RejectPod or seconds to wait were due")
         if seconds <= 0:
-            return Refuse((messages.waited(0, enabled.name),))
+            return RejectPod((messages.waited(0, enabled.name),))
         self.permits[enabled.name] = min(float(seconds), LONGEST_PERMIT)
         return None
 
@@ -129,11 +130,11 @@ class AssumedPod:
         """The plugins that may delay the binding until their pre-bind actions took effect."""
         return [enabled for enabled in self.profile.pre_bind_waiters if enabled.name not in self.idle]
 
-    def pre_bound(self, enabled: EnabledPlugin[PreBoundPlugin]) -> bool | NotYet | Refuse:
+    def pre_bound(self, enabled: EnabledPlugin[PreBoundPlugin]) -> bool | NotYet | RejectPod:
         """Ask a plugin whether its pre-bind actions took effect."""
         answer: object = call(enabled, enabled.plugin.pre_bound, self.pod, self.node_name, Cluster(self.state))
-        if not isinstance(answer, bool | NotYet | Refuse):
-            raise wrong(enabled, enabled.plugin.pre_bound, answer, "a bool, NotYet or Refuse was due")
+        if not isinstance(answer, bool | NotYet | RejectPod):
+            raise wrong(enabled, enabled.plugin.pre_bound, answer, "a bool, NotYet or RejectPod was due")
         return answer
 
     def bind(self) -> AnyAction | None:
@@ -165,9 +166,10 @@ class AssumedPod:
         """
         assumed_objects = self.state.assumed
         held = [each for each in assumed_objects.taken_by(self.uid) if assumed_objects.unconfirmed(each)]
+        cluster = Cluster(self.state)
         for enabled in self.profile.unreservers:
             with suppress(PluginError):  # the other plugins must unreserve, too
-                call(enabled, enabled.plugin.unreserve, self.pod, self.node_name, self.state)
+                call(enabled, enabled.plugin.unreserve, self.pod, self.node_name, cluster)
         placed = self.state.pods.get(self.uid)
         if placed is not None and placed.pod is self.pod:
             self.state.remove_pod(self.uid)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod
-from stowplan.framework.decision import NotYet, Refuse
+from stowplan.framework.decision import NotYet, RejectPod
 from stowplan.framework.interfaces import PreBoundPlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
@@ -91,14 +91,14 @@ class PreBindWaits:
     def _weigh(
         self,
         wait: PreBindWait,
-        answers: Iterable[tuple[EnabledPlugin[PreBoundPlugin], bool | NotYet | Refuse]],
+        answers: Iterable[tuple[EnabledPlugin[PreBoundPlugin], bool | NotYet | RejectPod]],
         now: float,
     ) -> PreBindStatus:
         until: set[Ref] = set()
         deadlines: list[tuple[str, float, str]] = []
         obsolete: list[int] = []
         for enabled, answer in answers:
-            if isinstance(answer, Refuse):
+            if isinstance(answer, RejectPod):
                 failure = messages.at_pre_bind(enabled.name, ", ".join(answer.reasons))
                 return PreBindStatus(failure=failure, deadlines=tuple(deadlines), obsolete=tuple(obsolete))
             if answer is True:

@@ -14,7 +14,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.unit import Unit
-from stowplan.framework.decision import UNRESOLVABLE, Refuse, Verdict
+from stowplan.framework.decision import UNRESOLVABLE, RejectPod, Verdict
 from stowplan.framework.interfaces import UNKNOWN
 from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
@@ -41,7 +41,7 @@ class Gate:
 
     def _ask(self, pod: Pod, profile: str) -> Verdict | None:
         for enabled in self._profiles[profile].pre_enqueue:
-            refused = call_optional(enabled, enabled.plugin.pre_enqueue, Refuse, pod, Cluster(self._state))
+            refused = call_optional(enabled, enabled.plugin.pre_enqueue, RejectPod, pod, Cluster(self._state))
             if refused is not None:
                 return Verdict(enabled.name, refused.code, refused.reasons)
         return None

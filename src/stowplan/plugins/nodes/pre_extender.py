@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.document import flag
-from stowplan.framework.decision import SKIP, Refuse, Skip
+from stowplan.framework.decision import SKIP, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import applications
 from stowplan.objects.applications import APPLICATIONS, BY_KUBERNETES, BY_LABELS, MINIMA, NAMES, ROLES, Identity
@@ -35,9 +35,9 @@ class PreExtender:
         """
         self._app_id_from_name = flag("appIdFromPodName", app_id_from_pod_name)
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip:  # noqa: ARG002
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip:  # noqa: ARG002
         problem = applications.identity(pod).problem
-        return Refuse((f"labels for extenders: {problem}",), resolvable=False) if problem else SKIP
+        return RejectPod((f"labels for extenders: {problem}",), resolvable=False) if problem else SKIP
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Update",), own=True)

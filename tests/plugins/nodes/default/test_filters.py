@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.decision import SKIP, Only, Refuse
+from stowplan.framework.decision import SKIP, Only, RejectPod
 from stowplan.plugins import BUILT_IN
 from stowplan.testing.builders import HOSTNAME, REQUIRED, a_cluster, a_namespace, a_node, a_pod, a_state
 from stowplan.testing.plugin_questions import filtered, refused
@@ -223,7 +223,7 @@ def test_affinity_that_the_configuration_adds() -> None:
                     }
                 }
             },
-            Refuse(("pod affinity terms conflict",), resolvable=False),
+            RejectPod(("pod affinity terms conflict",), resolvable=False),
             id="NodeAffinity: names that contradict each other",
         ),
         pytest.param("NodePorts", {}, SKIP, id="NodePorts: no ports"),
@@ -234,7 +234,7 @@ def test_affinity_that_the_configuration_adds() -> None:
         pytest.param(
             "DynamicResources",
             {"resourceClaims": [{"name": "gpu"}]},
-            Refuse(("not supported by this scheduler: pod needs dynamic resource claims [gpu]",), resolvable=False),
+            RejectPod(("not supported by this scheduler: pod needs dynamic resource claims [gpu]",), resolvable=False),
             id="DynamicResources: a claim",
         ),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.decision import NotYet, Refuse
+from stowplan.framework.decision import NotYet, RejectPod
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -91,13 +91,13 @@ def test_reserve_and_pre_bind(objects: Sequence[Object], expected: list[Any]) ->
     state, plugin = a_cluster(*objects), VolumeBinding()
     pod = POD if objects else a_user("web")
     before = seen(state)
-    assert plugin.reserve(pod, "a", state) is None
+    assert plugin.reserve(pod, "a", Cluster(state)) is None
     assert written(state, pod, plugin) == expected
     assert (seen(state) != before) == bool(expected)
     assert written(state, pod, plugin) == [], "once is enough"
-    plugin.unreserve(pod, "a", state)
+    plugin.unreserve(pod, "a", Cluster(state))
     assert seen(state) == before and not state.assumed.holders()
-    plugin.unreserve(pod, "a", state)
+    plugin.unreserve(pod, "a", Cluster(state))
 
 
 @pytest.mark.parametrize(
@@ -113,30 +113,30 @@ def test_reserve_and_pre_bind(objects: Sequence[Object], expected: list[Any]) ->
 )
 def test_reserve_refuses(objects: Sequence[Object], reason: str) -> None:
     state = a_cluster(*objects)
-    assert VolumeBinding().reserve(POD, "a", state) == Refuse((reason,), resolvable=False)
+    assert VolumeBinding().reserve(POD, "a", Cluster(state)) == RejectPod((reason,), resolvable=False)
     assert not state.assumed.holders()
 
 
 def test_a_volume_that_was_taken_is_gone_for_the_next_pod_until_it_is_given_back() -> None:
     state, plugin = a_cluster(a_claim(), a_claim("other"), a_volume("disk")), VolumeBinding()
     second = a_user("second", "other")
-    plugin.reserve(POD, "a", state)
-    assert isinstance(plugin.reserve(second, "a", state), Refuse)
-    plugin.unreserve(POD, "a", state)
-    assert plugin.reserve(second, "a", state) is None
+    plugin.reserve(POD, "a", Cluster(state))
+    assert isinstance(plugin.reserve(second, "a", Cluster(state)), RejectPod)
+    plugin.unreserve(POD, "a", Cluster(state))
+    assert plugin.reserve(second, "a", Cluster(state)) is None
     assert [key for key, _ in written(state, second)] == ["disk"]
 
 
 def test_two_pods_with_one_claim_agree_and_the_second_to_leave_gives_it_back() -> None:
     state, plugin = a_cluster(a_claim("data", "made")), VolumeBinding()
     second, before = a_user("second", "data"), seen(state)
-    plugin.reserve(POD, "a", state)
-    assert isinstance(plugin.reserve(second, "b", state), Refuse)
-    assert plugin.reserve(second, "a", state) is None
+    plugin.reserve(POD, "a", Cluster(state))
+    assert isinstance(plugin.reserve(second, "b", Cluster(state)), RejectPod)
+    assert plugin.reserve(second, "a", Cluster(state)) is None
     assert len(written(state)) == 1 and not written(state, second)
-    plugin.unreserve(POD, "a", state)
+    plugin.unreserve(POD, "a", Cluster(state))
     assert seen(state) != before and len(written(state, second)) == 1, "the first one's write may never arrive"
-    plugin.unreserve(second, "a", state)
+    plugin.unreserve(second, "a", Cluster(state))
     assert seen(state) == before
 
 
@@ -144,9 +144,9 @@ def test_a_what_if_takes_and_is_undone_exactly() -> None:
     state, plugin = a_cluster(a_claim(), a_claim("other", "made"), a_volume("disk")), VolumeBinding()
     before = seen(state)
     with state.trial() as trial:
-        plugin.reserve(a_user("web", "data", "other"), "a", state)
+        plugin.reserve(a_user("web", "data", "other"), "a", Cluster(state))
         mark = trial.savepoint()
-        plugin.unreserve(POD, "a", state)
+        plugin.unreserve(POD, "a", Cluster(state))
         assert seen(state) == before
         trial.undo_to(mark)
         assert seen(state) != before and len(state.assumed.taken_by(POD.uid)) == 2
@@ -155,24 +155,25 @@ def test_a_what_if_takes_and_is_undone_exactly() -> None:
 
 def test_the_servers_word_goes_before_what_was_assumed() -> None:
     state, plugin = a_cluster(a_claim("data", "made")), VolumeBinding()
-    plugin.reserve(POD, "a", state)
+    plugin.reserve(POD, "a", Cluster(state))
     state.apply(Put(versioned(a_claim("data", "made"), 7)))
     assert state.assumed.unconfirmed(a_claim()), "the same version once more says nothing new"
     newer = versioned(a_claim("data", "made", someone="else"), 8)
     state.apply(Put(newer))
     assert seen(state) == {"default/data": newer} and len(state.assumed.taken_by(POD.uid)) == 1
-    plugin.unreserve(POD, "a", state)
+    plugin.unreserve(POD, "a", Cluster(state))
     assert seen(state) == {"default/data": newer}
 
 
 def test_what_was_written_for_a_pod_that_is_bound_is_assumed_until_the_server_has_it() -> None:
     state, plugin = a_cluster(a_claim(), a_claim("other"), a_volume("disk")), VolumeBinding()
-    plugin.reserve(POD, "a", state)
+    plugin.reserve(POD, "a", Cluster(state))
     written(state)
     state.assumed.finish(POD.uid)
-    assert isinstance(plugin.reserve(a_user("second", "other"), "a", state), Refuse) and not state.assumed.holders()
+    assert isinstance(plugin.reserve(a_user("second", "other"), "a", Cluster(state)), RejectPod)
+    assert not state.assumed.holders()
     state.apply(Put(versioned(a_volume("disk"), 8)))
-    assert plugin.reserve(a_user("second", "other"), "a", state) is None
+    assert plugin.reserve(a_user("second", "other"), "a", Cluster(state)) is None
 
 
 # -- waiting
@@ -250,13 +251,13 @@ def with_(found: Object, *bodies: dict[str, Any]) -> Put:
 )  # fmt: skip
 def test_pre_bound(objects: Sequence[Object], changes: Sequence[Put | Gone], expected: Any) -> None:
     state, plugin = a_cluster(*objects), VolumeBinding()
-    plugin.reserve(POD, "a", state)
+    plugin.reserve(POD, "a", Cluster(state))
     written(state)
     for each in changes:
         state.apply(each)
     answer = plugin.pre_bound(POD, "a", Cluster(state))
     if isinstance(expected, str):
-        assert answer == Refuse((f"binding volumes: {expected}",))
+        assert answer == RejectPod((f"binding volumes: {expected}",))
     else:
         assert answer == (expected if expected is True else NotYet(frozenset(expected)))
 
@@ -265,5 +266,5 @@ def test_pods_without_unbound_claims_wait_for_nothing() -> None:
     bound = with_patch(a_claim(), BOUND)
     state = a_cluster(bound, a_volume("disk", "a", claimRef=MEANT))
     for pod in (POD, a_user("plain")):
-        assert VolumeBinding().reserve(pod, "a", state) is None
+        assert VolumeBinding().reserve(pod, "a", Cluster(state)) is None
         assert VolumeBinding().pre_bound(pod, "a", Cluster(state)) is True and not state.assumed.holders()

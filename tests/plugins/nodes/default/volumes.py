@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.framework.decision import SKIP, Refuse
+from stowplan.framework.decision import SKIP, RejectPod
 from stowplan.objects.changes import Put
 from stowplan.objects.kinds import KINDS, convert
 from stowplan.objects.meta import Object
@@ -104,7 +104,7 @@ def said(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, tuple[str, ...
     """The reasons that a plugin has against each node; {} for SKIP; "" stands for the cluster if it refuses the pod."""
     cluster = Cluster(state)
     answer = plugin.pre_filter(pod, cluster)
-    if isinstance(answer, Refuse):
+    if isinstance(answer, RejectPod):
         assert not answer.resolvable
         return {"": answer.reasons}
     if answer is SKIP:

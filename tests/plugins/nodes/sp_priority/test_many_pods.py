@@ -108,9 +108,9 @@ def test_a_pod_for_which_there_is_no_room_is_not_taken_for_noted(monkeypatch: py
     one, two = a_replica("one"), a_replica("two")
     owner = an_owner({"latest": "", "node_count": {}, "pending": {one.uid: "A"}}, replicas=2)
     state, plugin = a_state(nodes="ABC", pods=[one, two], others=[owner]), SPPriority(skip_multi_replica=False)
-    plugin.reserve(one, "B", state)
+    plugin.reserve(one, "B", Cluster(state))
     plugin._unconfirmed.record(one.uid)
-    plugin.reserve(two, "C", state)
+    plugin.reserve(two, "C", Cluster(state))
     assert list(plugin.pre_bind(two, "C", Cluster(state))) == []
     assert plugin.pre_bound(two, "C", Cluster(state)) == NotYet(frozenset({("ReplicaSet", "default/web")}))
     (note,) = plugin.pre_bind(one, "B", Cluster(state))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.decision import SKIP, Refuse
+from stowplan.framework.decision import SKIP, RejectPod
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.extension_points import points_of
 from stowplan.framework.plugin_checks import check_plugin
@@ -225,7 +225,7 @@ def test_pods_that_it_is_not_for(args: dict[str, Any], pod: dict[str, Any], owne
 
 def recorded(plugin: SPPriority, pod: Pod, cluster: Cluster) -> int:
     """How often a pod on its way to node B is noted."""
-    plugin.reserve(pod, "B", cluster._state)
+    plugin.reserve(pod, "B", cluster)
     noted = len(list(plugin.pre_bind(pod, "B", cluster)))
     assert plugin.pre_bound(pod, "B", cluster) is True
     assert list(plugin.post_bind(pod, "B", cluster)) == []
@@ -259,7 +259,7 @@ def test_the_deployment_keeps_the_history_if_it_is_told_to() -> None:
 )
 def test_a_pod_heard_of_before_its_owner_waits(args: dict[str, Any], there: list[Any], missing: str) -> None:
     plugin, cluster = SPPriority(**args), Cluster(a_state(nodes="AB", others=there))
-    expected = Refuse((f"waiting for {missing} to be seen",), resolvable=False, waits=True)
+    expected = RejectPod((f"waiting for {missing} to be seen",), resolvable=False, waits=True)
     assert plugin.pre_filter(a_replica(), cluster) == expected
     assert plugin.score(a_replica(), cluster.nodes) is None
 

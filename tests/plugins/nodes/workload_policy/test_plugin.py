@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.decision import SKIP, Refuse
+from stowplan.framework.decision import SKIP, RejectPod
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.objects.meta import Object
 from stowplan.plugins import BUILT_IN
@@ -39,7 +39,7 @@ REPLICAS, STATEFUL = reference("ReplicaSet", "web-1"), reference("StatefulSet", 
 def policy_of(pod: Any, *others: Object) -> str | tuple[str, ...] | None:
     """The name of the policy that holds for a pod, or the reasons why it is refused, or None."""
     found = WorkloadPolicyPlugin()._found(pod, a_cluster(nodes=["a"], others=others))
-    return found.reasons if isinstance(found, Refuse) else None if found is None else found.name
+    return found.reasons if isinstance(found, RejectPod) else None if found is None else found.name
 
 
 P, Q = a_policy(name="p"), a_policy(name="q")
@@ -135,7 +135,9 @@ def test_a_pods_policy(pod: Any, others: list[Any], expected: Any) -> None:
         pytest.param(a_member(), SKIP, id="a policy that refuses no node"),
         pytest.param(a_member(policy="strict"), None, id="a policy that may"),
         pytest.param(
-            a_member(policy="q"), Refuse(("WorkloadPolicy q does not exist",), resolvable=False, waits=True), id="waits"
+            a_member(policy="q"),
+            RejectPod(("WorkloadPolicy q does not exist",), resolvable=False, waits=True),
+            id="waits",
         ),
     ],
 )

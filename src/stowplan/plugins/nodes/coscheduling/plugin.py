@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.document import flag, shown
-from stowplan.framework.decision import SKIP, Refuse, Skip
+from stowplan.framework.decision import SKIP, RejectPod, Skip
 from stowplan.framework.interfaces import UNKNOWN, Group, QueueEntry, Wake
 from stowplan.objects import applications, quantity, spark
 from stowplan.objects.actions import Patch
@@ -101,17 +101,17 @@ class Coscheduling:
             **more,
         )
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip:  # noqa: ARG002
-        """Refuse a pod whose labels are invalid or contradict each other."""
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip:  # noqa: ARG002
+        """Reject a pod whose labels are invalid or contradict each other."""
         problem = applications.identity(pod).problem
-        return Refuse((f"pod group: {problem}",), resolvable=False) if problem else SKIP
+        return RejectPod((f"pod group: {problem}",), resolvable=False) if problem else SKIP
 
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
         found = applications.identity(pod)
         if found.group and not found.problem and found.source != BY_LABELS:
             name = f"{pod.namespace}/{found.group}"
             if _pod_group(found, name, cluster) is None:
-                return Refuse((f"PodGroup {name} of {found.source} does not exist",), resolvable=False, waits=True)
+                return RejectPod((f"PodGroup {name} of {found.source} does not exist",), resolvable=False, waits=True)
         return None
 
     def wakes_on(self) -> Iterable[Wake]:

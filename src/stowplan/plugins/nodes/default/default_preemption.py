@@ -18,7 +18,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.trial import Trial
-from stowplan.framework.decision import FEASIBLE, Candidate, Decision, PostFilterResult, Refuse, counted
+from stowplan.framework.decision import FEASIBLE, Candidate, Decision, PostFilterResult, RejectPod, counted
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.objects import spark
 from stowplan.objects.disruption import Budgets, importance, started
@@ -118,7 +118,7 @@ class DefaultPreemption:
 
     # -- requeueing
 
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:  # noqa: ARG002
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:  # noqa: ARG002
         """Do nothing: the engine gates pods whose victims are being evicted."""
         return None
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.objects import devices
 from stowplan.objects.devices import DeviceClass
@@ -29,10 +29,10 @@ class DynamicResources:
     def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
         """`filterTimeout` and `bindingTimeout` are accepted, and unused without an allocator."""
 
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
         return refusal(pod, cluster)
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         return refusal(pod, cluster) or SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:
@@ -54,11 +54,11 @@ class DynamicResources:
         yield Wake("DeviceClass", ("Add", "Update", "Delete"))
 
 
-def refusal(pod: Pod, cluster: Cluster) -> Refuse | None:
-    """Refuse a pod that names claims, or requests an extended resource that a device class provides."""
+def refusal(pod: Pod, cluster: Cluster) -> RejectPod | None:
+    """Reject a pod that names claims, or requests an extended resource that a device class provides."""
     if pod.spec.resource_claims:
         names = " ".join(claim.name for claim in pod.spec.resource_claims)
-        return Refuse((f"{NOT_SUPPORTED} [{names}]",), resolvable=False)
+        return RejectPod((f"{NOT_SUPPORTED} [{names}]",), resolvable=False)
     classes = cluster.every(DeviceClass)
     if not classes:
         return None
@@ -66,4 +66,4 @@ def refusal(pod: Pod, cluster: Cluster) -> Refuse | None:
         devices.IMPLICIT + name for name in classes
     }
     needed = sorted(name for name, amount in pod.request.items() if amount and name in backed)
-    return Refuse((f"{NOT_SUPPORTED} for {' '.join(needed)}",), resolvable=False) if needed else None
+    return RejectPod((f"{NOT_SUPPORTED} for {' '.join(needed)}",), resolvable=False) if needed else None

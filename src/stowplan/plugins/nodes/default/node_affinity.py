@@ -10,7 +10,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.framework.decision import SKIP, Only, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, Only, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import normalized
 from stowplan.objects import selectors
@@ -41,7 +41,7 @@ class NodeAffinityPlugin:
             if term.weight and (term.preference.match_expressions or term.preference.match_fields)
         )
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Only | Skip | None:  # noqa: ARG002
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Only | Skip | None:  # noqa: ARG002
         required = pod.spec.affinity.node_affinity.required
         if required is None:
             return None if pod.spec.node_selector or self._added is not None else SKIP
@@ -50,7 +50,7 @@ class NodeAffinityPlugin:
         if not named or len(names) < len(named):
             return None
         wanted = frozenset[str]().union(*names)
-        return Only(wanted) if wanted else Refuse((CONFLICT,), resolvable=False)
+        return Only(wanted) if wanted else RejectPod((CONFLICT,), resolvable=False)
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         not_enforced = np.zeros(len(nodes), np.bool_)

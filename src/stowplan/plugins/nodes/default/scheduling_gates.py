@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.decision import Refuse
+from stowplan.framework.decision import RejectPod
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.pods import Pod
 
 
 class SchedulingGates:
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> Refuse | None:  # noqa: ARG002
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:  # noqa: ARG002
         gates = pod.spec.scheduling_gates
         if not gates:
             return None
-        return Refuse((f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]",), resolvable=False)
+        return RejectPod(
+            (f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]",), resolvable=False
+        )
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("UpdatePodSchedulingGatesEliminated",), own=True)

@@ -21,11 +21,10 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.columns.state import ClusterState
 from stowplan.columns.volumes import assumed as assumed_claims
 from stowplan.columns.volumes.attachments import DerivedLookup, DriverColumns, within
 from stowplan.columns.volumes.matching import VolumePlanner
-from stowplan.framework.decision import SKIP, NotYet, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, NotYet, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import csi_migration, quantity
 from stowplan.objects.actions import Patch
@@ -72,14 +71,14 @@ class VolumeBinding:
         self.planner = VolumePlanner()
         self._drivers = DerivedLookup(CSINode, DriverColumns)
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         if not pod.shape.claims:
             return SKIP
         problem = _unusable(pod, cluster)
         claims = problem or claims_of(pod, cluster)
         if isinstance(claims, str):
-            return Refuse((claims,), resolvable=False)
-        return Refuse((NOT_YET_BOUND,), resolvable=False) if claims.overdue else None
+            return RejectPod((claims,), resolvable=False)
+        return RejectPod((NOT_YET_BOUND,), resolvable=False) if claims.overdue else None
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         claims = claims_of(pod, nodes.cluster)
@@ -120,40 +119,40 @@ class VolumeBinding:
 
     # -- binding
 
-    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
+    def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> RejectPod | None:
         """Assume that the pod's claims are bound as planned on the node."""
         if not pod.shape.claims:
             return None
-        nodes = Cluster(state).nodes
+        nodes = cluster.nodes
         here = nodes.where(nodes.name == node_name)
         claims = claims_of(pod, here.cluster)
         if isinstance(claims, str):
-            return Refuse((claims,), resolvable=False)
+            return RejectPod((claims,), resolvable=False)
         # A claim that is mounted twice needs one volume only.
         plan = self.planner.plan(list({claim.key: claim for claim in claims.waiting}.values()), here)
         if not plan.open.all():
-            return Refuse((NO_VOLUME,), resolvable=False)
-        assumed_claims.take(pod.uid, plan, 0, node_name, state)
+            return RejectPod((NO_VOLUME,), resolvable=False)
+        assumed_claims.take(pod.uid, plan, 0, node_name, cluster.state)
         return None
 
-    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
-        state.assumed.release(pod.uid)
+    def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
+        cluster.state.assumed.release(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002
         return assumed_claims.writes(pod.uid, cluster)
 
-    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | Refuse:
+    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | RejectPod:
         if not cluster.assumed.taken_by(pod.uid):
             return True
         here = cluster.nodes.where(cluster.nodes.name == node_name)
         if not len(here):
             gone = f'failed to get node "{node_name}": {not_found("node", node_name)}'
-            return Refuse((f"binding volumes: {gone}",))
+            return RejectPod((f"binding volumes: {gone}",))
         until = assumed_claims.unconfirmed(
             pod.uid, node_name, cluster, lambda volume: bool(self._within_reach(volume, here).all())
         )
         if isinstance(until, str):
-            return Refuse((f"binding volumes: {until}",))
+            return RejectPod((f"binding volumes: {until}",))
         return NotYet(frozenset(until)) if until else True
 
     # -- requeueing

@@ -16,7 +16,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.framework.decision import SKIP, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import disks
@@ -32,12 +32,12 @@ CLAIM_TAKEN = (
 class VolumeRestrictions:
     reads = ("PersistentVolumeClaim",)
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         if not pod.shape.volumes:
             return SKIP
         for name in _claim_names(pod):
             if cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}") is None:
-                return Refuse((not_found("persistentvolumeclaim", name),), resolvable=False)
+                return RejectPod((not_found("persistentvolumeclaim", name),), resolvable=False)
         exclusive = _exclusive(pod, cluster)
         taken = _taken(exclusive, pod, cluster)
         cluster.notes[NAME] = (taken, _mounted(exclusive, cluster))

@@ -11,7 +11,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.framework.decision import SKIP, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
 from stowplan.objects.pods import Pod
@@ -27,10 +27,10 @@ class VolumeZone:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     local = "node"
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         zones = _zones(pod, cluster)
         if isinstance(zones, str):
-            return Refuse((zones,), resolvable=False)
+            return RejectPod((zones,), resolvable=False)
         return None if zones else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:

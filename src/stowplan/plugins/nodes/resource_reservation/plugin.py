@@ -24,10 +24,9 @@ from stowplan.columns.held.held_room import FEW, HeldRoom
 from stowplan.columns.held.held_slots import HeldSlots
 from stowplan.columns.held.source import Slot
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.columns.state import ClusterState
 from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.config.document import flag
-from stowplan.framework.decision import SKIP, Avoid, Decision, PostFilterResult, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, Avoid, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.evaluation import passing
 from stowplan.framework.interfaces import Evaluator, Gauge, Wake
 from stowplan.objects import reservations, spark
@@ -87,7 +86,7 @@ class ResourceReservationPlugin:
 
     # -- pre-filter
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         needs = spark.executors(pod)
         if needs is not None:
             return self._pre_filter_driver(pod, needs, cluster)
@@ -96,20 +95,20 @@ class ResourceReservationPlugin:
             return SKIP
         most = _most_executors(held, cluster) if identity(pod).role == EXECUTOR else None
         if most is not None and held.members(excluding=pod.uid) >= most:
-            return Refuse((NO_SPOTS,), resolvable=False)
+            return RejectPod((NO_SPOTS,), resolvable=False)
         return None if self._zone and held.owner else SKIP
 
-    def _pre_filter_driver(self, pod: Pod, needs: Executors, cluster: Cluster) -> Refuse | None:
+    def _pre_filter_driver(self, pod: Pod, needs: Executors, cluster: Cluster) -> RejectPod | None:
         if needs.problem:
-            return Refuse((f"the driver's {needs.problem}",), resolvable=False)
+            return RejectPod((f"the driver's {needs.problem}",), resolvable=False)
         existing = cluster.get(ResourceReservation, reservation_of(pod))
         if existing is not None and existing.owner != pod.uid:
             owner = cluster.known_pod(existing.owner)
             if owner is not None or not existing.owner:
                 whose = "a user" if owner is None else f"pod {owner.name}"
-                return Refuse((f"ResourceReservation {existing.name} is there and belongs to {whose}",), False)
+                return RejectPod((f"ResourceReservation {existing.name} is there and belongs to {whose}",), False)
         reason = "" if self._driver_order is None else self._driver_order.must_wait(pod, cluster)
-        return Refuse((reason,)) if reason else None
+        return RejectPod((reason,)) if reason else None
 
     # -- filter
 
@@ -155,9 +154,9 @@ class ResourceReservationPlugin:
 
     # -- binding
 
-    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> Refuse | None:
+    def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> RejectPod | None:
         """Hold the slots of a driver's executors, or give an executor its slot."""
-        needs = spark.executors(pod)
+        needs, state = spark.executors(pod), cluster.state
         if needs is None or needs.problem:
             state.held_rooms[ResourceReservation].move(pod.uid)  # if its node has no slot for it
             return None
@@ -165,12 +164,12 @@ class ResourceReservationPlugin:
         self._before[pod.uid] = existing
         if existing is not None:
             state.discard(existing)  # a reservation of an earlier attempt must not hold room against this one
-        names = self._packed(pod, needs, node_name, Cluster(state))
+        names = self._packed(pod, needs, node_name, cluster)
         if names is None:
             del self._before[pod.uid]
             if existing is not None:
                 state.put(existing)
-            return Refuse((DOES_NOT_FIT,))
+            return RejectPod((DOES_NOT_FIT,))
         state.put(documents.planned(pod, node_name, needs, names, existing))
         return None
 
@@ -182,11 +181,11 @@ class ResourceReservationPlugin:
         given = None if at is None else self._fit.packed(needs, pod, at, where, nodes)
         return None if given is None else [nodes[int(at)].name for at in np.repeat(np.arange(len(nodes)), given)]
 
-    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
+    def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
         """Restore the reservation of before, unless the API server has sent another version since."""
         if pod.uid not in self._before:
             return
-        before = self._before.pop(pod.uid)
+        state, before = cluster.state, self._before.pop(pod.uid)
         now = state.store.get(ResourceReservation, reservation_of(pod))
         if now is None or _version(now) != ("" if before is None else _version(before)):
             return

@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 
 from stowplan.columns.arrays import Bytes
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.columns.state import ClusterState
 from stowplan.framework.config.document import flag, shown
-from stowplan.framework.decision import SKIP, Avoid, NotYet, Refuse, Skip
+from stowplan.framework.decision import SKIP, Avoid, NotYet, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.actions import Patch, PodRef, Record
 from stowplan.objects.errors import ConfigError
@@ -77,11 +76,11 @@ class SPPriority:
 
     # -- decisions
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
-        """Refuse a pod whose owner has not been seen yet: the pod would not be counted."""
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
+        """Reject a pod whose owner has not been seen yet: the pod would not be counted."""
         found = self._owners.find(pod, cluster)
         if isinstance(found, str):
-            return Refuse((f"waiting for {found} to be seen",), resolvable=False, waits=True)
+            return RejectPod((f"waiting for {found} to be seen",), resolvable=False, waits=True)
         cluster.notes[NAME] = found
         return SKIP if found is None else None
 
@@ -130,12 +129,12 @@ class SPPriority:
 
     # -- binding
 
-    def reserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:
-        owner = self._owners.of(pod, Cluster(state))
+    def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:
+        owner = self._owners.of(pod, cluster)
         if owner is not None:
             self._unconfirmed.assume(owner, pod.uid, node_name)
 
-    def unreserve(self, pod: Pod, node_name: str, state: ClusterState) -> None:  # noqa: ARG002
+    def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
         self._unconfirmed.unreserve(pod.uid)
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[Patch]:  # noqa: ARG002

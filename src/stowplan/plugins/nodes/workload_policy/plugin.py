@@ -24,7 +24,7 @@ from stowplan.columns.nodes.column_types import Labels
 from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
-from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Refuse, Reject, Skip
+from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.objects import selectors, workload_policies
 from stowplan.objects.actions import Patch
@@ -62,15 +62,15 @@ class WorkloadPolicyPlugin:
 
     # -- filtering
 
-    def pre_filter(self, pod: Pod, cluster: Cluster) -> Refuse | Skip | None:
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         found = self._found(pod, cluster)
-        if isinstance(found, Refuse):
+        if isinstance(found, RejectPod):
             return found
         return None if found is not None and _may_reject(found, cluster) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         found = self._found(pod, nodes.cluster)
-        if isinstance(found, Refuse):  # reached only if a configuration disables preFilter
+        if isinstance(found, RejectPod):  # reached only if a configuration disables preFilter
             yield Reject(np.ones(len(nodes), np.bool_), found.reasons[0], resolvable=False)
         elif found is not None and found.rule.confines:
             yield from _rejections(found, nodes)
@@ -79,7 +79,7 @@ class WorkloadPolicyPlugin:
         """Add the state of the policy to the pod's message. Nothing is preempted here."""
         cluster = evaluator.nodes.cluster
         found = self._found(pod, cluster)
-        if found is None or isinstance(found, Refuse) or not found.rule.confines:
+        if found is None or isinstance(found, RejectPod) or not found.rule.confines:
             return PostFilterResult()
         there = status.in_domains(found.rule, found.tally, cluster)
         return PostFilterResult((f"WorkloadPolicy {found.name}: {status.shown(found.rule.desired, there)}",))
@@ -88,7 +88,7 @@ class WorkloadPolicyPlugin:
 
     def score(self, pod: Pod, nodes: Nodes) -> Bytes | None:
         found = self._found(pod, nodes.cluster)
-        if found is None or isinstance(found, Refuse):
+        if found is None or isinstance(found, RejectPod):
             return None
         return policy_scores.scores(found.rule, found.tally, nodes)
 
@@ -128,12 +128,12 @@ class WorkloadPolicyPlugin:
         concerned = isinstance(new, Deployment) or owner.name == new.name
         return concerned and (old is None or named_by(old.labels) != named_by(new.labels))
 
-    def _found(self, pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
+    def _found(self, pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
         """Return the pod's policy, looked up once for a decision; None if the pod has none."""
         cached = cluster.notes.get("WorkloadPolicy")
         if cached is None or cached[0] is not pod:
             cached = cluster.notes["WorkloadPolicy"] = (pod, _policy_of(pod, cluster))
-        found: PolicyMatch | Refuse | None = cached[1]
+        found: PolicyMatch | RejectPod | None = cached[1]
         return found
 
 
@@ -145,11 +145,11 @@ def named_by(labels: Mapping[str, str]) -> str:
     return labels.get(SLASH) or labels.get(DOT) or ""
 
 
-def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
+def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
     if pod.of_daemon_set:
         return None
     name = named_by(pod.labels) or _named_by_owner(pod.controller(), pod.namespace, cluster)
-    if isinstance(name, Refuse):
+    if isinstance(name, RejectPod):
         return name
     if not name:
         return None
@@ -159,11 +159,11 @@ def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | Refuse | None:
     if policy.rule.problems:
         return _waiting(f"WorkloadPolicy {name} is not valid: {'; '.join(policy.rule.problems)}")
     if not selectors.matches(policy.rule.selector, pod.labels):
-        return Refuse((f"pod's labels don't match the labelSelector of WorkloadPolicy {name}",), resolvable=False)
+        return RejectPod((f"pod's labels don't match the labelSelector of WorkloadPolicy {name}",), resolvable=False)
     return PolicyMatch(name, policy.rule, cluster.count(_counted(pod, policy), settled="always"))
 
 
-def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | Refuse:
+def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | RejectPod:
     """Return the policy that a pod's ReplicaSet, the Deployment of that, or its StatefulSet names.
 
     The watch of owners may be behind the watch of pods. A pod that is bound without its policy cannot be moved, so a
@@ -181,8 +181,8 @@ def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Clust
     return ""
 
 
-def _waiting(reason: str) -> Refuse:
-    return Refuse((reason,), resolvable=False, waits=True)
+def _waiting(reason: str) -> RejectPod:
+    return RejectPod((reason,), resolvable=False, waits=True)
 
 
 def _counted(pod: Pod, policy: workload_policies.WorkloadPolicy) -> PodQuery:
