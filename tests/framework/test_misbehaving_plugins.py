@@ -81,7 +81,7 @@ MISDEEDS += [
     pytest.param({"filter": refusing_all(["no"])}, "a reason must be a text", id="a reason that is a list"),
     pytest.param({"filters_by_row": raises, "filter": ()}, "KeyError: 'zone'", id="filters_by_row raises"),
     pytest.param({"filter": refusing_all(5)}, "a reason must be a text", id="a reason that is a number"),
-    pytest.param({"pre_filter": lambda *_: RejectPod(wrong("no"))}, "tuple of texts", id="reasons that are one text"),
+    pytest.param({"pre_filter": lambda *_: RejectPod(wrong(5))}, "tuple of texts", id="reasons that are a number"),
     pytest.param({"pre_filter": lambda *_: Only(wrong("a"))}, "frozenset of node names", id="names that are one text"),
 ]  # fmt: skip
 
