@@ -212,14 +212,22 @@ def config() -> None:
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
+@click.option("--rbac", is_flag=True, help="Print the ClusterRole that its plugins need beyond deploy/rbac.yaml.")
+def check(file: Path, rbac: bool) -> None:
     """Check whether FILE can be used. If not, say where it is wrong and what would be right."""
-    from stowplan.apps import profile_loader
+    from stowplan.apps import profile_loader, rights
 
     configuration, profiles = profile_loader.read_configuration(file)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
+    more = rights.beyond(profiles.values())
+    if rbac:
+        click.echo(rights.manifest(more, next(iter(profiles))))
+        return
     click.echo(f"{file}: valid, {len(profiles)} profile(s): {', '.join(profiles)}")
+    if more:
+        click.echo(f"Its plugins need rights that deploy/rbac.yaml does not grant: {rights.told(more)}.")
+        click.echo(f"To grant them: stowplan config check --rbac {file} | kubectl apply -f -")
 
 
 @config.command(epilog=EXIT_CODES)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from stowplan.apps import plugin_kinds
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.profile import Profile, build_all
@@ -61,6 +62,7 @@ def _configured(
     profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
+    plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
     notes = (*configuration.notes, *_notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 

@@ -30,6 +30,7 @@ class Registry:
         self._plugins = dict(plugins)
         self._folder = folder or Path()
         self._closed = False
+        self._modules: dict[Path, Any] = {}  # that were loaded from files
         if discover:
             self._discover()
 
@@ -105,6 +106,8 @@ class Registry:
 
     def _load_file(self, source: str) -> Any:
         file = (self._folder / source).resolve()
+        if file in self._modules:
+            return self._modules[file]  # two plugins in one file share its types
         if not file.is_file():
             raise ConfigError(f"there is no file {source}", remedy=f"paths start at {self._folder.resolve()}")
         module_name = "stowplan_plugin_" + re.sub(r"\W", "_", str(file))
@@ -113,6 +116,7 @@ class Registry:
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
         spec.loader.exec_module(module)
+        self._modules[file] = module
         return module
 
 
