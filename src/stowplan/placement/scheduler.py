@@ -33,11 +33,12 @@ from collections.abc import Callable, Iterable
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import decision_groups, evaluation
-from stowplan.framework.placement.choice import ERROR, ClusterPluginStatus, PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
 from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Gone, Result
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
+from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement, PlacementDecision
 from stowplan.placement.decision_cache import DecisionCache
 from stowplan.placement.index import PlacementIndex, resources_of
@@ -57,7 +58,7 @@ class PlacementScheduler:
         ocm: bool = False,
         reschedule: float = RESCHEDULE,
         answer_within: float = 30.0,
-        report: Callable[[ClusterPluginStatus], None] = lambda _: None,
+        report: Callable[[PluginError], None] = lambda _: None,
     ) -> None:
         """`ocm`: decide as Open Cluster Management does, without our additions; `report` is told of failed plugins."""
         self.fleet = Fleet()
@@ -195,8 +196,8 @@ class PlacementScheduler:
             self._index.set_noted(key, choice.reads)
             self._expiries.watch(resources_of(choice.reads), now)
         groups, status = decision_groups.grouped(choice)
-        if status.code == ERROR and status.plugin:
-            self._report(status)
+        if choice.error is not None:
+            self._report(choice.error)
         if status.failed:
             plan = self._planner.plan_undecided(choice, status, now)
         else:

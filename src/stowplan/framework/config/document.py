@@ -22,7 +22,7 @@ from stowplan.objects.errors import ConfigError
 
 T = TypeVar("T")
 
-KIND, VERSION = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io/v1"
+MINIMAL = "the shortest one is: {apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
 
 
 class ConfigValue(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -67,8 +67,10 @@ for _tag, (_pattern, _first) in _SCALARS.items():
     _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 
 
-def parse(text: str | bytes | Mapping[str, Any], kind: str = KIND, version: str = VERSION) -> dict[str, Any]:
-    """Return the mapping in the text; `kind` and `version` are what it should have, for errors."""
+def parse(
+    text: str | bytes | Mapping[str, Any], *, kind: str = "KubeSchedulerConfiguration", minimal: str = MINIMAL
+) -> dict[str, Any]:
+    """Return the mapping in the text; errors name the `kind` that it should be, and the shortest one."""
     if isinstance(text, Mapping):
         return dict(text)
     try:
@@ -84,7 +86,6 @@ def parse(text: str | bytes | Mapping[str, Any], kind: str = KIND, version: str 
         raise ConfigError("not YAML: it is nested too deeply") from None
     except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int on a value that is no integer
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
-    minimal = f"the shortest one is: {{apiVersion: {version}, kind: {kind}}}"
     if value is None:
         raise ConfigError("the configuration is empty", remedy=minimal)
     if not isinstance(value, dict):

@@ -31,6 +31,7 @@ from stowplan.framework.config.plugin_sets import Enabled, Implements, PluginCat
 from stowplan.objects.errors import ConfigError
 
 KIND, VERSION = "PlacementConfiguration", "placement.config.stowplan.io/v1"
+MINIMAL = f"the shortest one is: {{apiVersion: {VERSION}, kind: {KIND}}}"
 POINTS = ("filter", "score")
 DEFAULT_PLUGINS = (("Predicate", 0), ("Balance", 1), ("Steady", 1), ("TaintToleration", 3), ("Spread", 2))
 OTHER_KINDS = {
@@ -90,7 +91,7 @@ def load(
 ) -> PlacementConfiguration:
     """Return the configuration in the text; `known` are plugin names to suggest for a misspelt one."""
     try:
-        return _load(document.parse(text, KIND, VERSION), PluginCatalogue(implements, known))
+        return _load(document.parse(text, kind=KIND, minimal=MINIMAL), PluginCatalogue(implements, known))
     except ConfigError as error:
         raise error.located(file) from None
 

@@ -18,6 +18,7 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.decision import Reject
+from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement
 
 SUCCESS, WARNING, MISCONFIGURED, ERROR = "Success", "Warning", "Misconfigured", "Error"
@@ -128,6 +129,7 @@ class PlacementChoice:
     picked_totals: Ints = field(default_factory=lambda: _NO_ROWS)
     unscheduled: int = 0
     status: ClusterPluginStatus = SUCCEEDED
+    error: PluginError | None = None  # of a plugin that failed
     requeue_at: float | None = None
     changes_at: float = math.inf  # when time alone may change the choice
     reads: frozenset[Hashable] = frozenset()  # what plugins read of clusters that do not declare it

@@ -52,7 +52,7 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
         choice.status = _decide(choice, fleet, sets, policy)
     except PluginError as error:
         _drop(choice)
-        choice.status = ClusterPluginStatus(ERROR, error.plugin, str(error))
+        choice.status, choice.error = ClusterPluginStatus(ERROR, error.plugin, str(error)), error
     if fleet.reads:
         choice.reads = frozenset(fleet.reads)
     return choice
@@ -82,7 +82,7 @@ def _decide(
     if isinstance(prioritizers, ClusterPluginStatus):
         return prioritizers
     clusters = _exclude(choice, clusters, prioritizers)
-    status = _score(choice, clusters, prioritizers)
+    status = _score(choice, clusters, prioritizers, policy)
     if status.failed:
         return status
     _select(choice, clusters, policy)
@@ -137,12 +137,15 @@ def _exclude(choice: PlacementChoice, clusters: Clusters, prioritizers: Weighted
     return clusters
 
 
-def _score(choice: PlacementChoice, clusters: Clusters, prioritizers: WeightedPrioritizers) -> ClusterPluginStatus:
+def _score(
+    choice: PlacementChoice, clusters: Clusters, prioritizers: WeightedPrioritizers, policy: ClusterPolicy
+) -> ClusterPluginStatus:
     """Score the clusters. No plugin is asked about no clusters."""
     status, placement = SUCCEEDED, choice.question.placement
     totals: Ints = np.zeros(len(clusters), np.int64)
     for enabled, weight in prioritizers:
-        scored = call_cluster_score(enabled, placement, clusters) if len(clusters) else NO_SCORES
+        bounded = enabled.name in policy.third_party
+        scored = call_cluster_score(enabled, placement, clusters, bounded=bounded) if len(clusters) else NO_SCORES
         if isinstance(scored, Misconfigured):
             _drop(choice)
             return _misconfigured(enabled, scored)

@@ -82,16 +82,18 @@ def _checked(enabled: EnabledPlugin[object], method: str, answer: Misconfigured)
 
 
 def call_cluster_score(
-    enabled: EnabledPlugin[Prioritizer], placement: Placement, clusters: Clusters
+    enabled: EnabledPlugin[Prioritizer], placement: Placement, clusters: Clusters, *, bounded: bool = True
 ) -> ClusterScores | Misconfigured:
-    """The scores; all 0, and none present, if the plugin has no opinion."""
+    """The scores; all 0, and none present, if the plugin has no opinion. `bounded`: check their range, too."""
     answer = call(enabled, enabled.plugin.score, placement, clusters)
     size = len(clusters)
     if isinstance(answer, np.ndarray):
         present = None
         if isinstance(answer, np.ma.MaskedArray):
             present, answer = ~np.ma.getmaskarray(answer), answer.filled(0)
-        _check_scores(enabled, answer, size)
+        _check_shape(enabled, answer, size)
+        if bounded:
+            _check_range(enabled, answer)
         return ClusterScores(answer, present)
     if answer is None:
         return ClusterScores(np.zeros(size, np.int64), np.zeros(size, np.bool_))
@@ -103,16 +105,18 @@ def call_cluster_score(
     return ClusterScores(np.full(size, answer, np.int64))
 
 
-def _check_scores(enabled: EnabledPlugin[object], scores: Ints, size: int) -> None:
+def _check_shape(enabled: EnabledPlugin[object], scores: Ints, size: int) -> None:
     if scores.dtype != np.int64 or scores.shape != (size,):
         found = f"{scores.dtype} of shape {scores.shape}"
         raise PluginError(enabled.name, "score", f"scores must be {size} int64, one per cluster; found {found}")
-    if getattr(enabled.plugin, "as_reported", False):
-        return  # scores of the API, which has its own limits
+
+
+def _check_range(enabled: EnabledPlugin[object], scores: Ints) -> None:
     most = MAX_CLUSTER_SCORE
-    if size and int((scores + most).view(np.uint64).max()) > 2 * most:  # as unsigned, what is too low is far above
-        out_of_range = int(scores[(scores < -most) | (scores > most)][0])
-        raise PluginError(enabled.name, "score", f"scores must be within {-most} and {most}; found {out_of_range}")
+    wrong_ones = (scores < -most) | (scores > most)
+    if wrong_ones.any():
+        found = int(scores[wrong_ones][0])
+        raise PluginError(enabled.name, "score", f"scores must be within {-most} and {most}; found {found}")
 
 
 def call_changes_at(enabled: EnabledPlugin[ChangesAt], placement: Placement, clusters: Clusters) -> float:

@@ -37,6 +37,7 @@ class ClusterPolicy:
     spread: Selecting | None = None
     spread_weight: int = 0
     aliases: dict[str, str] = field(default_factory=dict)
+    third_party: frozenset[str] = frozenset()  # the plugins whose scores are checked in every decision
 
     def named(self, name: str) -> str:
         """Return the name of the prioritizer that a placement names; the given one if there is none."""
@@ -133,6 +134,7 @@ def build(configuration: PlacementConfiguration, registry: Registry, add_on: Add
         spread=None if spread is None else made[spread],
         spread_weight=0 if spread is None else weights[spread],
         aliases=dict(_aliases(scoring)),
+        third_party=frozenset(made.keys() - set(registry.built_in)),
     )
 
 

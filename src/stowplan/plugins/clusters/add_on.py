@@ -33,8 +33,6 @@ def add_on(coordinate: ScoreCoordinate, weight: int) -> EnabledPlugin[AddOn] | M
 
 
 class AddOn:
-    as_reported = True
-
     def __init__(self, resource: str, score: str, when_missing: str = "zero", weight: int = 1) -> None:
         self.resource, self.score_name, self.when_missing = resource, score, when_missing
         self._worst = -100 if weight > 0 else 100

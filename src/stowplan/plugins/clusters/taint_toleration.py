@@ -33,6 +33,8 @@ class TaintResults:
     held: Bools  # tolerated, for a cluster that the placement has
     lapses: Floats  # when the first of the tolerations for a held cluster ends
     avoided: Bools  # has a PreferNoSelect taint that is not tolerated
+    all_tolerated: bool
+    any_avoided: bool
     since: float
     until: float
 
@@ -46,7 +48,10 @@ class ClusterTaintToleration:
         if problem is not None:
             yield problem
             return
-        codes, results = clusters.pick(clusters.fleet.table.taint_code), _results(placement, clusters.fleet)
+        results = _results(placement, clusters.fleet)
+        if results.all_tolerated:
+            return
+        codes = clusters.pick(clusters.fleet.table.taint_code)
         kept = results.new[codes]
         if clusters.fleet.holds_any:
             kept = np.where(clusters.current, results.held[codes], kept)
@@ -78,10 +83,10 @@ class ClusterTaintToleration:
         return None if until == NEVER else until
 
     def score(self, placement: Placement, clusters: Clusters) -> Ints | int:
-        avoided = _results(placement, clusters.fleet).avoided
-        if not avoided.any():
+        results = _results(placement, clusters.fleet)
+        if not results.any_avoided:
             return 0
-        return np.where(avoided[clusters.pick(clusters.fleet.table.taint_code)], -100, 0)
+        return np.where(results.avoided[clusters.pick(clusters.fleet.table.taint_code)], -100, 0)
 
     def depends_on(self, placement: Placement) -> Iterable[Hashable]:  # noqa: ARG002
         return ()  # a change of taints affects every placement that may choose the cluster
@@ -128,6 +133,8 @@ def _compute(table: Fleet, now: float, tolerations: Tolerations) -> TaintResults
         np.array([tolerated for tolerated, _ in held]),
         np.array([end for _, end in held]),
         np.array(avoided),
+        all(tolerated for tolerated, _ in (*new, *held)),
+        any(avoided),
         now,
         min((end for end in ends if end > now), default=NEVER),
     )
