@@ -56,6 +56,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     """Choose clusters for the Placements of a hub, and write PlacementDecisions."""
     if called.invoked_subcommand is not None:
         return
+    from stowplan.apps import import_path
     from stowplan.apps.leader_election import ElectionSettings
     from stowplan.apps.place import service
     from stowplan.apps.place.options import PlaceOptions
@@ -69,6 +70,7 @@ def place(called: click.Context, /, **options: Any) -> None:
         raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
     election = ElectionSettings(name=options.pop("lease_name"), namespace=options.pop("lease_namespace"), **times)
     ocm = options.pop("compatibility") == "ocm"
+    import_path.leave_out_current_folder()
     sys.exit(service.run(PlaceOptions(election=election, ocm=ocm, **options)))
 
 

@@ -1,14 +1,15 @@
 """The configuration file of `stowplan run`, which is read again when it changes.
 
-A changed file is adopted as a whole, or refused as a whole. A reload may only use plugins that are imported already:
-the right to write a ConfigMap must not become the right to run code in the scheduler.
+A changed file is adopted as a whole, or refused as a whole. The right to write a ConfigMap must not become the right
+to run code in the scheduler: files with plugins come from the folders that a flag names, whatever the configuration
+says, and a reload may only use plugins that are imported already.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from stowplan.apps import profile_loader
@@ -20,9 +21,10 @@ CHECK_EVERY = 1.0  # seconds
 
 
 class ConfigFile:
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, plugin_path: Sequence[Path] = ()) -> None:
+        """`plugin_path`: the folders that code may come from."""
         self._file = file
-        self._plugins = profile_loader.registry(file.parent)
+        self._plugins = profile_loader.registry(file.parent, tuple(plugin_path))
 
     def load(self) -> LoadedConfiguration:
         """Read the file for the first time: plugins are imported."""
