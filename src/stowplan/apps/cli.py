@@ -161,6 +161,25 @@ def score_agent() -> None:
     """Write scores of clusters to a hub, and keep them up to date, for Placements to use."""
 
 
+class PluginGroup(click.Group):
+    """The commands below `plugin`; their module is imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        from stowplan.apps.plugin_kit.commands import COMMANDS
+
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        from stowplan.apps.plugin_kit.commands import COMMANDS
+
+        return COMMANDS.get(cmd_name)
+
+
+@main.group(cls=PluginGroup)
+def plugin() -> None:
+    """Write, check and measure plugins of your own."""
+
+
 class PlaceCommand(click.Command):
     """`place`, and the commands below it; their module is imported when it is needed."""
 

@@ -57,15 +57,22 @@ def same_shape(pod: Pod) -> Pod:
     return Pod(metadata=other, spec=spec, status=pod.status)
 
 
-def draw(seed: int, words: Words | None = None) -> RandomCluster:
-    """Return a small cluster with all kinds of nodes and pods, and a pod that may ask for any of it."""
+def draw(
+    seed: int, words: Words | None = None, *, nodes: int | None = None, placed: int | None = None
+) -> RandomCluster:
+    """Return a small cluster with all kinds of nodes and pods, and a pod that may ask for any of it.
+
+    `nodes` and `placed`: so many nodes, and pods on them, instead of a few.
+    """
     generator = np.random.default_rng(seed)
     dice = WordedDice(generator, words) if words else Dice(generator)
-    names = [f"n{number}" for number in range(dice.number(1, 9))]
-    nodes = tuple(kinds.convert(Node, dice.node(name)) for name in names)
-    placed = (dice.pod(f"p{number}", node_name=dice.one_of(*names)) for number in range(dice.number(0, 12)))
-    placed_pods = tuple(kinds.convert(Pod, each) for each in placed)
-    return RandomCluster(nodes, placed_pods, tuple(dice.namespaces()), kinds.convert(Pod, dice.pod("incoming")))
+    names = [f"n{number}" for number in range(dice.number(1, 9) if nodes is None else nodes)]
+    drawn_nodes = tuple(kinds.convert(Node, dice.node(name)) for name in names)
+    count = dice.number(0, 12) if placed is None else placed
+    drawn_pods = tuple(
+        kinds.convert(Pod, dice.pod(f"p{number}", node_name=dice.one_of(*names))) for number in range(count)
+    )
+    return RandomCluster(drawn_nodes, drawn_pods, tuple(dice.namespaces()), kinds.convert(Pod, dice.pod("incoming")))
 
 
 class Dice:

@@ -6,6 +6,7 @@ labels, annotations, taints, namespaces and resources find by themselves what th
 
 from __future__ import annotations
 
+import dis
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -74,7 +75,10 @@ def _of_function(function: FunctionType, seen: set[int], depth: int) -> Iterator
     here = function.__module__.rpartition(".")[0]
     for code in codes_of(function.__code__):
         documentation = function.__doc__ if code is function.__code__ else None
-        yield from (word for const in code.co_consts if const != documentation for word in _of_value(const, 0))
+        names = _keyword_names(code)
+        for const in code.co_consts:
+            if const != documentation and const not in names:
+                yield from _of_value(const, 0)
         for name in code.co_names:
             used = function.__globals__.get(name)
             if isinstance(used, FunctionType):
@@ -82,6 +86,17 @@ def _of_function(function: FunctionType, seen: set[int], depth: int) -> Iterator
                     yield from _of_function(used, seen, depth + 1)
             elif used is not None and name.upper() == name:  # a constant
                 yield from _of_value(used, 0)
+
+
+def _keyword_names(code: CodeType) -> list[tuple[str, ...]]:
+    """Return the constants that are names of keyword arguments in calls."""
+    steps = list(dis.get_instructions(code))
+    following = [*steps[1:], None]
+    return [
+        code.co_consts[step.arg] if step.opname == "KW_NAMES" else step.argval
+        for step, then in zip(steps, following, strict=True)
+        if step.arg is not None and (step.opname == "KW_NAMES" or (then is not None and then.opname == "CALL_KW"))
+    ]
 
 
 def codes_of(code: CodeType) -> Iterator[CodeType]:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import inspect
 import sys
+import typing
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -82,13 +84,20 @@ def _annotations(plugin: type) -> Iterator[tuple[str, tuple[Any, types.Type]]]:
         if annotation is parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         try:
-            while isinstance(annotation, str):  # from __future__ import annotations, and quotes inside
-                annotation = eval(annotation, names)
+            annotation = _resolved(annotation, names)
             kind = types.type_info(annotation)
         except Exception:  # a name that is not there at run time, or a type that msgspec does not know
             continue
         if not _unknown(kind, set()):
             yield name, (annotation, kind)
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    """Return the type that an annotation means, if it is a text: `from __future__ import annotations`."""
+    while isinstance(annotation, str):  # there may be quotes inside
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        annotation = typing.get_type_hints(holder, names, include_extras=True)["it"]
+    return annotation
 
 
 def _unknown(kind: types.Type, seen: set[type]) -> bool:
