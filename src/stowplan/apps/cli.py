@@ -231,20 +231,32 @@ def complete_for_kubectl() -> None:
 
 @main.group()
 def config() -> None:
-    """Check or show a KubeSchedulerConfiguration."""
+    """Check or show a KubeSchedulerConfiguration, or a PlacementConfiguration."""
 
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path))
 @PLUGIN_PATH
-def check(file: Path, plugin_path: tuple[Path, ...]) -> None:
+@click.option("--rbac", is_flag=True, help="Print the ClusterRole that its plugins need beyond deploy/rbac.yaml.")
+def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
     """Check whether FILE can be used. If not, say where it is wrong and what would be right."""
-    from stowplan.apps import profile_loader
+    from stowplan.apps import profile_loader, rights
+    from stowplan.apps.place import config_commands
 
+    if config_commands.is_placement_configuration(file):
+        config_commands.check(file, plugin_path)
+        return
     configuration, profiles = profile_loader.read_configuration(file, plugin_path)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
+    more = rights.beyond(profiles.values())
+    if rbac:
+        click.echo(rights.manifest(more, next(iter(profiles))))
+        return
     click.echo(f"{file}: valid, {len(profiles)} profile(s): {', '.join(profiles)}")
+    if more:
+        click.echo(f"Its plugins need rights that deploy/rbac.yaml does not grant: {rights.told(more)}.")
+        click.echo(f"To grant them: stowplan config check --rbac {file} | kubectl apply -f -")
 
 
 @config.command(epilog=EXIT_CODES)
@@ -254,7 +266,11 @@ def check(file: Path, plugin_path: tuple[Path, ...]) -> None:
 def show(file: Path | None, plugin_path: tuple[Path, ...], output: str) -> None:
     """Show the plugins of each extension point in order, with weights, after defaults are applied."""
     from stowplan.apps import profile_loader
+    from stowplan.apps.place import config_commands
 
+    if file is not None and config_commands.is_placement_configuration(file):
+        _print(*config_commands.shown(file, plugin_path, output))
+        return
     if file is None:
         _, profiles = profile_loader.defaults()
     else:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from stowplan.apps import plugin_kinds
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.config.document import snake
@@ -37,14 +38,15 @@ def read_configuration(file: Path, plugin_path: Sequence[Path] = ()) -> tuple[Co
     """
     plugins = registry(file.parent, (*plugin_path, file.parent))
     configuration, profiles = read_with(plugins, file, read_text(file))
-    notes = (*configuration.notes, *_code_notes(plugins, plugin_path))
+    notes = (*configuration.notes, *code_notes(plugins, plugin_path, "run"))
     return msgspec.structs.replace(configuration, notes=notes), profiles
 
 
-def _code_notes(plugins: Registry, plugin_path: Sequence[Path]) -> Iterator[str]:
+def code_notes(plugins: Registry, plugin_path: Sequence[Path], command: str) -> Iterator[str]:
+    """Yield a note for each file that this command would not load without a flag."""
     for name, folder in plugins.files.items():
         if folder not in plugin_path:
-            yield f"{name}: `stowplan run` loads it with --plugin-path {folder} only"
+            yield f"{name}: `stowplan {command}` loads it with --plugin-path {folder} only"
 
 
 def read_text(file: Path) -> str:
@@ -78,6 +80,7 @@ def _configured(
     profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
+    plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
     notes = (*configuration.notes, *_notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 

@@ -1,8 +1,9 @@
 """The plugins that a configuration may name, and how each is made from its arguments.
 
-The caller passes the built-in plugins (`plugins.BUILT_IN`). Other plugins are found by the entry point
-`stowplan.plugins`, or by path: a plugin's name in a configuration may be `package.module:Class` (an installed package)
-or `path/to/file.py:Class` (`plugin_files`: only in folders that the caller names).
+The caller passes the built-in plugins (`plugins.BUILT_IN` for nodes, `plugins.clusters.BUILT_IN` for clusters). Other
+plugins are found by the entry point `stowplan.plugins` or `stowplan.cluster_plugins`, or by path: a plugin's name in a
+configuration may be `package.module:Class` (an installed package) or `path/to/file.py:Class` (`plugin_files`: only in
+folders that the caller names).
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ import importlib.metadata
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from stowplan.framework import plugin_files
 from stowplan.framework.config.constructor_types import converted
 from stowplan.framework.config.document import snake
-from stowplan.framework.extension_points import points_of
+from stowplan.framework.extension_points import NODES, PluginKind
 from stowplan.objects.errors import ConfigError
-
-ENTRY_POINTS = "stowplan.plugins"
 
 
 class Registry:
@@ -32,16 +32,19 @@ class Registry:
         folder: Path | None = None,
         code: Sequence[Path] | None = None,
         discover: bool = False,
+        kind: PluginKind = NODES,
     ) -> None:
         """`folder`: where the paths of data files start. `discover`: find installed plugins, too.
 
         `code`: the only folders that files with plugins are loaded from; without it, `folder` is the only one.
+        `kind`: for nodes or for clusters.
         """
-        self._plugins = dict(plugins)
+        self._plugins, self.built_in, self.kind = dict(plugins), tuple(plugins), kind
         self._folder = folder or Path()
         self._code = (self._folder,) if code is None else tuple(code)
         self._closed = False
         self.files: dict[str, Path] = {}  # the folders of plugins that came from files, by name
+        self._modules: dict[Path, ModuleType] = {}  # that were loaded from files
         if discover:
             self._discover()
 
@@ -51,8 +54,8 @@ class Registry:
 
     def closed(self) -> Registry:
         """Return a registry of the same plugins, those loaded by path or module included, that imports no others."""
-        registry = Registry(self._plugins, folder=self._folder, code=())
-        registry._closed = True
+        registry = Registry(self._plugins, folder=self._folder, code=(), kind=self.kind)
+        registry.built_in, registry._closed = self.built_in, True
         return registry
 
     def names(self) -> list[str]:
@@ -61,7 +64,7 @@ class Registry:
     def implements(self, name: str) -> frozenset[str] | None:
         """Return the points at which a plugin may be configured; None: there is no such plugin."""
         plugin = self.find(name)
-        return None if plugin is None else points_of(plugin)
+        return None if plugin is None else self.kind.points_of(plugin)
 
     def find(self, name: str) -> type | None:
         plugin = self._plugins.get(name)
@@ -88,7 +91,7 @@ class Registry:
             raise ConfigError(f"{name} cannot be made from these arguments: {problem}", path=where) from error
 
     def _discover(self) -> None:
-        for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        for entry in importlib.metadata.entry_points(group=self.kind.entry_points):
             if entry.name in self._plugins:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
             try:
@@ -105,7 +108,9 @@ class Registry:
         try:
             if source.endswith(".py"):
                 file, self.files[name] = plugin_files.found(source, self._code, self._folder)
-                module = plugin_files.load(file)
+                if file not in self._modules:  # two plugins in one file share its types
+                    self._modules[file] = plugin_files.load(file)
+                module = self._modules[file]
             else:
                 module = importlib.import_module(source)
         except ConfigError:
@@ -116,8 +121,9 @@ class Registry:
         if not inspect.isclass(found):
             classes = [key for key, value in vars(module).items() if inspect.isclass(value) and not key.startswith("_")]
             raise ConfigError(f"plugin {name}: {source} has no class {attribute!r}", remedy=_one_of(attribute, classes))
-        if not points_of(found):
+        if not self.kind.points_of(found):
             raise ConfigError(f"plugin {name} has no method of any extension point", remedy="give it filter or score")
+        self.kind.check(found, name)
         return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stowplan.apps.cli import main
-from stowplan.apps.run.config_file import ConfigFile
+from stowplan.apps.run.config_file import config_file
 from stowplan.objects.errors import ConfigError
 
 PLUGIN = "class Mine:\n    def score(self, pod, nodes):\n        return {}\n"
@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_nothing_is_loaded_from_the_configurations_folder(file: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        ConfigFile(file).load()
+        config_file(file).load()
     assert str(caught.value) == (
         f"{file}: profiles[0].plugins.score.enabled[0]: mine.py is a file, and no folder is named that code may come "
         f"from; give --plugin-path {file.parent}"
@@ -39,7 +39,7 @@ def test_nothing_is_loaded_from_the_configurations_folder(file: Path) -> None:
 
 
 def test_a_named_folder_is_loaded_from_and_a_reload_imports_no_more(file: Path) -> None:
-    configuration = ConfigFile(file, [file.parent])
+    configuration = config_file(file, [file.parent])
     assert "mine" in configuration.load().profiles
     assert "mine" in configuration.load_again().profiles
     file.write_text(CONFIG.format("later.py:Mine"))
@@ -48,7 +48,7 @@ def test_a_named_folder_is_loaded_from_and_a_reload_imports_no_more(file: Path) 
 
 
 def test_a_changed_file_of_code_is_not_read_again(file: Path) -> None:
-    configuration = ConfigFile(file, [file.parent])
+    configuration = config_file(file, [file.parent])
     configuration.load()
     (file.parent / "mine.py").write_text(PLUGIN.format(7))
     plugin = configuration.load_again().profiles["mine"].plugin("mine.py:Mine")

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from stowplan.apps import cluster_objects, json_output, profile_loader
+from stowplan.apps import cluster_objects, json_output, plugin_kinds, profile_loader
 from stowplan.apps.explain.output import show, show_all
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.engine.explain import Explanation
@@ -94,12 +94,20 @@ def _configured(file: Path | None, plugin_path: tuple[Path, ...]) -> tuple[Confi
 
 def _read_objects(options: ExplainOptions, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
     """Return the objects that a decision reads, and the namespace of the pods."""
+    brought = plugin_kinds.brought(profiles.values())
     if options.files:
-        return cluster_objects.from_files(options.files)[0], options.namespace or "default"
+        objects, _ = cluster_objects.from_files(options.files, brought, _warn)
+        return objects, options.namespace or "default"
     wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))
     with Console(stderr=True).status("reading the cluster"):
-        objects, own = cluster_objects.from_cluster(wanted, kubeconfig=options.kubeconfig, context=options.context)
+        objects, own = cluster_objects.from_cluster(
+            wanted, kubeconfig=options.kubeconfig, context=options.context, brought=brought, on_problem=_warn
+        )
     return objects, options.namespace or own
+
+
+def _warn(problem: str) -> None:
+    click.echo(f"warning: {problem}", err=True)
 
 
 def _explain_pending(snapshot: Snapshot, options: ExplainOptions, namespace: str, extenders: list[str]) -> int:
