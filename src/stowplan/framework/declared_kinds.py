@@ -99,7 +99,7 @@ def unread_wakes(plugins: Iterable[tuple[str, Any]]) -> Iterator[str]:
         except Exception:  # the engine reports it when it asks
             continue
         for kind in sorted(kinds_of_wakes - seen):
-            yield f'plugin {name} wakes on {kind}, which no plugin reads, so that never happens; add "{kind}" to its reads'
+            yield f"plugin {name} wakes on {kind}, which no plugin reads, so that never happens; add it to its reads"
 
 
 def _checked_reads(plugin: str, declared: object, known: Collection[str]) -> list[CustomResource]:
