@@ -207,7 +207,7 @@ def complete_for_kubectl() -> None:
 
 @main.group()
 def config() -> None:
-    """Check or show a KubeSchedulerConfiguration."""
+    """Check or show a KubeSchedulerConfiguration, or a PlacementConfiguration."""
 
 
 @config.command(epilog=EXIT_CODES)
@@ -216,7 +216,11 @@ def config() -> None:
 def check(file: Path, rbac: bool) -> None:
     """Check whether FILE can be used. If not, say where it is wrong and what would be right."""
     from stowplan.apps import profile_loader, rights
+    from stowplan.apps.place import config_commands
 
+    if config_commands.is_placement_configuration(file):
+        config_commands.check(file)
+        return
     configuration, profiles = profile_loader.read_configuration(file)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
@@ -236,7 +240,11 @@ def check(file: Path, rbac: bool) -> None:
 def show(file: Path | None, output: str) -> None:
     """Show the plugins of each extension point in order, with weights, after defaults are applied."""
     from stowplan.apps import profile_loader
+    from stowplan.apps.place import config_commands
 
+    if file is not None and config_commands.is_placement_configuration(file):
+        _print(*config_commands.shown(file, output))
+        return
     _, profiles = profile_loader.defaults() if file is None else profile_loader.read_configuration(file)
     lines, found = [], []
     for name, profile in profiles.items():

@@ -122,12 +122,13 @@ def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) ->
         raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
 
 
-def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int) -> Bools:
-    """The rows of a rejection, once the whole rejection is known to be sound."""
+def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind: str = "node") -> Bools:
+    """The rows of a rejection, once the whole rejection is known to be sound; `kind`: what a row is."""
     rows: object = getattr(reject, "rows", None)
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
         found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
-        raise PluginError(enabled.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
+        right = f"rejected rows must be {size} booleans, one per {kind}"
+        raise PluginError(enabled.name, "filter", f"{right}; found {found}")
     reason: object = reject.reason
     if not isinstance(reason, str):
         raise PluginError(enabled.name, "filter", f"a reason must be a text; found {reason!r}")

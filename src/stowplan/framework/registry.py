@@ -1,8 +1,8 @@
 """The plugins that a configuration may name, and how each is made from its arguments.
 
-The caller passes the built-in plugins (`plugins.BUILT_IN`). Other plugins are found by the entry point
-`stowplan.plugins`, or by path: a plugin's name in a configuration may be `package.module:Class` or
-`path/to/file.py:Class`.
+The caller passes the built-in plugins (`plugins.BUILT_IN` for nodes, `plugins.clusters.BUILT_IN` for clusters). Other
+plugins are found by the entry point `stowplan.plugins` or `stowplan.cluster_plugins`, or by path: a plugin's name in a
+configuration may be `package.module:Class` or `path/to/file.py:Class`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stowplan.framework.extension_points import points_of
+from stowplan.framework.extension_points import NODES, PluginKind
 from stowplan.objects.errors import ConfigError
-
-ENTRY_POINTS = "stowplan.plugins"
 
 
 class Registry:
-    def __init__(self, plugins: Mapping[str, type], *, folder: Path | None = None, discover: bool = False) -> None:
-        """`folder`: where relative paths start; `discover`: find installed plugins, too."""
-        self._plugins = dict(plugins)
+    def __init__(
+        self,
+        plugins: Mapping[str, type],
+        *,
+        folder: Path | None = None,
+        discover: bool = False,
+        kind: PluginKind = NODES,
+    ) -> None:
+        """`folder`: where relative paths start; `discover`: find installed plugins; `kind`: for nodes or clusters."""
+        self._plugins, self.built_in, self.kind = dict(plugins), tuple(plugins), kind
         self._folder = folder or Path()
         self._closed = False
         self._modules: dict[Path, Any] = {}  # that were loaded from files
@@ -40,8 +45,8 @@ class Registry:
 
     def closed(self) -> Registry:
         """Return a registry of the same plugins, those loaded by path or module included, that imports no others."""
-        registry = Registry(self._plugins, folder=self._folder)
-        registry._closed = True
+        registry = Registry(self._plugins, folder=self._folder, kind=self.kind)
+        registry.built_in, registry._closed = self.built_in, True
         return registry
 
     def names(self) -> list[str]:
@@ -50,7 +55,7 @@ class Registry:
     def implements(self, name: str) -> frozenset[str] | None:
         """Return the points at which a plugin may be configured; None: there is no such plugin."""
         plugin = self.find(name)
-        return None if plugin is None else points_of(plugin)
+        return None if plugin is None else self.kind.points_of(plugin)
 
     def find(self, name: str) -> type | None:
         plugin = self._plugins.get(name)
@@ -76,7 +81,7 @@ class Registry:
             raise ConfigError(f"{name} cannot be made from these arguments: {problem}", path=where) from error
 
     def _discover(self) -> None:
-        for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        for entry in importlib.metadata.entry_points(group=self.kind.entry_points):
             if entry.name in self._plugins:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
             try:
@@ -100,8 +105,9 @@ class Registry:
         if not inspect.isclass(found):
             classes = [key for key, value in vars(module).items() if inspect.isclass(value) and not key.startswith("_")]
             raise ConfigError(f"plugin {name}: {source} has no class {attribute!r}", remedy=_one_of(attribute, classes))
-        if not points_of(found):
+        if not self.kind.points_of(found):
             raise ConfigError(f"plugin {name} has no method of any extension point", remedy="give it filter or score")
+        self.kind.check(found, name)
         return found
 
     def _load_file(self, source: str) -> Any:

@@ -14,6 +14,7 @@ EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task 
 
 
 @click.group(epilog=EXIT_CODES, invoke_without_command=True)
+@click.option("--config", type=click.Path(path_type=Path), help="A PlacementConfiguration; read again when it changes.")
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @click.option(
@@ -86,6 +87,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     type=click.Path(path_type=Path),
     help="A file with a Placement, instead of NAME.",
 )
+@click.option("--config", type=click.Path(path_type=Path), help="The PlacementConfiguration to use.")
 @click.option("--compatibility", type=click.Choice(["none", "ocm"]), default="none", show_default=True)
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
@@ -96,7 +98,7 @@ def explain(called: click.Context, /, **options: Any) -> None:
     from stowplan.apps.place import explain as command
 
     assert called.parent is not None
-    for flag in ("kubeconfig", "context", "compatibility"):  # these may also stand before the word explain
+    for flag in ("config", "kubeconfig", "context", "compatibility"):  # these may also stand before the word explain
         if called.get_parameter_source(flag) == click.core.ParameterSource.DEFAULT:
             options[flag] = called.parent.params[flag]
     sys.exit(command.run(command.PlacementExplainOptions(**options)))

@@ -16,11 +16,12 @@ import msgspec
 import numpy as np
 
 from stowplan.apps import plugin_kinds, program
+from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
 from stowplan.apps.run import kube_scheduler, report_log
-from stowplan.apps.run.config_file import ConfigFile, follow
+from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
@@ -53,7 +54,7 @@ class SchedulerService(Program):
     def __init__(self, options: RunOptions, default: Callable[[], LoadedConfiguration], log: Log | None = None) -> None:
         """`default` makes the configuration where the options name no file."""
         self.options = options
-        self._file = None if options.config is None else ConfigFile(options.config)
+        self._file = None if options.config is None else config_file(options.config)
         self.loaded = default() if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)

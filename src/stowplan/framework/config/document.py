@@ -67,8 +67,10 @@ for _tag, (_pattern, _first) in _SCALARS.items():
     _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 
 
-def parse(text: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping in the text."""
+def parse(
+    text: str | bytes | Mapping[str, Any], *, kind: str = "KubeSchedulerConfiguration", minimal: str = MINIMAL
+) -> dict[str, Any]:
+    """Return the mapping in the text; errors name the `kind` that it should be, and the shortest one."""
     if isinstance(text, Mapping):
         return dict(text)
     try:
@@ -85,9 +87,9 @@ def parse(text: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
     except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int on a value that is no integer
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
     if value is None:
-        raise ConfigError("the configuration is empty", remedy=MINIMAL)
+        raise ConfigError("the configuration is empty", remedy=minimal)
     if not isinstance(value, dict):
-        raise ConfigError(f"found {shown(value)}, expected one KubeSchedulerConfiguration", remedy=MINIMAL)
+        raise ConfigError(f"found {shown(value)}, expected one {kind}", remedy=minimal)
     return value
 
 
