@@ -36,6 +36,7 @@ class ExplainOptions:
     everywhere: bool = False
     files: tuple[Path, ...] = ()
     config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     kubeconfig: str = ""
     context: str = ""
     output: str = "table"
@@ -46,7 +47,7 @@ def run(options: ExplainOptions) -> int:
     if options.pod and options.everywhere:
         raise ConfigError("found both POD and --all-namespaces", remedy="leave POD out, or name its namespace with -n")
     name = _pod_name(options.pod)
-    configuration, profiles = _configured(options.config)
+    configuration, profiles = _configured(options.config, options.plugin_path)
     objects, namespace = _read_objects(options, profiles)
     snapshot, extenders = Snapshot(objects, profiles), [each.url_prefix for each in configuration.extenders]
     if extenders:
@@ -83,10 +84,10 @@ def _pod_name(given: str) -> str:
     return name
 
 
-def _configured(file: Path | None) -> tuple[Configuration, dict[str, Profile]]:
+def _configured(file: Path | None, plugin_path: tuple[Path, ...]) -> tuple[Configuration, dict[str, Profile]]:
     """Return the configuration; without a file the default profile, for `default-scheduler` and for our own name."""
     if file is not None:
-        return profile_loader.read_configuration(file)
+        return profile_loader.read_configuration(file, plugin_path)
     configuration, profiles = profile_loader.defaults()
     return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 

@@ -54,7 +54,7 @@ class SchedulerService(Program):
     def __init__(self, options: RunOptions, default: Callable[[], LoadedConfiguration], log: Log | None = None) -> None:
         """`default` makes the configuration where the options name no file."""
         self.options = options
-        self._file = None if options.config is None else config_file(options.config)
+        self._file = None if options.config is None else config_file(options.config, options.plugin_path)
         self.loaded = default() if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
