@@ -33,7 +33,10 @@ DELETED_AT = "2026-01-01T00:00:00Z"
 
 
 def from_yaml(kind: type[Kind], text: str) -> Kind:
-    """Return an object of this kind from a manifest."""
+    """Return an object of this kind from a manifest.
+
+    pod = from_yaml(Pod, "{metadata: {name: web}, spec: {containers: [{name: main, image: nginx}]}}")
+    """
     return kinds.convert(kind, yaml.safe_load(text))
 
 
@@ -60,6 +63,8 @@ def a_pod(
     **spec: Any,
 ) -> Pod:
     """Return a pod with one container; it is on a node if `node` is given.
+
+        a_pod("web", cpu="500m", labels={"app": "web"}, tolerations=["dedicated=gpu:NoSchedule"])
 
     `requests`: of other resources than cpu and memory. `ports`: host ports, 80, "80/UDP" or "10.0.0.1:80". `owner`: its
     controller, as in ownerReferences. `status`: more fields of the status, and any other keyword is a field of the
@@ -125,7 +130,10 @@ def a_node(
     images: Mapping[str, int] | None = None,
     features: Sequence[str] = (),
 ) -> Node:
-    """Return a node; `resources` are allocatable beyond cpu, memory and pods, `images` have their sizes in bytes."""
+    """Return a node; `resources` are allocatable beyond cpu, memory and pods, `images` have their sizes in bytes.
+
+    a_node("a", cpu=8, labels={"disk": "ssd"}, taints=["dedicated=gpu:NoSchedule"], resources={"nvidia.com/gpu": 2})
+    """
     return kinds.convert(
         Node,
         {
@@ -141,18 +149,27 @@ def a_node(
 
 
 def a_namespace(name: str = "default", **labels: str) -> Namespace:
-    """Return a namespace with labels."""
+    """Return a namespace with labels.
+
+    World().submit(a_namespace("shop", team="web"))
+    """
     return kinds.convert(Namespace, {"metadata": {"name": name, "labels": labels}})
 
 
 def a_service(name: str = "service", *, namespace: str = "default", **selector: str) -> Service:
-    """Return a service that selects pods with these labels."""
+    """Return a service that selects pods with these labels.
+
+    a_service("web", app="web")
+    """
     metadata = {"name": name, "namespace": namespace}
     return kinds.convert(Service, {"metadata": metadata, "spec": {"selector": selector}})
 
 
 def a_replica_set(name: str = "replicas", *, namespace: str = "default", **labels: str) -> ReplicaSet:
-    """Return a ReplicaSet that selects pods with these labels."""
+    """Return a ReplicaSet that selects pods with these labels.
+
+    a_replica_set("web-7f9", app="web")
+    """
     metadata = {"name": name, "namespace": namespace}
     return kinds.convert(ReplicaSet, {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}}})
 
@@ -160,7 +177,10 @@ def a_replica_set(name: str = "replicas", *, namespace: str = "default", **label
 def a_budget(
     name: str = "budget", *, namespace: str = "default", allowed: int = 0, **labels: str
 ) -> PodDisruptionBudget:
-    """Return a budget for pods with these labels that allows so many disruptions now."""
+    """Return a PodDisruptionBudget for pods with these labels that allows so many disruptions now.
+
+    a_budget("web", allowed=1, app="web")
+    """
     return kinds.convert(
         PodDisruptionBudget,
         {
@@ -174,7 +194,10 @@ def a_budget(
 def a_state(
     *, nodes: Iterable[Node | str] = (), pods: Iterable[Pod] = (), others: Iterable[Object] = ()
 ) -> ClusterState:
-    """Return a cluster state; a node may be given by its name."""
+    """Return a cluster for `filtered`, `refused` and `scored`; a node may be given by its name.
+
+    state = a_state(nodes=["a", a_node("b", cpu=8)], pods=[a_pod("web", node="a")])
+    """
     state = ClusterState()
     for each in (*others, *(a_node(node) if isinstance(node, str) else node for node in nodes), *pods):
         state.apply(Put(each))
@@ -182,14 +205,19 @@ def a_state(
 
 
 def a_cluster(**keywords: Any) -> Cluster:
-    """Return the view of an `a_state` that plugins get."""
+    """Return the `Cluster` that methods of plugins get, of what `a_state` takes.
+
+    assert MyPlugin().pre_filter(a_pod(), a_cluster(nodes=["a"])) is SKIP
+    """
     return Cluster(a_state(**keywords))
 
 
 def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
     """Return kube-scheduler's default profile, or the first one of a KubeSchedulerConfiguration.
 
-    apiVersion and kind may be left out: `a_profile("profiles: [{plugins: {score: {enabled: [{name: MyPlugin}]}}}]")`.
+    apiVersion and kind may be left out.
+
+        a_profile("profiles: [{plugins: {score: {enabled: [{name: FlavourClusterWide, weight: 5}]}}}]")
     """
     if config is None:
         return next(iter(profile_loader.defaults()[1].values()))
@@ -199,7 +227,10 @@ def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
 
 
 def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
-    """Return a profile of these plugins alone, each at every extension point that it has a method for."""
+    """Return a profile of these plugins alone, each at every extension point that it has a method for.
+
+    world = World(nodes=["a"], profiles={"default-scheduler": a_profile_of(MyPlugin())})
+    """
     bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in plugins]
     return Profile(
         "default-scheduler",
