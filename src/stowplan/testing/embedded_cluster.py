@@ -66,11 +66,9 @@ class EmbeddedCluster:
         `folder`: for the kubeconfig; a temporary one without it. `v`: the verbosity of the scheduler's log.
         """
         self._nodes, self._v = nodes, v
-        self._temporary = None if folder is not None else tempfile.TemporaryDirectory(prefix="stowplan-")
-        self.kubeconfig = (folder or Path(self._temporary.name if self._temporary else "")) / "kubeconfig"
+        self._folder = folder
+        self.kubeconfig = Path()  # a file, once the cluster is started; kubectl --kubeconfig can use it
         self._log = io.StringIO()
-        self._loop = event_loop.new()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded cluster", daemon=True)
         self._changed = threading.Event()
         self._running = AsyncExitStack()  # the server and the client
         self._scheduling: AsyncExitStack | None = None
@@ -80,6 +78,10 @@ class EmbeddedCluster:
 
     def start(self) -> Self:
         """Start the server, and create the nodes. `with EmbeddedCluster() as cluster:` does it, too."""
+        self._temporary = tempfile.TemporaryDirectory(prefix="stowplan-")
+        self.kubeconfig = (self._folder or Path(self._temporary.name)) / "kubeconfig"
+        self._loop = event_loop.new()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded cluster", daemon=True)
         self._thread.start()
         try:
             self._call(self._start())
@@ -117,13 +119,13 @@ class EmbeddedCluster:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(ANSWER_WITHIN)
         self._loop.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._temporary.cleanup()
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.allow_errors = self.allow_errors or kind is not None  # the error of the test itself comes first
         self.stop()
 
     # -- the scheduler
