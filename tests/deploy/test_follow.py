@@ -45,7 +45,9 @@ def granted(file: str) -> dict[tuple[str, str], set[str]]:
             id="on the hub",
         ),
         pytest.param(
-            "member/rbac.yaml", {("apps", "deployments"): {"list", "get", "create", "patch", "delete"}}, id="in a cluster"
+            "member/rbac.yaml",
+            {("apps", "deployments"): {"list", "get", "create", "patch", "delete"}},
+            id="there",
         ),
     ],
 )
@@ -61,7 +63,7 @@ def test_the_command_line_is_valid() -> None:
     assert container()["command"] == ["/bin/stowplan", "place", "follow"] and place.commands["follow"] is follow
     found = follow.make_context("follow", list(container()["args"])).params
     namespace, _, name = found["placement"].partition("/")
-    assert LEASE == f"stowplan-follow-{namespace}.{name}"
+    assert f"stowplan-follow-{namespace}.{name}" == LEASE
     assert {only("rbac.yaml", kind)["metadata"]["namespace"] for kind in ("Role", "ServiceAccount")} == {namespace}
     mounted = {each["mountPath"] for each in container()["volumeMounts"]}
     assert {str(found["files"][0]), str(found["clusters_dir"])} == mounted

@@ -109,6 +109,20 @@ def test_lists_are_compared_one_by_one(live: Any, same: bool) -> None:
     assert (manifest.patch_for(changed(made, data=live), made) is None) == same
 
 
+@pytest.mark.parametrize(
+    ("live", "same"),
+    [
+        pytest.param({"cpu": "1", "memory": "1Gi"}, True, id="the same amount in other words"),
+        pytest.param({"cpu": "1", "memory": "1G"}, False, id="another amount"),
+        pytest.param({"cpu": "1"}, False, id="one is missing"),
+        pytest.param({"cpu": "1", "memory": "much"}, False, id="no amount"),
+    ],
+)
+def test_amounts_are_compared_as_amounts(live: Any, same: bool) -> None:
+    made = wanted(data={"requests": {"cpu": "1000m", "memory": "1024Mi"}})
+    assert (manifest.patch_for(changed(made, data={"requests": live}), made) is None) == same
+
+
 def test_a_label_that_the_manifest_lost_is_removed() -> None:
     before = manifest.marked(SETTINGS | {"metadata": {"name": "s", "labels": {"team": "web"}}}, "me", "default")
     patch = manifest.patch_for(before, wanted())

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from stowplan.embedded import manifests
+from stowplan.objects import quantity
 from stowplan.objects.errors import ConfigError
 
 Document: TypeAlias = dict[str, Any]
@@ -32,6 +33,7 @@ _OF_THE_SERVER = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "ownerReferences",
 )  # fmt: skip
 LONGEST_LABEL = 63
+QUANTITIES = ("requests", "limits", "hard")  # fields with amounts of resources
 
 
 class WorkloadManifest(msgspec.Struct, frozen=True):
@@ -169,7 +171,10 @@ def _removed(applied: Any, wanted: Any, live: Any) -> Document:
 def _covers(live: Any, wanted: Any) -> bool:
     """True if the object has all wanted fields, with their values; it may have more."""
     if isinstance(wanted, dict):
-        return isinstance(live, dict) and all(key in live and _covers(live[key], wanted[key]) for key in wanted)
+        return isinstance(live, dict) and all(
+            key in live and (_covers(live[key], value) or (key in QUANTITIES and _same_amounts(live[key], value)))
+            for key, value in wanted.items()
+        )
     if isinstance(wanted, list):
         return (
             isinstance(live, list)
@@ -177,6 +182,14 @@ def _covers(live: Any, wanted: Any) -> bool:
             and all(_covers(one, another) for one, another in zip(live, wanted, strict=True))
         )
     return bool(live == wanted)
+
+
+def _same_amounts(live: Any, wanted: Any) -> bool:
+    """True if the amounts are the same in other words: servers write 1 for 1000m."""
+    try:
+        return all(quantity.nanos(str(live[name])) == quantity.nanos(str(wanted[name])) for name in wanted)
+    except (ValueError, TypeError, KeyError):
+        return False
 
 
 def _merged(wanted: Any, removed: Any) -> Any:
