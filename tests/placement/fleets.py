@@ -10,8 +10,10 @@ from typing import Any
 
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
+from stowplan.columns.fleet.views import Clusters
 from stowplan.framework.placement import evaluation
 from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects import kinds
 from stowplan.objects.clusters import (
     SET_LABEL,
@@ -154,17 +156,38 @@ def a_question(
     return PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
 
 
+def a_view(
+    placement: Placement,
+    objects: Iterable[Object],
+    names: Iterable[str],
+    *,
+    now: float = NOW,
+    ocm: bool = True,
+    track: bool = False,
+) -> Clusters:
+    """Return the clusters of these names as a plugin sees them that is asked about the placement."""
+    question = a_question(placement, objects, now=now, ocm=ocm)
+    return Clusters(question.view(track=track), question.fleet.rows(names))
+
+
 def own(placement: Placement, objects: Iterable[Object]) -> list[str]:
     decisions = (each for each in objects if isinstance(each, PlacementDecision))
     return [name for each in decisions if each.placement == placement.key for name in each.cluster_names]
 
 
-def chosen(placement: Placement, objects: Iterable[Object], *, now: float = NOW, ocm: bool = True) -> PlacementChoice:
+def chosen(
+    placement: Placement,
+    objects: Iterable[Object],
+    *,
+    now: float = NOW,
+    ocm: bool = True,
+    policy: ClusterPolicy | None = None,
+) -> PlacementChoice:
     """Decide a placement of the namespace `test`, which is bound to the set `default`."""
     objects = list(objects)
     fleet, sets = a_fleet(objects)
     question = PlacementQuestion(placement, fleet, now, fleet.rows(own(placement, objects)), ocm)
-    return evaluation.choose(question, sets, clusters.policy(ocm=ocm))
+    return evaluation.choose(question, sets, policy or clusters.policy(ocm=ocm))
 
 
 def some_clusters(count: int, **common: Any) -> list[Any]:

@@ -15,10 +15,12 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Bytes
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
+from stowplan.framework.declared_kinds import undeclared
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
+from stowplan.objects.actions import Write
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -77,6 +79,20 @@ def call_list(
     return answers
 
 
+def call_actions(
+    enabled: EnabledPlugin[object],
+    method: Callable[[*Arguments], Iterable[Answer] | None],
+    kind: type[Answer] | UnionType,
+    *arguments: *Arguments,
+) -> list[Answer]:
+    """Call a method that answers with actions. Writes that the plugin did not declare are an error."""
+    actions = call_list(enabled, method, kind, *arguments)
+    for action in actions:
+        if isinstance(action, Write) and (problem := undeclared(enabled.plugin, action)):
+            raise PluginError(enabled.name, _method_name(enabled.plugin, method), problem)
+    return actions
+
+
 def raised(enabled: EnabledPlugin[object], method: Callable[..., object], error: BaseException) -> PluginError:
     """The error that a method raised, as a PluginError."""
     return PluginError(enabled.name, _method_name(enabled.plugin, method), f"{type(error).__name__}: {error}")
@@ -106,12 +122,13 @@ def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) ->
         raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
 
 
-def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int) -> Bools:
-    """The rows of a rejection, once the whole rejection is known to be sound."""
+def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind: str = "node") -> Bools:
+    """The rows of a rejection, once the whole rejection is known to be sound; `kind`: what a row is."""
     rows: object = getattr(reject, "rows", None)
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
         found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
-        raise PluginError(enabled.name, "filter", f"rejected rows must be {size} booleans, one per node; found {found}")
+        right = f"rejected rows must be {size} booleans, one per {kind}"
+        raise PluginError(enabled.name, "filter", f"{right}; found {found}")
     reason: object = reject.reason
     if not isinstance(reason, str):
         raise PluginError(enabled.name, "filter", f"a reason must be a text; found {reason!r}")

@@ -46,7 +46,7 @@ def _placement(choice: PlacementChoice) -> dict[str, Any]:
 
 
 def _stages(choice: PlacementChoice) -> list[dict[str, Any]]:
-    names = [stage.plugin.name for stage in choice.stages]
+    names = [stage.name for stage in choice.stages]
     return [
         {"name": ",".join(names[: index + 1]), "filteredClusters": choice.question.fleet.named(stage.rows)}
         for index, stage in enumerate(choice.stages)

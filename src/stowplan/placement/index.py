@@ -3,6 +3,9 @@
 A placement that does not use a label, a claim, a resource or a score is not requeued when one changes, nor is a
 placement that may not choose from the cluster's sets. Decisions of other placements requeue none: Balance reads them
 when a placement is decided, as in Open Cluster Management.
+
+What a decision reads is declared (`ClusterPolicy.reads`) by the plugins that come with Stowplan. Of all others it was
+noted in the last decision (`set_noted`); a placement that has had none is queued anyway.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias
 
 from stowplan.columns.fleet.cluster_sets import ClusterSets
-from stowplan.framework.placement.choice import ScoresUsed
+from stowplan.columns.fleet.clusters import CLAIMS, LABELS
+from stowplan.columns.fleet.one_cluster import FLEET, RESOURCES, WHOLE
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
-from stowplan.objects.placements import BUILT_IN, Placement
+from stowplan.objects.placements import Placement
 
-LABELS, CLAIMS, RESOURCES, WHOLE = "labels", "claims", "resources", "the whole object"
 Keys: TypeAlias = set[str]
 Table: TypeAlias = dict[Hashable, Keys]
+Reads: TypeAlias = frozenset[Hashable]
 NONE: Keys = set()
 
 
@@ -35,24 +39,44 @@ class PlacementIndex:
         self._by_set: Table = {}
         self._named_sets: dict[str, tuple[str, ...]] = {}  # the sets that a placement names
         self._sets_of: dict[str, tuple[str, ...]] = {}  # the sets that it was last decided with
-        self._entries: dict[str, list[tuple[Table, Hashable]]] = {}
+        self._reads: dict[str, tuple[Reads, Reads]] = {}  # declared, and noted
 
-    def add(self, placement: Placement, scores: ScoresUsed) -> None:
+    def add(self, placement: Placement, reads: Reads) -> None:
         """Index a placement by what its decision depends on."""
         self.remove(placement.key)
-        entries: list[tuple[Table, Hashable]] = [(self._in_namespace, placement.namespace)]
-        entries += [(self._by_part, part) for part in parts(placement)]
-        entries += [(self._by_score, each) for each in scores.coordinates]
-        entries += [(self._by_resource, resource) for resource, _ in scores.coordinates]
-        entries += [(self._by_object, name) for name in ([""] if scores.objects is None else scores.objects)]
-        for table, value in entries:
-            table.setdefault(value, set()).add(placement.key)
-        self._entries[placement.key] = entries
+        self._in_namespace.setdefault(placement.namespace, set()).add(placement.key)
         self._named_sets[placement.key] = placement.spec.cluster_sets
+        self._set_reads(placement.key, reads, frozenset())
+
+    def set_noted(self, key: str, noted: Reads) -> None:
+        """Index a placement by what was read in its last decision, too."""
+        declared, before = self._reads[key]
+        if before != noted:
+            self._set_reads(key, declared, noted)
+
+    def _set_reads(self, key: str, declared: Reads, noted: Reads) -> None:
+        for table, value in self._entries(*self._reads.get(key, (frozenset(), frozenset()))):
+            _discard(table, value, key)
+        for table, value in self._entries(declared, noted):
+            table.setdefault(value, set()).add(key)
+        self._reads[key] = declared, noted
+
+    def _entries(self, declared: Reads, noted: Reads) -> Iterator[tuple[Table, Hashable]]:
+        for read in declared | noted:
+            match read:
+                case ("score", resource, score):
+                    yield self._by_score, (resource, score)
+                    yield self._by_resource, resource
+                case ("scores", resource):
+                    yield self._by_object, resource
+                case _:
+                    yield self._by_part, read
 
     def remove(self, key: str) -> None:
-        for table, value in self._entries.pop(key, ()):
-            _discard(table, value, key)
+        if key in self._reads:
+            self._set_reads(key, frozenset(), frozenset())
+            del self._reads[key]
+        _discard(self._in_namespace, key.partition("/")[0], key)
         for name in self._sets_of.pop(key, ()):
             _discard(self._by_set, name, key)
         self._named_sets.pop(key, None)
@@ -88,6 +112,8 @@ class PlacementIndex:
         before, after = self._selectable_in(old), self._selectable_in(new)
         found = self._of_sets(before ^ after)
         others = self._of_sets(before & after)
+        if self._by_part.get(FLEET) and (old is None or new is None or not old.same_content(new)):
+            found |= self._by_part[FLEET]
         if old is None or new is None or not others:
             return sorted(found)
         if old.spec.taints != new.spec.taints:
@@ -116,7 +142,7 @@ class PlacementIndex:
         found = self._reading(score.name)
         for name in changed:
             found = found | self._by_score.get((score.name, name), NONE)
-        return sorted(found & self._of_sets(self._selectable_in(cluster))) if found else []
+        return sorted(found & self._seeing((cluster,))) if found else []
 
     def by_expiry(self, resource: str, clusters: Iterable[ManagedCluster], *, expressions: bool) -> list[str]:
         """Scores of these clusters expired. `expressions`: expired scores are hidden from expressions, too."""
@@ -125,11 +151,16 @@ class PlacementIndex:
             users = users | self._reading(resource)
         if not users:
             return []
-        return sorted(users & self._of_sets(frozenset().union(*(self._selectable_in(each) for each in clusters))))
+        return sorted(users & self._seeing(clusters))
 
     def _reading(self, resource: str) -> Keys:
         """Return the placements whose expressions read a score object."""
         return self._by_object.get(resource, NONE) | self._by_object.get("", NONE)
+
+    def _seeing(self, clusters: Iterable[ManagedCluster | None]) -> Keys:
+        """Return the placements that may choose one of these clusters, or look at the whole fleet."""
+        sets = frozenset().union(*(self._selectable_in(each) for each in clusters))
+        return self._of_sets(sets) | self._by_part.get(FLEET, NONE)
 
     def _selectable_in(self, cluster: ManagedCluster | None) -> frozenset[str]:
         """Return the sets from which a cluster can be chosen."""
@@ -139,23 +170,10 @@ class PlacementIndex:
         return set().union(*(self._by_set.get(name, ()) for name in names))
 
 
-def parts(placement: Placement) -> Iterator[str]:
-    """Return the parts of a cluster's object that a placement uses, other than taints and sets."""
-    spec = placement.spec
-    selectors = [each.required_cluster_selector for each in spec.predicates]
-    groups = [each.group_cluster_selector for each in spec.decision_strategy.group_strategy.decision_groups]
-    spread = {each.topology_key_type for each in spec.spread_policy.spread_constraints}
-    labels = [each.label_selector for each in selectors] + [each.label_selector for each in groups]
-    claims = [each.claim_selector for each in selectors] + [each.claim_selector for each in groups]
-    if "Label" in spread or any(each.match_labels or each.match_expressions for each in labels):
-        yield LABELS
-    if "Claim" in spread or any(each.match_expressions for each in claims):
-        yield CLAIMS
-    if any(each.cel_selector.cel_expressions for each in selectors):
-        yield WHOLE
-    coordinates = (config.coordinate for config in spec.prioritizer_policy.configurations)
-    if any(each is not None and each.type == BUILT_IN and each.built_in.startswith("Resource") for each in coordinates):
-        yield RESOURCES
+def resources_of(reads: Reads) -> set[str]:
+    """Return the names of the AddOnPlacementScores among these reads, as far as they are known by name."""
+    found = {str(read[1]) for read in reads if isinstance(read, tuple)}
+    return found - {""}
 
 
 def _changed_scores(old: AddOnPlacementScore | None, new: AddOnPlacementScore | None, now: float) -> frozenset[str]:

@@ -28,18 +28,20 @@ Times are seconds since the epoch, because taints and scores carry timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import decision_groups, evaluation
-from stowplan.framework.placement.choice import ClusterPolicy, PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Gone, Result
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
-from stowplan.objects.placements import Placement, PlacementDecision, PlacementSpec
+from stowplan.objects.errors import PluginError
+from stowplan.objects.placements import Placement, PlacementDecision
 from stowplan.placement.decision_cache import DecisionCache
-from stowplan.placement.index import PlacementIndex
+from stowplan.placement.index import PlacementIndex, resources_of
 from stowplan.placement.queue import PlacementQueue, ScoreExpiries
 from stowplan.placement.status import StatusCache
 from stowplan.placement.write_plan import WritePlanner
@@ -56,14 +58,15 @@ class PlacementScheduler:
         ocm: bool = False,
         reschedule: float = RESCHEDULE,
         answer_within: float = 30.0,
+        report: Callable[[PluginError], None] = lambda _: None,
     ) -> None:
-        """`ocm`: decide as Open Cluster Management does, without our additions."""
+        """`ocm`: decide as Open Cluster Management does, without our additions; `report` is told of failed plugins."""
         self.fleet = Fleet()
         self.sets = ClusterSets(self.fleet, strict=not ocm)
         self.placements: dict[str, Placement] = {}
         self.decision_cache = DecisionCache(self.fleet)
         self.decisions = 0  # how often a placement was decided
-        self._policy, self._ocm, self._reschedule = policy, ocm, reschedule
+        self._policy, self._ocm, self._reschedule, self._report = policy, ocm, reschedule, report
         self._index = PlacementIndex(self.sets)
         self._queue = PlacementQueue()
         self._expiries = ScoreExpiries(self.fleet)
@@ -102,12 +105,22 @@ class PlacementScheduler:
         self.placements[key] = placement
         foreign_status = old is not None and self._statuses.put(old, placement, now)
         if old is None or _decided_by(old) != _decided_by(placement):
-            scores = evaluation.scores_used(placement, self._policy)
-            self._index.add(placement, scores)
-            self._expiries.watch(scores.resources, now)
+            self._index_anew(placement, now)
             self._queue.add((key,))
         elif foreign_status:
             self._queue.add((key,))
+
+    def _index_anew(self, placement: Placement, now: float) -> None:
+        reads = self._policy.reads(placement)
+        self._index.add(placement, reads)
+        self._expiries.watch(resources_of(reads), now)
+
+    def adopt(self, policy: ClusterPolicy, now: float) -> None:
+        """Decide by another policy from now on: every placement is decided again."""
+        self._policy = policy
+        for placement in self.placements.values():
+            self._index_anew(placement, now)
+        self._queue.add(self.placements)
 
     def _forget(self, key: str) -> None:
         self.placements.pop(key, None)
@@ -179,12 +192,17 @@ class PlacementScheduler:
         current = self.decision_cache.of(key)
         choice = self.choose(placement, now)
         self._index.set_sets(key, choice.sets)
+        if self._policy.tracked:
+            self._index.set_noted(key, choice.reads)
+            self._expiries.watch(resources_of(choice.reads), now)
         groups, status = decision_groups.grouped(choice)
+        if choice.error is not None:
+            self._report(choice.error)
         if status.failed:
             plan = self._planner.plan_undecided(choice, status, now)
         else:
             plan = self._planner.plan(choice, groups, status, current, now)
-        again_at = min(now + self._reschedule, evaluation.changes_at(choice, self._policy), plan.refresh_at)
+        again_at = min(now + self._reschedule, choice.changes_at, plan.refresh_at)
         self._queue.add_at(key, again_at)
         if not plan.phases:
             return []
@@ -206,6 +224,7 @@ class PlacementScheduler:
         return progress.actions
 
 
-def _decided_by(placement: Placement) -> tuple[str, PlacementSpec, bool, int]:
-    """Return what of the placement itself its decision depends on."""
-    return placement.uid, placement.spec, placement.ignored, placement.metadata.generation
+def _decided_by(placement: Placement) -> tuple[object, ...]:
+    """Return what of the placement itself its decision depends on; plugins may read labels and annotations."""
+    metadata = placement.metadata
+    return placement.uid, placement.spec, placement.ignored, metadata.generation, metadata.labels, metadata.annotations

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from stowplan.apps.cli import main
 from stowplan.apps.place.metrics import PlacementMetrics
-from stowplan.framework.placement.choice import ClusterPluginStatus
+from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Put, Result
 from stowplan.objects.meta import Object
@@ -144,7 +144,7 @@ def test_plugins_that_are_timed_decide_the_same() -> None:
     assert 'scheduling_plugin_duration_seconds_count{name="placement_scheduling",plugin_name="Predicate"' in text
     wrong = ScoreCoordinate("AddOn", add_on=AddOnScore("r", "s"), when_missing="x")
     made = metrics.timed(clusters.policy()).add_on(wrong, 1)
-    assert isinstance(made, ClusterPluginStatus)
+    assert isinstance(made, Misconfigured)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_wrong_toleration_ends_the_decision_before_scoring() -> None:
     placement = a_placement(numberOfClusters=2, tolerations=[{"key": "", "operator": "Equal"}])
     choice = chosen(placement, clusters(1))
     assert (choice.status.code, choice.status.plugin) == ("Misconfigured", "TaintToleration")
-    assert [stage.plugin.name for stage in choice.stages] == ["Predicate"]
+    assert [stage.name for stage in choice.stages] == ["Predicate"]
     assert (choice.names, choice.prioritized, choice.unscheduled) == ([], [], 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.plugins.clusters import cel_selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
@@ -55,7 +56,7 @@ SCORES = a_score("c1", "test-score", cpu=3, memory=4)
 )
 def test_expressions_about_a_cluster(expression: str, expected: bool) -> None:
     question = a_question(a_placement(), [SEEN, SCORES])
-    assert CelExpressions((expression,)).match(question, 0)[0] is expected
+    assert CelExpressions((expression,)).match(question.view(), 0)[0] is expected
 
 
 # -- what an expression costs
@@ -69,7 +70,7 @@ def cost(*expressions: str, no_cluster: bool = False) -> tuple[bool, int]:
     question = a_question(a_placement(), [VERSIONED])
     if no_cluster:
         question.fleet.clusters[0] = None
-    matches, spent, _ = CelExpressions(expressions).match(question, 0)
+    matches, spent, _ = CelExpressions(expressions).match(question.view(), 0)
     return matches, spent
 
 
@@ -101,9 +102,13 @@ ENDLESS = f"{SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.all(c, {SIXTY}.all(d, a + b + 
 def test_an_expression_ends_at_its_cost() -> None:
     selector = CelExpressions((ENDLESS,))
     question = a_question(a_placement(), [a_cluster(f"c{number}") for number in range(50)])
-    matches, spent, _ = selector.match(question, 0)
+    matches, spent, _ = selector.match(question.view(), 0)
     assert not matches and cel_selector.MOST_PER_EXPRESSION < spent < cel_selector.MOST_PER_EXPRESSION + 100
-    assert selector.match(question, 1) == (False, 0, float("inf"))  # it is about no cluster, so it need not run again
+    assert selector.match(question.view(), 1) == (
+        False,
+        0,
+        float("inf"),
+    )  # it is about no cluster, so it need not run again
 
 
 def test_a_pass_over_the_fleet_ends_at_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +116,9 @@ def test_a_pass_over_the_fleet_ends_at_its_cost(monkeypatch: pytest.MonkeyPatch)
     objects = [a_cluster(f"c{number}", labels={"version": "1.14.3"}) for number in range(9)]
     question = a_question(a_placement(), objects, ocm=False)
     rows = question.fleet.rows([f"c{number}" for number in range(9)])
-    assert CelExpressions((LABEL,)).matches(question, rows).tolist() == [True] * 4 + [False] * 5
+    assert CelExpressions((LABEL,)).matches(question.view(), rows).tolist() == [True] * 4 + [False] * 5
     later = PlacementQuestion(question.placement, question.fleet, NOW + 1, question.own)
-    assert CelExpressions((LABEL,)).matches(later, rows).sum() == 8
+    assert CelExpressions((LABEL,)).matches(later.view(), rows).sum() == 8
 
 
 GOOD_SCORE = 'managedCluster.scores("demo").filter(s, s.name == "cpu").all(e, e.value > 80)'
@@ -129,15 +134,15 @@ def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.Mon
     rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
     match = selector.match
 
-    def counted(question: PlacementQuestion, row: int) -> tuple[bool, int, float]:
+    def counted(fleet: WholeFleet, row: int) -> tuple[bool, int, float]:
         runs.append(row)
-        return match(question, row)
+        return match(fleet, row)
 
     monkeypatch.setattr(selector, "match", counted)
 
     def ask(now: float = NOW) -> tuple[list[bool], int]:
         runs.clear()
-        found = selector.matches(PlacementQuestion(question.placement, fleet, now, question.own), rows).tolist()
+        found = selector.matches(PlacementQuestion(question.placement, fleet, now, question.own).view(), rows).tolist()
         return found, len(runs)
 
     assert ask() == ([True, False, False], 3)

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.placement.choice import ClusterPluginStatus
+from stowplan.framework.placement.interfaces import Misconfigured
+from stowplan.framework.placement.plugin_calls import call_cluster_filter
+from stowplan.framework.profile import EnabledPlugin
 from stowplan.plugins.clusters.predicate import PredicatePlugin
-from tests.placement.fleets import a_cluster, a_placement, a_question, a_score
+from tests.placement.fleets import a_cluster, a_placement, a_score, a_view
 
 PLUGIN = PredicatePlugin()
 CLOUDS = [
@@ -33,11 +35,13 @@ def required(
     return {"requiredClusterSelector": selector}
 
 
-def matching(*predicates: dict[str, Any], ocm: bool = True) -> list[str] | ClusterPluginStatus:
-    question = a_question(a_placement(predicates=list(predicates)), CLOUDS, ocm=ocm)
-    rows = question.fleet.rows(["c1", "c2", "c3"])
-    found = PLUGIN.filter(question, rows)
-    return found if isinstance(found, ClusterPluginStatus) else question.fleet.named(rows[found])
+def matching(*predicates: dict[str, Any], ocm: bool = True) -> list[str] | Misconfigured:
+    placement = a_placement(predicates=list(predicates))
+    clusters = a_view(placement, CLOUDS, ["c1", "c2", "c3"], ocm=ocm)
+    found = call_cluster_filter(EnabledPlugin("Predicate", PLUGIN), placement, clusters)
+    if isinstance(found, Misconfigured):
+        return found
+    return clusters.names if found.kept is None else clusters.where(found.kept).names
 
 
 IN_AMAZON = 'managedCluster.metadata.labels["cloud"] == "Amazon"'
@@ -101,8 +105,7 @@ def test_expressions_see_expired_scores_only_in_compatibility() -> None:
 )
 def test_misconfigured_predicates(predicate: dict[str, Any], path: str) -> None:
     found = matching(required({"cloud": "Amazon"}), predicate)
-    assert isinstance(found, ClusterPluginStatus)
-    assert (found.code, found.plugin) == ("Misconfigured", "Predicate")
+    assert isinstance(found, Misconfigured)
     assert found.path == f"spec.predicates[1].requiredClusterSelector.{path}"
 
 
@@ -120,5 +123,5 @@ def test_misconfigured_predicates(predicate: dict[str, Any], path: str) -> None:
     ],
 )
 def test_why_a_cluster_does_not_match(predicates: list[Any], reason: str) -> None:
-    question = a_question(a_placement(predicates=predicates), CLOUDS)
-    assert PLUGIN.why(question, 0) == reason
+    placement = a_placement(predicates=predicates)
+    assert PLUGIN.why(placement, a_view(placement, CLOUDS, ["c1"])[0]) == reason

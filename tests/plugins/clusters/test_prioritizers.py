@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.framework.placement.choice import Prioritizer
+from stowplan.framework.placement.choice import ClusterScores
+from stowplan.framework.placement.interfaces import Prioritizer
+from stowplan.framework.placement.plugin_calls import call_cluster_score
+from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.placements import AddOnScore, ScoreCoordinate
 from stowplan.plugins.clusters.add_on import AddOn, add_on
 from stowplan.plugins.clusters.balance import Balance
-from stowplan.plugins.clusters.resource_allocatable import ResourceAllocatable
+from stowplan.plugins.clusters.resource_allocatable import ResourceAllocatableCPU, ResourceAllocatableMemory
 from stowplan.plugins.clusters.steady import Steady
-from tests.placement.fleets import a_cluster, a_decision, a_placement, a_question, a_score, chosen
+from tests.placement.fleets import a_cluster, a_decision, a_placement, a_score, a_view, chosen
 
 NAMES = ("cluster1", "cluster2", "cluster3")
-CPU = ResourceAllocatable("cpu", "ResourceAllocatableCPU")
-MEMORY = ResourceAllocatable("memory", "ResourceAllocatableMemory")
+CPU, MEMORY = ResourceAllocatableCPU(), ResourceAllocatableMemory()
 
 
 def three(**each: Any) -> list[Any]:
@@ -26,8 +28,9 @@ def three(**each: Any) -> list[Any]:
 
 
 def scored(plugin: Prioritizer, objects: list[Any], *, ocm: bool = True) -> list[int | None]:
-    question = a_question(a_placement(), objects, ocm=ocm)
-    found = plugin.score(question, question.fleet.rows(NAMES))
+    clusters = a_view(a_placement(), objects, NAMES, ocm=ocm)
+    found = call_cluster_score(EnabledPlugin("", plugin), a_placement(), clusters)
+    assert isinstance(found, ClusterScores)
     present = np.ones(3, np.bool_) if found.present is None else found.present
     return [value if known else None for value, known in zip(found.values.tolist(), present.tolist(), strict=True)]
 
@@ -134,10 +137,9 @@ def test_an_expired_score_counts_0_with_a_warning() -> None:
         a_score("cluster2", valid=30, score1=40),
         a_score("cluster3", score1=50),
     ]
-    question = a_question(a_placement(), objects)
-    found = AddOn("test", "score1").score(question, question.fleet.rows(NAMES))
-    assert found.values.tolist() == [0, 40, 50]
-    assert found.warning == "AddOnPlacementScores cluster1/test expired"
+    clusters, plugin = a_view(a_placement(), objects, NAMES), AddOn("test", "score1")
+    assert plugin.score(a_placement(), clusters).tolist() == [0, 40, 50]
+    assert plugin.warning(clusters) == "AddOnPlacementScores cluster1/test expired"
 
 
 @pytest.mark.parametrize(
@@ -152,19 +154,19 @@ def test_an_expired_score_counts_0_with_a_warning() -> None:
 )
 def test_when_missing(when_missing: str, weight: int, expected: list[int]) -> None:
     objects = [*three(), a_score("cluster1", valid=-30, score1=30), a_score("cluster2", score1=40)]
-    plugin = add_on(ScoreCoordinate("AddOn", add_on=AddOnScore("test", "score1"), when_missing=when_missing), weight)
-    assert isinstance(plugin, AddOn)
-    assert scored(plugin, objects, ocm=False) == expected
-    assert scored(plugin, objects, ocm=True) == [0, 40, 0]
+    made = add_on(ScoreCoordinate("AddOn", add_on=AddOnScore("test", "score1"), when_missing=when_missing), weight)
+    assert isinstance(made, EnabledPlugin)
+    assert scored(made.plugin, objects, ocm=False) == expected
+    assert scored(made.plugin, objects, ocm=True) == [0, 40, 0]
 
 
 def test_the_last_known_score_outlives_its_object() -> None:
-    question = a_question(a_placement(), three(), ocm=False)
-    plugin = AddOn("test", "score1", "lastKnown")
-    plugin.score(question, question.fleet.rows(NAMES))
-    question.fleet.put_score(a_score("cluster1", score1=30))
-    question.fleet.remove_score(a_score("cluster1"))
-    assert plugin.score(question, question.fleet.rows(NAMES)).values.tolist() == [30, 0, 0]
+    clusters, plugin = a_view(a_placement(), three(), NAMES, ocm=False), AddOn("test", "score1", "lastKnown")
+    plugin.score(a_placement(), clusters)
+    clusters.fleet.table.put_score(a_score("cluster1", score1=30))
+    clusters.fleet.table.remove_score(a_score("cluster1"))
+    later = clusters.where(np.arange(3))
+    assert plugin.score(a_placement(), later).tolist() == [30, 0, 0]
 
 
 def test_a_cluster_without_a_score_can_be_excluded() -> None:

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.placement.choice import ClusterPluginStatus
+from stowplan.columns.fleet.views import Clusters
+from stowplan.framework.placement.interfaces import Misconfigured
+from stowplan.framework.placement.plugin_calls import call_cluster_filter
+from stowplan.framework.profile import EnabledPlugin
+from stowplan.objects.placements import Placement
 from stowplan.plugins.clusters.taint_toleration import ClusterTaintToleration
-from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_question, a_taint
+from tests.placement.fleets import NOW, a_cluster, a_decision, a_placement, a_taint, a_view
 
 PLUGIN = ClusterTaintToleration()
 
@@ -21,11 +25,18 @@ EQUAL, EXISTS = tolerates("Equal", "key1", "value1"), tolerates("Exists", "key1"
 IN, OUT = True, False
 
 
-def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) -> bool | ClusterPluginStatus:
+def kept(placement: Placement, clusters: Clusters) -> list[bool] | Misconfigured:
+    found = call_cluster_filter(EnabledPlugin("TaintToleration", PLUGIN), placement, clusters)
+    if isinstance(found, Misconfigured):
+        return found
+    return [True] * len(clusters) if found.kept is None else found.kept.tolist()
+
+
+def verdict(taints: list[str], tolerations: list[Any], decided: bool = False) -> bool | Misconfigured:
     objects = [a_cluster("c1", taints=taints), *([a_decision(["c1"], of="test")] if decided else [])]
-    question = a_question(a_placement(tolerations=tolerations), objects)
-    found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
-    return found if isinstance(found, ClusterPluginStatus) else bool(found[0])
+    placement = a_placement(tolerations=tolerations)
+    found = kept(placement, a_view(placement, objects, ["c1"]))
+    return found if isinstance(found, Misconfigured) else found[0]
 
 
 @pytest.mark.parametrize(
@@ -92,10 +103,8 @@ def test_tolerations(taints: list[str], tolerations: list[Any], decided: bool, e
 )
 def test_misconfigured_tolerations(toleration: Any, message: str) -> None:
     found = verdict(["key1:NoSelect"], [EQUAL, toleration])
-    assert isinstance(found, ClusterPluginStatus)
-    assert (found.code, found.plugin, found.message, found.path) == (
-        "Misconfigured", "TaintToleration", message, "spec.tolerations[1]",
-    )  # fmt: skip
+    assert isinstance(found, Misconfigured)
+    assert (found.message, found.path) == (message, "spec.tolerations[1]")
 
 
 # -- tolerations that end
@@ -108,10 +117,11 @@ def timed(decided: list[str], now: float = NOW) -> tuple[list[bool], float | Non
         *(a_cluster(name, taints=[a_taint("key1=value1:NoSelect", age)]) for name, age in AGES.items()),
         a_decision(decided, of="test"),
     ]
-    question = a_question(a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}]), objects, now=now)
-    found = PLUGIN.filter(question, question.fleet.rows(AGES))
-    assert not isinstance(found, ClusterPluginStatus)
-    return found.tolist(), PLUGIN.lapses(question, question.own)
+    placement = a_placement(tolerations=[EQUAL | {"tolerationSeconds": 10}])
+    clusters = a_view(placement, objects, AGES, now=now)
+    found, has = kept(placement, clusters), clusters.fleet.table.rows(decided)
+    assert not isinstance(found, Misconfigured)
+    return found, PLUGIN.lapses(placement, Clusters(clusters.fleet, has))
 
 
 @pytest.mark.parametrize(
@@ -133,13 +143,14 @@ def test_tolerated_for_ten_seconds(decided: list[str], later: float, expected: l
 def test_a_toleration_in_seconds_needs_the_time_a_taint_was_added() -> None:
     taint = {"key": "key1", "effect": "NoSelect"}
     objects = [a_cluster("c1", taints=[taint])]
-    question = a_question(a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}]), objects)
-    found = PLUGIN.filter(question, question.fleet.rows(["c1"]))
-    assert not isinstance(found, ClusterPluginStatus) and found.tolist() == [OUT]
+    placement = a_placement(tolerations=[EXISTS | {"tolerationSeconds": 10}])
+    assert kept(placement, a_view(placement, objects, ["c1"])) == [OUT]
 
 
 def test_why_names_the_taint() -> None:
-    question = a_question(
-        a_placement(tolerations=[EQUAL]), [a_cluster("c1", taints=["key1=value1:NoSelect", "k:NoSelect"])]
+    placement, cluster = (
+        a_placement(tolerations=[EQUAL]),
+        a_cluster("c1", taints=["key1=value1:NoSelect", "k:NoSelect"]),
     )
-    assert PLUGIN.why(question, 0) == "it has the taint k:NoSelect, which is not tolerated"
+    found = a_view(placement, [cluster], ["c1"])[0]
+    assert PLUGIN.why(placement, found) == "it has the taint k:NoSelect, which is not tolerated"

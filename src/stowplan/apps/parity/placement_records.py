@@ -122,7 +122,7 @@ def _timestamp(text: object) -> float:
 
 
 def _filtered(choice: PlacementChoice) -> dict[str, list[str]]:
-    names = [stage.plugin.name for stage in choice.stages]
+    names = [stage.name for stage in choice.stages]
     return {
         ",".join(names[: place + 1]): choice.question.fleet.named(stage.rows)
         for place, stage in enumerate(choice.stages)

@@ -8,13 +8,23 @@ from typing import Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, Duration, election_options, election_settings, serving_options
+from stowplan.apps.flags import (
+    FROM,
+    OUTPUT,
+    PLUGIN_PATH,
+    Duration,
+    election_options,
+    election_settings,
+    serving_options,
+)
 from stowplan.apps.place.follow.commands import follow
 
 EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
 
 
 @click.group(epilog=EXIT_CODES, invoke_without_command=True)
+@click.option("--config", type=click.Path(path_type=Path), help="A PlacementConfiguration; read again when it changes.")
+@PLUGIN_PATH
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @election_options("stowplan-placement", "kube-system", "Decide")
@@ -44,6 +54,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     """Choose clusters for the Placements of a hub, and write PlacementDecisions."""
     if called.invoked_subcommand is not None:
         return
+    from stowplan.apps import import_path
     from stowplan.apps.place import service
     from stowplan.apps.place.options import PlaceOptions
 
@@ -51,6 +62,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     if options["reschedule"] <= 0:
         raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
     ocm = options.pop("compatibility") == "ocm"
+    import_path.leave_out_current_folder()
     sys.exit(service.run(PlaceOptions(election=election, ocm=ocm, **options)))
 
 
@@ -68,6 +80,8 @@ def place(called: click.Context, /, **options: Any) -> None:
     type=click.Path(path_type=Path),
     help="A file with a Placement, instead of NAME.",
 )
+@click.option("--config", type=click.Path(path_type=Path), help="The PlacementConfiguration to use.")
+@PLUGIN_PATH
 @click.option("--compatibility", type=click.Choice(["none", "ocm"]), default="none", show_default=True)
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
@@ -78,7 +92,13 @@ def explain(called: click.Context, /, **options: Any) -> None:
     from stowplan.apps.place import explain as command
 
     assert called.parent is not None
-    for flag in ("kubeconfig", "context", "compatibility"):  # these may also stand before the word explain
+    for flag in (
+        "config",
+        "plugin_path",
+        "kubeconfig",
+        "context",
+        "compatibility",
+    ):  # these may also stand before the word explain
         if called.get_parameter_source(flag) == click.core.ParameterSource.DEFAULT:
             options[flag] = called.parent.params[flag]
     sys.exit(command.run(command.PlacementExplainOptions(**options)))

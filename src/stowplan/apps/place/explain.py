@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from stowplan.apps import cluster_objects, json_output
+from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.place.explain_json import Answer, explained
 from stowplan.apps.place.kinds import KINDS
+from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
@@ -34,6 +36,8 @@ class PlacementExplainOptions:
     namespace: str = ""  # empty: that of the context, or "default"
     files: tuple[Path, ...] = ()
     filename: Path | None = None
+    config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     compatibility: str = "none"
     kubeconfig: str = ""
     context: str = ""
@@ -45,8 +49,10 @@ def run(options: PlacementExplainOptions) -> int:
     if bool(options.name) == (options.filename is not None):
         found = "both NAME and --filename" if options.name else "neither NAME nor --filename"
         raise ConfigError(f"found {found}", remedy="name a placement, or a file with one")
+    ocm = options.compatibility == "ocm"
+    policy = load_policy(options.config, options.plugin_path, ocm=ocm).policy
     objects, namespace = _read_objects(options)
-    engine = engine_of(objects, ocm=options.compatibility == "ocm")
+    engine = engine_of(objects, ocm=ocm, policy=policy)
     answer = explained(engine.choose(_placement(options, engine, namespace), time.time()))
     if options.output == "table":
         show(Console(highlight=False, markup=False), answer)
@@ -56,9 +62,11 @@ def run(options: PlacementExplainOptions) -> int:
     return 0 if satisfied(answer)["status"] == "True" and not answer["error"] else 1
 
 
-def engine_of(objects: Iterable[Object], *, ocm: bool = False) -> PlacementScheduler:
+def engine_of(
+    objects: Iterable[Object], *, ocm: bool = False, policy: ClusterPolicy | None = None
+) -> PlacementScheduler:
     """Return an engine that knows these objects of a hub."""
-    engine, now = PlacementScheduler(clusters.policy(ocm=ocm), ocm=ocm), time.time()
+    engine, now = PlacementScheduler(policy or clusters.policy(ocm=ocm), ocm=ocm), time.time()
     for each in objects:
         engine.handle(Put(each), now)
     return engine

@@ -11,7 +11,9 @@ from typing import Any, TypeVar, cast
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from stowplan.apps.exposition import exposition
-from stowplan.framework.placement.choice import ClusterFilter, ClusterPluginStatus, ClusterPolicy, Prioritizer
+from stowplan.framework.placement.interfaces import Misconfigured, Prioritizer
+from stowplan.framework.placement.policy import ClusterPolicy
+from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Result
 from stowplan.objects.placements import MISCONFIGURED, SATISFIED, Placement, ScoreCoordinate
@@ -20,7 +22,7 @@ from stowplan.placement.scheduler import PlacementScheduler
 BUCKETS = tuple(10.0 ** (step - 6) for step in range(10))
 CONSTANT_LABELS = {"name": "placement_scheduling"}  # as Open Cluster Management has it
 
-P = TypeVar("P", bound=ClusterFilter | Prioritizer)
+P = TypeVar("P")
 
 
 class PlacementMetrics:
@@ -56,9 +58,9 @@ class PlacementMetrics:
     def timed(self, policy: ClusterPolicy) -> ClusterPolicy:
         """Return the same policy; the calls of its plugins are timed."""
 
-        def add_on(coordinate: ScoreCoordinate, weight: int) -> Prioritizer | ClusterPluginStatus:
+        def add_on(coordinate: ScoreCoordinate, weight: int) -> EnabledPlugin[Prioritizer] | Misconfigured:
             made = policy.add_on(coordinate, weight)
-            return made if isinstance(made, ClusterPluginStatus) else self._timed(made)
+            return made if isinstance(made, Misconfigured) else self._timed(made)
 
         return replace(
             policy,
@@ -67,8 +69,9 @@ class PlacementMetrics:
             add_on=add_on,
         )
 
-    def _timed(self, plugin: P) -> P:
-        return cast(P, TimedClusterPlugin(plugin, self._clock, self._observe))
+    def _timed(self, enabled: EnabledPlugin[P]) -> EnabledPlugin[P]:
+        timed = TimedClusterPlugin(enabled.name, enabled.plugin, self._clock, self._observe)
+        return replace(enabled, plugin=cast(P, timed))
 
     def _observe(self, kind: str, name: str, seconds: float) -> None:
         self._plugins.labels(*CONSTANT_LABELS.values(), kind, name).observe(seconds)
@@ -106,26 +109,25 @@ class TimedClusterPlugin:
 
     def __init__(
         self,
-        plugin: ClusterFilter | Prioritizer,
+        name: str,
+        plugin: object,
         clock: Callable[[], float],
         observe: Callable[[str, str, float], None],
     ) -> None:
+        self._name = name.partition("/")[0] if name.startswith("AddOn/") else name  # one time series for all scores
         self._plugin, self._clock, self._observe = plugin, clock, observe
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._plugin, name)
-        kind = {"filter": "filter", "score": "prioritizer"}.get(name)
-        if kind is None:
-            return found
+        if name == "filter":
+            return lambda *asked: self._timed("filter", lambda: tuple(found(*asked) or ()))  # a generator runs in here
+        return (lambda *asked: self._timed("prioritizer", lambda: found(*asked))) if name == "score" else found
 
-        def timed(*arguments: object) -> object:
-            started = self._clock()
-            answer = found(*arguments)
-            named = self._plugin.name.partition("/")[0]  # one time series for all add-on scores
-            self._observe(kind, named, self._clock() - started)
-            return answer
-
-        return timed
+    def _timed(self, kind: str, ask: Callable[[], P]) -> P:
+        started = self._clock()
+        answer = ask()
+        self._observe(kind, self._name, self._clock() - started)
+        return answer
 
 
 def _result(placement: Placement) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.placement.scheduler import RESCHEDULE
@@ -12,6 +13,8 @@ OWN_LEASE = "stowplan-placement"
 
 @dataclass(frozen=True)
 class PlaceOptions:
+    config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     kubeconfig: str = ""
     context: str = ""
     leader_elect: bool = True

@@ -1,8 +1,9 @@
 """`stowplan place`: the placements of a hub. It connects the placement engine with the hub's API server and the pages.
 
 `Program` has the life cycle. Nothing is decided until the hub serves all kinds that a decision reads: a hub whose
-clusters cannot be seen is no reason to give up the clusters of a placement. With --taint-unavailable a second engine
-(`placement.availability`) taints the clusters that are not available.
+clusters cannot be seen is no reason to give up the clusters of a placement. With --config the plugins are those of a
+file, which is read again when it changes. With --taint-unavailable a second engine (`placement.availability`) taints
+the clusters that are not available.
 """
 
 from __future__ import annotations
@@ -15,21 +16,25 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from stowplan.apps import program
+from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
+from stowplan.apps.place.configuration import LoadedPolicy, default, policy_file
 from stowplan.apps.place.kinds import KINDS
 from stowplan.apps.place.metrics import PlacementMetrics
 from stowplan.apps.place.options import PlaceOptions
 from stowplan.apps.program import Program
+from stowplan.apps.run.plugin_problems import PluginProblemLog
+from stowplan.engine.reports import PluginMisbehaved
 from stowplan.kube import credentials
 from stowplan.kube.resources import LEASES, RESOURCES
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
+from stowplan.objects.errors import PluginError, StowplanError
 from stowplan.objects.leases import Lease
 from stowplan.placement.availability import LEASE_NAME, Availability
 from stowplan.placement.scheduler import PlacementScheduler
-from stowplan.plugins import clusters
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
@@ -51,13 +56,18 @@ class PlacementService(Program):
 
     def __init__(self, options: PlaceOptions, log: Log | None = None) -> None:
         self.options = options
+        self._file = (
+            None if options.config is None else policy_file(options.config, options.plugin_path, ocm=options.ocm)
+        )
+        self.loaded = default(ocm=options.ocm) if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format),
             election=options.election if options.leader_elect else None,
         )
         self.metrics = PlacementMetrics()
-        policy = self.metrics.timed(clusters.policy(ocm=options.ocm))
-        engine = PlacementEngine(policy, ocm=options.ocm, reschedule=options.reschedule)
+        self.plugin_problems = PluginProblemLog(self.log)
+        policy, reschedule = self.metrics.timed(self.loaded.policy), options.reschedule
+        engine = PlacementEngine(policy, ocm=options.ocm, reschedule=reschedule, report=self._report)
         self.engine_loop = EngineLoop(
             engine,
             perform=self._perform,
@@ -118,6 +128,8 @@ class PlacementService(Program):
 
     def caches_synced(self) -> None:
         self.log.info("Caches are synced", placements=len(self.engine_loop.engine.placements))
+        if self._file is not None:
+            self.start_task(follow(self._file, self.loaded, adopt=self._adopt, refuse=self._refuse))
 
     async def _tick(self) -> None:
         reported: list[str] = []
@@ -134,6 +146,21 @@ class PlacementService(Program):
             self.log.warning("Nothing is decided until the hub has these definitions", kinds=", ".join(kinds))
         else:
             self.log.info("The hub has all definitions")
+
+    # -- plugins
+
+    async def _adopt(self, new: LoadedPolicy) -> None:
+        """Switch to a new configuration: every placement is decided again."""
+        self.engine_loop.engine.adopt(self.metrics.timed(new.policy), time.time())
+        self.loaded = new
+        self.engine_loop.receive(())  # the loop has something to decide now
+        self.log.info("The configuration is in force", digest=new.digest[:12])
+
+    def _refuse(self, error: StowplanError) -> None:
+        self.log.error("The configuration is refused, the old one stays in force", problem=str(error))
+
+    def _report(self, error: PluginError) -> None:
+        self.plugin_problems.report(PluginMisbehaved(error.plugin, error.point, error.problem))
 
     # -- between the engines and the API server
 

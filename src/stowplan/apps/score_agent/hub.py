@@ -93,7 +93,7 @@ class HubFleet:
                 self.clusters.pop(cluster.name, None)
 
 
-class OneCluster:
+class ScoredCluster:
     """The hub for an agent in a managed cluster, which may use the namespace of that cluster only."""
 
     def __init__(

@@ -22,7 +22,7 @@ import click
 from stowplan.apps import program
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
-from stowplan.apps.score_agent.hub import Hub, HubFleet, OneCluster
+from stowplan.apps.score_agent.hub import Hub, HubFleet, ScoredCluster
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
 from stowplan.kube import credentials
 from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
@@ -82,7 +82,7 @@ class ScoreAgentService(Program):
         self._hub: Hub
         if isinstance(self._source, OwnCluster):
             cluster, read = self._source.cluster, ScoreWriter(self._client, name).read
-            self._hub = OneCluster(self, self._client, name, cluster=cluster, read=read, on_demand=on_demand)
+            self._hub = ScoredCluster(self, self._client, name, cluster=cluster, read=read, on_demand=on_demand)
         else:
             self._hub = HubFleet(self, self._client, name, on_demand=on_demand)
         self._source.open(self)

@@ -40,6 +40,7 @@ class Fleet(NamedRows):
         self.taint_code: Codes = np.zeros(self.capacity, np.int64)
         self.taints: Vocabulary[tuple[ClusterTaint, ...]] = Vocabulary(())
         self.allocatable: dict[str, Floats] = {}  # NaN for a cluster that does not report it, or no capacity
+        self._quantities: dict[tuple[str, str], Ints] = {}  # by allocatable or capacity, and resource
         self.version: Ints = np.zeros(self.capacity, np.int64)  # of the cluster's object
         self._last_version = 0
         self.versions = dict.fromkeys(("members", "taints", "resources", LABELS, CLAIMS), 0)
@@ -69,6 +70,8 @@ class Fleet(NamedRows):
             setattr(self, name, longer(getattr(self, name), self.capacity))
         for resource, column in self.allocatable.items():
             self.allocatable[resource] = longer(column, self.capacity, np.nan)
+        for named, amounts in self._quantities.items():
+            self._quantities[named] = longer(amounts, self.capacity)
         for kind in self._columns.values():
             for label in kind.values():
                 label.codes = longer(label.codes, self.capacity)
@@ -128,6 +131,8 @@ class Fleet(NamedRows):
             self.versions["resources"] += 1
             for resource, column in self.allocatable.items():
                 column[row] = _amount(new, resource)
+            for (kind, resource), amounts in self._quantities.items():
+                amounts[row] = _quantity(new, kind, resource)
 
     def _fill_values(self, kind: str, row: int, old: dict[str, str], new: dict[str, str]) -> None:
         if old == new:
@@ -187,6 +192,16 @@ class Fleet(NamedRows):
             for row, cluster in enumerate(self.clusters):
                 if cluster is not None:
                     column[row] = _amount(cluster, resource)
+        return column
+
+    def quantities(self, kind: str, resource: str) -> Ints:
+        """Return what each cluster reports as `allocatable` or `capacity`, cpu in thousandths; 0 if nothing."""
+        column = self._quantities.get((kind, resource))
+        if column is None:
+            column = self._quantities[kind, resource] = np.zeros(self.capacity, np.int64)
+            for row, cluster in enumerate(self.clusters):
+                if cluster is not None:
+                    column[row] = _quantity(cluster, kind, resource)
         return column
 
     def scores(self, resource: str) -> ResourceScores:
@@ -250,3 +265,8 @@ def _amount(cluster: ManagedCluster, resource: str) -> float:
     if resource not in status.allocatable or resource not in status.capacity:
         return float("nan")
     return quantity.approximate(status.allocatable[resource])
+
+
+def _quantity(cluster: ManagedCluster, kind: str, resource: str) -> int:
+    text = getattr(cluster.status, kind).get(resource)
+    return 0 if text is None else quantity.of(resource, text)

@@ -1,9 +1,12 @@
-"""The columns of a view: names, resources, labels, and values that many nodes share. All are read-only."""
+"""The columns of a view: names, resources, labels, and values that many nodes share. All are read-only.
+
+Names, labels and shared values are columns of clusters, too (`columns.fleet.views`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,15 +21,29 @@ if TYPE_CHECKING:
 Value = TypeVar("Value", bound=Hashable)
 
 
-class NameColumn:
-    """Node names; a comparison does not look at each name."""
+class ColumnView(Protocol):
+    """What a column needs to know of its view: of nodes, or of clusters."""
 
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
+    def __len__(self) -> int: ...
+
+    @property
+    def total(self) -> int:
+        """The number of all nodes (or clusters), in this view or not."""
+
+    def position(self, name: str) -> int | None: ...
+
+    def pick(self, column: Any) -> Any: ...
+
+
+class NameColumn:
+    """Names; a comparison does not look at each name."""
+
+    def __init__(self, view: ColumnView) -> None:
+        self._view = view
 
     def __eq__(self, name: object) -> Bools:  # type: ignore[override]
-        found = np.zeros(len(self._nodes), np.bool_)
-        position = self._nodes.position(name) if isinstance(name, str) else None
+        found = np.zeros(len(self._view), np.bool_)
+        position = self._view.position(name) if isinstance(name, str) else None
         if position is not None:
             found[position] = True
         return found
@@ -66,8 +83,8 @@ class Free:
 class Interned(Generic[Value]):
     """A column of values that many nodes share. Each distinct value is looked at once."""
 
-    def __init__(self, nodes: Nodes, codes: Codes, vocabulary: Vocabulary[Value]) -> None:
-        self._nodes, self._codes, self._vocabulary = nodes, codes, vocabulary
+    def __init__(self, view: ColumnView, codes: Codes, vocabulary: Vocabulary[Value]) -> None:
+        self._view, self._codes, self._vocabulary = view, codes, vocabulary
 
     def all_empty(self) -> bool:
         """True if no node of the cluster has a value."""
@@ -85,20 +102,20 @@ class Interned(Generic[Value]):
         table: Any = np.zeros(len(self._vocabulary), kind)
         for value, code in self._vocabulary.codes.items():
             table[code] = function(value)
-        return table[self._nodes.pick(self._codes)]
+        return table[self._view.pick(self._codes)]
 
 
 class Labels:
     """The values of one label: `nodes.label("zone") == "a"`. A node without the label is not equal to any value."""
 
-    def __init__(self, nodes: Nodes, key: str, column: LabelColumn) -> None:
+    def __init__(self, view: ColumnView, key: str, column: LabelColumn) -> None:
         self.key = key
-        self._nodes, self._column = nodes, column
+        self._view, self._column = view, column
 
     @property
     def codes(self) -> Codes:
         """A number per node: equal for equal values, 0 for nodes without the label."""
-        return self._nodes.pick(self._column.codes)  # type: ignore[no-any-return]
+        return self._view.pick(self._column.codes)  # type: ignore[no-any-return]
 
     @property
     def all_codes(self) -> Codes:
@@ -124,7 +141,7 @@ class Labels:
     @property
     def everywhere(self) -> bool:
         """True if every node of the cluster has the label."""
-        return self._column.labelled == len(self._nodes.cluster.nodes)
+        return self._column.labelled == self._view.total
 
     @property
     def distinct(self) -> bool:
@@ -147,7 +164,7 @@ class Labels:
 
     def __eq__(self, value: object) -> Bools:  # type: ignore[override]
         code = self.code(value) if isinstance(value, str) else None
-        return np.zeros(len(self._nodes), np.bool_) if code is None else np.asarray(self.codes == code)
+        return np.zeros(len(self._view), np.bool_) if code is None else np.asarray(self.codes == code)
 
     def __ne__(self, value: object) -> Bools:  # type: ignore[override]
         return ~(self == value)

@@ -53,6 +53,11 @@ class Nodes:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def total(self) -> int:
+        """The number of all nodes of the cluster, in this view or not."""
+        return len(self.cluster.nodes)
+
     # -- columns
 
     @property

@@ -37,6 +37,11 @@ OLD = {
     "v1beta2": "kube-scheduler does not read it since 1.28, and its default score weights were different",
 }
 
+OTHER_KINDS = {
+    "ConfigMap": "give the text under its data",
+    "PlacementConfiguration": "it is for `stowplan place`",
+}
+
 Positive32 = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Positive64 = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
@@ -70,7 +75,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 # --- the file's shape ------------------------------------------------------------------------------------------------
 
 
-class _PluginConfig(ConfigValue, frozen=True):
+class PluginConfigEntry(ConfigValue, frozen=True):
     name: str
     args: Any = None
 
@@ -79,7 +84,7 @@ class _Profile(ConfigValue, frozen=True):
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: Percent | None = None
     plugins: plugin_sets.Plugins = plugin_sets.Plugins()
-    plugin_config: tuple[_PluginConfig, ...] = ()
+    plugin_config: tuple[PluginConfigEntry, ...] = ()
 
 
 class _File(ConfigValue, frozen=True):
@@ -147,7 +152,7 @@ def _version(plain: dict[str, Any]) -> str:
     """Return the version part of apiVersion, if it is a version that can be read."""
     kind, api_version = plain.get("kind"), plain.get("apiVersion")
     if kind != KIND:
-        remedy = "give the text under its data" if kind == "ConfigMap" else suggestion(str(kind), [KIND])
+        remedy = OTHER_KINDS.get(str(kind)) or suggestion(str(kind), [KIND])
         raise ConfigError(f"found {shown(kind)}, expected {shown(KIND)}", path="kind", remedy=remedy)
     group, _, version = str(api_version).partition("/")
     if group != GROUP or version not in ("v1", *OLD):

@@ -10,8 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Annotated, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -88,8 +88,28 @@ class Listed(NamedTuple):
     """An entry of an enabled list, and its place in the file."""
 
     name: str
-    weight: int
+    weight: int | None
     path: str
+
+
+class Ref(Protocol):
+    """An entry of a set, whatever weights it may have."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def weight(self) -> int | None: ...
+
+
+class RefSet(Protocol):
+    """A set of plugins at a point, for nodes or for clusters."""
+
+    @property
+    def enabled(self) -> Sequence[Ref]: ...
+
+    @property
+    def disabled(self) -> Sequence[Ref]: ...
 
 
 class PluginCatalogue(NamedTuple):
@@ -117,29 +137,41 @@ def expand(
     plugins: Plugins, path: str, catalogue: PluginCatalogue
 ) -> tuple[dict[str, tuple[Enabled, ...]], frozenset[str]]:
     """Return the plugins of each point, and the names of all plugins that are made, even if no point runs them."""
-    sets = plugins.sets()
-    multi = _with_defaults(sets.pop("multiPoint"), f"{path}.multiPoint")
+    merged, names = merge(plugins.sets(), path, catalogue, POINTS + PLACEMENT_POINTS, DEFAULT_PLUGINS)
+    points = {point: tuple(_enabled(plugin, point) for plugin in listed) for point, listed in merged.items()}
+    _check_counts(points, path)
+    return points, names
+
+
+def merge(
+    given: Mapping[str, RefSet],
+    path: str,
+    catalogue: PluginCatalogue,
+    at: Sequence[str],
+    defaults: Sequence[tuple[str, int]],
+) -> tuple[dict[str, list[Listed]], frozenset[str]]:
+    """Merge the sets of a file, by its points and multiPoint, with the default plugins and their weights."""
+    sets = dict(given)
+    multi = _with_defaults(sets.pop("multiPoint"), f"{path}.multiPoint", defaults)
     listed = {point: _listed(each.enabled, f"{path}.{point}.enabled") for point, each in sets.items()}
     points = {}
-    for point in POINTS + PLACEMENT_POINTS:
+    for point in at:
         _check_listed(point, listed[point], catalogue)
         disabled = {plugin.name for plugin in sets[point].disabled}
         usable = [plugin for plugin in multi if point in catalogue.points(plugin) and not disabled & {plugin.name, "*"}]
-        points[point] = tuple(_enabled(plugin, point) for plugin in _in_order(listed[point], usable))
-    _check_counts(points, path)
-    names = {plugin.name for group in (multi, *listed.values()) for plugin in group}
-    return points, frozenset(names)
+        points[point] = _in_order(listed[point], usable)
+    return points, frozenset(plugin.name for group in (multi, *listed.values()) for plugin in group)
 
 
-def _listed(plugins: Iterable[PluginRef], path: str) -> list[Listed]:
+def _listed(plugins: Iterable[Ref], path: str) -> list[Listed]:
     return [Listed(plugin.name, plugin.weight, f"{path}[{i}]") for i, plugin in enumerate(plugins)]
 
 
-def _with_defaults(given: PluginSet, path: str) -> list[Listed]:
+def _with_defaults(given: RefSet, path: str, plugins: Sequence[tuple[str, int]]) -> list[Listed]:
     disabled = {plugin.name for plugin in given.disabled}
     own = _listed(given.enabled, f"{path}.enabled")
     substitutes = {plugin.name: plugin for plugin in own}  # the last of several; the others stay, as duplicates
-    defaults = [Listed(name, weight, path) for name, weight in DEFAULT_PLUGINS if not disabled & {name, "*"}]
+    defaults = [Listed(name, weight, path) for name, weight in plugins if not disabled & {name, "*"}]
     merged = [substitutes.get(plugin.name, plugin) for plugin in defaults]
     return merged + [plugin for plugin in own if plugin not in merged]
 

@@ -1,23 +1,25 @@
-"""The choice of clusters for one placement: what plugins are asked, what they answer, and what follows from it.
+"""The choice of clusters for one placement: what is asked, how a step went, and what follows from it.
 
-PlacementQuestion   what a plugin is asked: a placement, the fleet, the time
-ClusterFilter, Prioritizer, Selector    what a plugin is
-ClusterPolicy       the plugins that decide
+PlacementQuestion   what is asked: a placement, the fleet, the time
 ClusterPluginStatus how a step went, in Open Cluster Management's words; a value, not an exception
 PlacementChoice     the chosen clusters, with every step that led to them
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.columns.fleet.clusters import Fleet
-from stowplan.objects.placements import Placement, ScoreCoordinate
+from stowplan.columns.fleet.one_cluster import OneCluster
+from stowplan.columns.fleet.views import WholeFleet
+from stowplan.framework.decision import Reject
+from stowplan.objects.errors import PluginError
+from stowplan.objects.placements import Placement
 
 SUCCESS, WARNING, MISCONFIGURED, ERROR = "Success", "Warning", "Misconfigured", "Error"
 
@@ -56,6 +58,10 @@ class PlacementQuestion:
     own: Rows
     ocm: bool = False
 
+    def view(self, *, track: bool = False) -> WholeFleet:
+        """Return the fleet as plugins see it; `track`: note what they read."""
+        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track)
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterScores:
@@ -63,80 +69,36 @@ class ClusterScores:
 
     values: Ints
     present: Bools | None = None
-    warning: str = ""
-
-
-@runtime_checkable
-class ClusterFilter(Protocol):
-    name: str
-
-    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | ClusterPluginStatus:
-        """Return which of these clusters may be chosen; or what is wrong with the placement."""
-
-    def why(self, question: PlacementQuestion, row: int) -> str:
-        """Return why this cluster may not be chosen."""
-
-
-@runtime_checkable
-class Prioritizer(Protocol):
-    name: str
-
-    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
-        """Return -100 to 100 for each of these clusters."""
-
-
-@runtime_checkable
-class Selector(Protocol):
-    def select(self, question: PlacementQuestion, rows: Rows, totals: Ints, number: int, weight: int) -> Rows:
-        """Return the indexes into `rows` of the chosen clusters, best first."""
-
-
-class AddOns(Protocol):
-    def __call__(self, coordinate: ScoreCoordinate, weight: int) -> Prioritizer | ClusterPluginStatus:
-        """Return the prioritizer of an add-on score."""
-
-
-@dataclass(frozen=True)
-class ClusterPolicy:
-    """The plugins that decide: filters in order, and prioritizers by the name that placements use.
-
-    A filter may have more methods. `lapses(question, rows)` returns when the first toleration of these clusters ends,
-    `changes_at(question)` when the answer for any cluster may change, and `reads(placement)` the score objects read.
-    """
-
-    filters: tuple[ClusterFilter, ...]
-    prioritizers: dict[str, Prioritizer]
-    defaults: dict[str, int]  # weights, in mode Additive
-    always: dict[str, int]  # weights, in mode Exact as well
-    add_on: AddOns
-    spread: Selector | None = None
-    spread_weight: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ScoresUsed:
-    """The AddOnPlacementScores that a placement's decision depends on."""
-
-    coordinates: frozenset[tuple[str, str]]  # resource and score, of prioritizers
-    objects: frozenset[str] | None  # resources that filters read; None: any
-
-    @property
-    def resources(self) -> frozenset[str]:
-        """The resources that are known by name."""
-        return frozenset(resource for resource, _ in self.coordinates) | (self.objects or frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class FilterStage:
-    """What one filter kept of the rows before it."""
+    """What one filter rejected of the rows before it, and what it kept (None: all)."""
 
-    plugin: ClusterFilter
+    name: str
+    plugin: object
     before: Rows
-    kept: Bools
+    kept: Bools | None
+    rejects: tuple[Reject, ...] = ()
 
     @property
     def rows(self) -> Rows:
-        return self.before[self.kept]
+        return self.before if self.kept is None else self.before[self.kept]
+
+    def dropped(self) -> Iterator[tuple[int, int]]:
+        """Iterate over the rejected clusters: position and row."""
+        if self.kept is not None:
+            for position in np.flatnonzero(~self.kept).tolist():
+                yield position, int(self.before[position])
+
+    def reason(self, placement: Placement, position: int, cluster: OneCluster) -> str:
+        """Return why a cluster was rejected: what the plugin says of it when asked, or the reason of the rejection."""
+        given = next((each.reason for each in self.rejects if each.rows[position]), "")
+        why = getattr(self.plugin, "why", None)
+        try:
+            return given if why is None else str(why(placement, cluster) or given)
+        except (Exception, SystemExit) as error:
+            return f"{given} (its why failed: {type(error).__name__}: {error})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +129,10 @@ class PlacementChoice:
     picked_totals: Ints = field(default_factory=lambda: _NO_ROWS)
     unscheduled: int = 0
     status: ClusterPluginStatus = SUCCEEDED
+    error: PluginError | None = None  # of a plugin that failed
     requeue_at: float | None = None
+    changes_at: float = math.inf  # when time alone may change the choice
+    reads: frozenset[Hashable] = frozenset()  # what plugins read of clusters that do not declare it
 
     @property
     def names(self) -> list[str]:
@@ -190,9 +155,11 @@ class PlacementChoice:
 
     def dropped(self) -> Iterator[tuple[str, str, str]]:
         """Iterate over the clusters that a filter dropped: name, plugin, reason."""
+        fleet = self.question.view()
         for stage in self.stages:
-            for row in stage.before[~stage.kept].tolist():
-                yield self.question.fleet.names[row], stage.plugin.name, stage.plugin.why(self.question, row)
+            for position, row in stage.dropped():
+                cluster = OneCluster(fleet, row)
+                yield cluster.name, stage.name, stage.reason(self.question.placement, position, cluster)
 
     def missing(self) -> dict[str, int]:
         """Return what each cluster that was not chosen lacks, by name.

@@ -11,40 +11,62 @@ Candidates are ordered by name, and every step keeps that order, so the first of
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.fleet.cluster_sets import ClusterSets
+from stowplan.columns.fleet.views import Clusters, WholeFleet
 from stowplan.framework.placement.choice import (
     ERROR,
     MISCONFIGURED,
+    SUCCEEDED,
     WARNING,
     ClusterPluginStatus,
-    ClusterPolicy,
     FilterStage,
     PlacementChoice,
     PlacementQuestion,
     Prioritized,
-    Prioritizer,
-    ScoresUsed,
 )
-from stowplan.objects.placements import BUILT_IN, Placement, ScoreCoordinate
+from stowplan.framework.placement.interfaces import Misconfigured
+from stowplan.framework.placement.plugin_calls import (
+    NO_SCORES,
+    NOTHING_REJECTED,
+    Rejected,
+    call_changes_at,
+    call_cluster_filter,
+    call_cluster_score,
+    call_exclude,
+)
+from stowplan.framework.placement.policy import ClusterPolicy
+from stowplan.framework.placement.weights import CONFIGURATIONS, WeightedPrioritizers, spread_weight, weigh
+from stowplan.framework.profile import EnabledPlugin
+from stowplan.objects.errors import PluginError
 
-CONFIGURATIONS = "spec.prioritizerPolicy.configurations"
 RENEW = "renew them, or set whenMissing"
-WeightedPrioritizers = list[tuple[Prioritizer, int]]
 
 
 def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
     """Decide a placement."""
-    choice = PlacementChoice(question)
-    choice.status = _decide(choice, sets, policy)
+    choice, fleet = PlacementChoice(question), question.view(track=policy.tracked)
+    try:
+        choice.status = _decide(choice, fleet, sets, policy)
+    except PluginError as error:
+        _drop(choice)
+        choice.status, choice.error = ClusterPluginStatus(ERROR, error.plugin, str(error)), error
+    if fleet.reads:
+        choice.reads = frozenset(fleet.reads)
     return choice
 
 
-def _decide(choice: PlacementChoice, sets: ClusterSets, policy: ClusterPolicy) -> ClusterPluginStatus:
+def _drop(choice: PlacementChoice) -> None:
+    """Drop what was chosen before a plugin failed."""
+    choice.rows = choice.totals = choice.picked = choice.picked_totals = choice.rows[:0]
+    choice.prioritized.clear()
+
+
+def _decide(
+    choice: PlacementChoice, fleet: WholeFleet, sets: ClusterSets, policy: ClusterPolicy
+) -> ClusterPluginStatus:
     question, number = choice.question, choice.question.placement.spec.number_of_clusters
     if number is not None and number < 0:
         problem, remedy = f"numberOfClusters is {number}", "set 0 or more, or omit it to select all clusters"
@@ -52,19 +74,19 @@ def _decide(choice: PlacementChoice, sets: ClusterSets, policy: ClusterPolicy) -
     problem = _candidates(choice, sets)
     if problem:
         return ClusterPluginStatus(ERROR, "", problem)
-    status = _filter(choice, policy)
-    if status.failed:
-        return status
+    candidates = Clusters(fleet, choice.rows)
+    clusters = _filter(choice, candidates, policy)
+    if isinstance(clusters, ClusterPluginStatus):
+        return clusters
     prioritizers = weigh(question.placement, policy, ocm=question.ocm)
     if isinstance(prioritizers, ClusterPluginStatus):
         return prioritizers
-    _exclude(choice, prioritizers)
-    status = _score(choice, prioritizers)
-    _select(choice, policy)
-    for plugin in policy.filters:
-        lapses = getattr(plugin, "lapses", None)
-        if lapses is not None:
-            choice.requeue_at = lapses(question, question.own)
+    clusters = _exclude(choice, clusters, prioritizers)
+    status = _score(choice, clusters, prioritizers, policy)
+    if status.failed:
+        return status
+    _select(choice, clusters, policy)
+    _look_ahead(choice, candidates, policy)
     return status
 
 
@@ -79,51 +101,84 @@ def _candidates(choice: PlacementChoice, sets: ClusterSets) -> str:
     return problem
 
 
-def _filter(choice: PlacementChoice, policy: ClusterPolicy) -> ClusterPluginStatus:
-    for plugin in policy.filters:
-        kept = plugin.filter(choice.question, choice.rows)
-        if isinstance(kept, ClusterPluginStatus):
+def _filter(choice: PlacementChoice, clusters: Clusters, policy: ClusterPolicy) -> Clusters | ClusterPluginStatus:
+    """Return the clusters that all filters keep. No filter is asked about no clusters."""
+    placement = choice.question.placement
+    for enabled in policy.filters:
+        found = call_cluster_filter(enabled, placement, clusters) if len(clusters) else NOTHING_REJECTED
+        if isinstance(found, Misconfigured):
             choice.rows = choice.rows[:0]
-            return kept
-        choice.stages.append(FilterStage(plugin, choice.rows, kept))
-        choice.rows = choice.rows[kept]
-    return ClusterPluginStatus()
+            return _misconfigured(enabled, found)
+        clusters = _keep(choice, enabled, clusters, found)
+    return clusters
 
 
-def _exclude(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> None:
+def _keep(choice: PlacementChoice, enabled: EnabledPlugin[object], clusters: Clusters, found: Rejected) -> Clusters:
+    """Record what a plugin rejected. Return the others."""
+    stage = FilterStage(enabled.name, enabled.plugin, clusters.rows, found.kept, found.rejects)
+    choice.stages.append(stage)
+    if found.kept is not None:
+        clusters = clusters.where(found.kept)
+        choice.rows = clusters.rows
+    return clusters
+
+
+def _misconfigured(enabled: EnabledPlugin[object], found: Misconfigured) -> ClusterPluginStatus:
+    return ClusterPluginStatus(MISCONFIGURED, enabled.name, found.message, found.path, found.remedy)
+
+
+def _exclude(choice: PlacementChoice, clusters: Clusters, prioritizers: WeightedPrioritizers) -> Clusters:
     """Drop the clusters that a prioritizer excludes, because they have no score."""
-    for plugin, _ in prioritizers:
-        excludes = getattr(plugin, "filter", None)
-        kept = None if excludes is None or choice.question.ocm else excludes(choice.question, choice.rows)
-        if kept is not None and not kept.all():
-            choice.stages.append(FilterStage(plugin, choice.rows, kept))  # type: ignore[arg-type]
-            choice.rows = choice.rows[kept]
+    for enabled, _ in prioritizers:
+        if hasattr(enabled.plugin, "exclude") and not choice.question.ocm:
+            found = call_exclude(enabled, choice.question.placement, clusters)  # type: ignore[arg-type]
+            if found.kept is not None:
+                clusters = _keep(choice, enabled, clusters, found)
+    return clusters
 
 
-def _score(choice: PlacementChoice, prioritizers: WeightedPrioritizers) -> ClusterPluginStatus:
-    status = ClusterPluginStatus()
-    totals: Ints = np.zeros(len(choice.rows), np.int64)
-    for plugin, weight in prioritizers:
-        scored = plugin.score(choice.question, choice.rows)
-        choice.prioritized.append(Prioritized(plugin.name, weight, scored))
+def _score(
+    choice: PlacementChoice, clusters: Clusters, prioritizers: WeightedPrioritizers, policy: ClusterPolicy
+) -> ClusterPluginStatus:
+    """Score the clusters. No plugin is asked about no clusters."""
+    status, placement = SUCCEEDED, choice.question.placement
+    totals: Ints = np.zeros(len(clusters), np.int64)
+    for enabled, weight in prioritizers:
+        bounded = enabled.name in policy.third_party
+        scored = call_cluster_score(enabled, placement, clusters, bounded=bounded) if len(clusters) else NO_SCORES
+        if isinstance(scored, Misconfigured):
+            _drop(choice)
+            return _misconfigured(enabled, scored)
+        choice.prioritized.append(Prioritized(enabled.name, weight, scored))
         totals += weight * scored.values
-        if scored.warning:
-            status = ClusterPluginStatus(WARNING, plugin.name, scored.warning, CONFIGURATIONS, RENEW)
+        warning = getattr(enabled.plugin, "warning", None)
+        if warning is not None and (text := warning(clusters)):
+            status = ClusterPluginStatus(WARNING, enabled.name, text, CONFIGURATIONS, RENEW)
     choice.totals = totals
     return status
 
 
-def _select(choice: PlacementChoice, policy: ClusterPolicy) -> None:
-    question, wanted = choice.question, choice.question.placement.spec.number_of_clusters
+def _select(choice: PlacementChoice, clusters: Clusters, policy: ClusterPolicy) -> None:
+    placement, wanted = choice.question.placement, choice.question.placement.spec.number_of_clusters
     number = len(choice.rows) if wanted is None else min(wanted, len(choice.rows))
-    spread = question.placement.spec.spread_policy.spread_constraints
-    if spread and policy.spread is not None and not question.ocm:
-        weight = spread_weight(question.placement, policy)
-        indexes = policy.spread.select(question, choice.rows, choice.totals, number, weight)
+    if placement.spec.spread_policy.spread_constraints and policy.spread is not None:
+        weight = spread_weight(placement, policy)
+        indexes = policy.spread.select(placement, clusters, choice.totals, number, weight)
     else:
         indexes = best(choice.totals, number)
     choice.picked, choice.picked_totals = choice.rows[indexes], choice.totals[indexes]
     choice.unscheduled = 0 if wanted is None else wanted - len(indexes)
+
+
+def _look_ahead(choice: PlacementChoice, candidates: Clusters, policy: ClusterPolicy) -> None:
+    """Note when time alone may change the choice, because a toleration ends, say."""
+    question, placement = choice.question, choice.question.placement
+    for enabled in policy.lapsing:
+        choice.requeue_at = enabled.plugin.lapses(placement, Clusters(candidates.fleet, question.own))
+    for enabled in policy.timed:
+        moment = call_changes_at(enabled, placement, candidates)
+        if moment > question.now:  # what has passed changes nothing any more
+            choice.changes_at = min(choice.changes_at, moment)
 
 
 def best(totals: Ints, number: int) -> Rows:
@@ -134,120 +189,3 @@ def best(totals: Ints, number: int) -> Rows:
     key = totals * size - np.arange(size)  # no two are equal, so a partition is enough
     indexes = np.argpartition(key, size - number)[size - number :] if number else np.zeros(0, np.int64)
     return indexes[np.argsort(-key[indexes])]
-
-
-# -- weights
-
-
-def weigh(placement: Placement, policy: ClusterPolicy, *, ocm: bool) -> WeightedPrioritizers | ClusterPluginStatus:
-    """Return the prioritizers that count, with their weights.
-
-    `ocm`: of two built-in prioritizers of one name the last counts, and an add-on score may be listed twice. Otherwise
-    each may be listed once.
-    """
-    weights = _weights(placement, policy) if ocm else _repeated(placement) or _weights(placement, policy)
-    if isinstance(weights, ClusterPluginStatus):
-        return weights
-    found: WeightedPrioritizers = []
-    for path, coordinate, weight in weights:
-        if weight == 0 or (coordinate.built_in == "Spread" and policy.spread is not None and not ocm):
-            continue
-        plugin = _prioritizer(path, coordinate, weight, policy)
-        if isinstance(plugin, ClusterPluginStatus):
-            return plugin
-        found.append((plugin, weight))
-    return found
-
-
-def _repeated(placement: Placement) -> ClusterPluginStatus | None:
-    first: dict[object, int] = {}
-    for index, config in enumerate(placement.spec.prioritizer_policy.configurations):
-        coordinate = config.coordinate
-        if coordinate is None:
-            continue
-        named = coordinate.built_in if coordinate.add_on is None else coordinate.add_on
-        if first.setdefault((coordinate.type, named), index) != index:
-            problem = f"the same as configurations[{first[coordinate.type, named]}]"
-            remedy = "list it once, with one weight"
-            return ClusterPluginStatus(MISCONFIGURED, "", problem, f"{CONFIGURATIONS}[{index}].scoreCoordinate", remedy)
-    return None
-
-
-def _weights(
-    placement: Placement, policy: ClusterPolicy
-) -> list[tuple[str, ScoreCoordinate, int]] | ClusterPluginStatus:
-    given = placement.spec.prioritizer_policy
-    if given.mode not in ("", "Additive", "Exact"):
-        problem = f"incorrect prioritizer policy mode: {given.mode}"
-        return ClusterPluginStatus(MISCONFIGURED, "", problem, "spec.prioritizerPolicy.mode", "use Additive or Exact")
-    defaults = policy.always if given.mode == "Exact" else policy.defaults | policy.always
-    named: dict[tuple[object, ...], tuple[str, ScoreCoordinate, int]] = {}
-    for name, weight in defaults.items():
-        named[BUILT_IN, name] = "", ScoreCoordinate(BUILT_IN, name), weight
-    for index, config in enumerate(given.configurations):
-        coordinate, path = config.coordinate, f"{CONFIGURATIONS}[{index}].scoreCoordinate"
-        if coordinate is None:
-            return ClusterPluginStatus(
-                MISCONFIGURED, "", "scoreCoordinate field is required", path, "name a prioritizer"
-            )
-        unique = () if coordinate.add_on is None else (index,)  # add-on scores never replace each other
-        named[coordinate.type, coordinate.built_in, *unique] = path, coordinate, config.weight
-    return list(named.values())
-
-
-def _prioritizer(
-    path: str, coordinate: ScoreCoordinate, weight: int, policy: ClusterPolicy
-) -> Prioritizer | ClusterPluginStatus:
-    if coordinate.type == BUILT_IN:
-        plugin = policy.prioritizers.get(coordinate.built_in)
-        if plugin is not None:
-            return plugin
-        problem = f"incorrect builtin prioritizer: {coordinate.built_in}"
-        return ClusterPluginStatus(MISCONFIGURED, "", problem, path, f"use one of {', '.join(policy.prioritizers)}")
-    if coordinate.add_on is None:
-        return ClusterPluginStatus(
-            MISCONFIGURED, "", "addOn should not be empty", path, "set resourceName and scoreName"
-        )
-    made = policy.add_on(coordinate, weight)
-    return (
-        ClusterPluginStatus(made.code, made.plugin, made.message, path, made.remedy)
-        if isinstance(made, ClusterPluginStatus)
-        else made
-    )
-
-
-def spread_weight(placement: Placement, policy: ClusterPolicy) -> int:
-    """Return the weight of spreading beside the prioritizers."""
-    named = (
-        each.weight
-        for each in placement.spec.prioritizer_policy.configurations
-        if each.coordinate is not None and each.coordinate.built_in == "Spread"
-    )
-    return next(named, policy.spread_weight)
-
-
-def scores_used(placement: Placement, policy: ClusterPolicy) -> ScoresUsed:
-    """Return the AddOnPlacementScores that a placement's prioritizers and filters read."""
-    coordinates = set[tuple[str, str]]()
-    for config in placement.spec.prioritizer_policy.configurations:
-        coordinate = config.coordinate
-        if coordinate is not None and coordinate.add_on is not None and config.weight:
-            coordinates.add((coordinate.add_on.resource_name, coordinate.add_on.score_name))
-    objects: frozenset[str] | None = frozenset()
-    for plugin in policy.filters:
-        reads = getattr(plugin, "reads", None)
-        names = frozenset[str]() if reads is None else reads(placement)
-        objects = None if objects is None or names is None else objects | names
-    return ScoresUsed(frozenset(coordinates), objects)
-
-
-def changes_at(choice: PlacementChoice, policy: ClusterPolicy) -> float:
-    """Return when time alone may change the choice, because a toleration ends; infinity if it cannot."""
-    question, moments = choice.question, list[float | None]()
-    rows = np.concatenate([question.own, choice.picked])
-    for plugin in policy.filters:
-        if hasattr(plugin, "lapses"):
-            moments.append(plugin.lapses(question, rows))
-        if hasattr(plugin, "changes_at"):
-            moments.append(plugin.changes_at(question))
-    return min((moment for moment in moments if moment is not None), default=math.inf)

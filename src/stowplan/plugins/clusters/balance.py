@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+
 import numpy as np
 
-from stowplan.columns.arrays import Ints, Rows
-from stowplan.framework.placement.choice import ClusterScores, PlacementQuestion
+from stowplan.columns.arrays import Ints
+from stowplan.columns.fleet.views import Clusters
+from stowplan.objects.placements import Placement
 
 
 class Balance:
-    name = "Balance"
-
-    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
+    def score(self, placement: Placement, clusters: Clusters) -> Ints | int:  # noqa: ARG002
         """Return 100 for a cluster that no other placement has, -100 for as many as any cluster of the fleet has."""
-        others = self._others(question)
-        most = int(others.max(initial=0))
+        most = int(clusters.fleet.decided.max(initial=0))
         if most == 0:
-            return ClusterScores(np.full(len(rows), 100, np.int64))
-        return ClusterScores(2 * (100 * (0.5 - others[rows] / most)).astype(np.int64))
+            return 100
+        return 2 * (100 * (0.5 - clusters.decisions / most)).astype(np.int64)
 
-    def _others(self, question: PlacementQuestion) -> Ints:
-        """Return how many decisions of other placements list each cluster."""
-        if not len(question.own):
-            return question.fleet.decided
-        others = question.fleet.decided.copy()
-        np.subtract.at(others, question.own, 1)
-        return others
+    def depends_on(self, placement: Placement) -> Iterable[Hashable]:  # noqa: ARG002
+        return ()

@@ -21,7 +21,8 @@ from stowplan.cel.syntax import SyntaxNode
 from stowplan.cel.values import CelError, CostError, as_string
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
 from stowplan.columns.fleet.clusters import Fleet
-from stowplan.framework.placement.choice import PlacementQuestion
+from stowplan.columns.fleet.one_cluster import OneCluster
+from stowplan.columns.fleet.views import WholeFleet
 
 MOST_PER_EXPRESSION = 1_000_000
 MOST_PER_CLUSTER = 10_000_000
@@ -68,32 +69,30 @@ class CelExpressions:
     def __bool__(self) -> bool:
         return bool(self._programs)
 
-    def matches(self, question: PlacementQuestion, rows: Rows) -> Bools:
+    def matches(self, fleet: WholeFleet, rows: Rows) -> Bools:
         """Return for which of these clusters all expressions are true."""
-        fleet = question.fleet
-        results = fleet.cached(
-            ("cel", self.expressions, question.ocm), fleet.capacity, lambda: CelResults(fleet.capacity)
-        )
-        outdated = results.outdated(rows, self._versions(fleet, rows), question.now)
+        table = fleet.table
+        results = table.cached(("cel", self.expressions, fleet.ocm), table.capacity, lambda: CelResults(table.capacity))
+        outdated = results.outdated(rows, self._versions(table, rows), fleet.now)
         left = MOST_PER_PASS
         for row in rows[outdated].tolist():
-            matches, cost, until = self.match(question, row) if left > 0 or question.ocm else (False, 0, question.now)
+            matches, cost, until = self.match(fleet, row) if left > 0 or fleet.ocm else (False, 0, fleet.now)
             left -= cost
-            results.put(row, self._versions(fleet, np.array([row]))[0], matches, until)
+            results.put(row, self._versions(table, np.array([row]))[0], matches, until)
         return results.matches[rows]
 
-    def _versions(self, fleet: Fleet, rows: Rows) -> Ints:
+    def _versions(self, table: Fleet, rows: Rows) -> Ints:
         """Return a version per cluster that changes with the cluster and with every score that is read."""
-        versions = fleet.version[rows].copy()
+        versions = table.version[rows].copy()
         if self.resources is None:
-            return versions + (fleet.scores_version << 32)
+            return versions + (table.scores_version << 32)
         for resource in self.resources:
-            versions += fleet.scores(resource).row_version[rows] << 32
+            versions += table.scores(resource).row_version[rows] << 32
         return versions
 
-    def match(self, question: PlacementQuestion, row: int) -> tuple[bool, int, float]:
+    def match(self, fleet: WholeFleet, row: int) -> tuple[bool, int, float]:
         """Return whether all expressions are true of a cluster, what the evaluation cost, and until when it holds."""
-        scores, scope = _Scores(question, row), _scope(question, row)
+        scores, scope = _Scores(fleet, row), _scope(fleet, row)
         left = MOST_PER_CLUSTER
         for index, program in enumerate(self._programs):
             evaluation = CelEvaluation(MOST_PER_EXPRESSION, {"scores": scores.read})
@@ -113,25 +112,25 @@ class CelExpressions:
             pass
         return False
 
-    def why(self, question: PlacementQuestion, row: int) -> str:
+    def why(self, cluster: OneCluster) -> str:
         """Return the first expression that does not match a cluster, and why."""
         for expression, program in zip(self.expressions, self._programs, strict=True):
-            problem = self._problem(question, row, program)
+            problem = self._problem(cluster.fleet, cluster.row, program)
             if problem:
                 return f"{expression} {problem}"
         return ""
 
-    def _problem(self, question: PlacementQuestion, row: int, program: CelProgram) -> str:
-        evaluation = CelEvaluation(MOST_PER_EXPRESSION, {"scores": _Scores(question, row).read})
+    def _problem(self, fleet: WholeFleet, row: int, program: CelProgram) -> str:
+        evaluation = CelEvaluation(MOST_PER_EXPRESSION, {"scores": _Scores(fleet, row).read})
         try:
-            found = program.run(_scope(question, row), evaluation)
+            found = program.run(_scope(fleet, row), evaluation)
         except (CelError, CostError, RecursionError) as error:
             return f"fails: {error}"
         return "" if found is True else "is false" if found is False else "is neither true nor false"
 
 
-def _scope(question: PlacementQuestion, row: int) -> dict[str, Any]:
-    cluster = question.fleet.clusters[row]
+def _scope(fleet: WholeFleet, row: int) -> dict[str, Any]:
+    cluster = fleet.table.clusters[row]
     return {VARIABLE: {} if cluster is None else cluster.document}
 
 
@@ -141,17 +140,17 @@ class _Scores:
     Scores that have expired are missing (an addition of ours). `valid_until` is when the first of those read expires.
     """
 
-    def __init__(self, question: PlacementQuestion, row: int) -> None:
-        self._question, self._row = question, row
+    def __init__(self, fleet: WholeFleet, row: int) -> None:
+        self._fleet, self._row = fleet, row
         self.valid_until = NEVER
 
     def read(self, cluster: Any, resource: Any) -> list[dict[str, Any]]:
         row = self._row_of(cluster)
-        found = None if row is None else self._question.fleet.scores(resource).objects.get(row)
+        found = None if row is None else self._fleet.table.scores(resource).objects.get(row)
         if found is None:
             raise CelError(f"failed to get score: {resource}")
-        if not self._question.ocm:
-            if found.valid_until < self._question.now:
+        if not self._fleet.ocm:
+            if found.valid_until < self._fleet.now:
                 raise CelError(f"the scores of {resource} are no longer valid")
             self.valid_until = min(self.valid_until, found.valid_until)
         return [{"name": each.name, "value": each.value} for each in found.status.scores]
@@ -162,7 +161,7 @@ class _Scores:
         name = metadata.get("name") if isinstance(metadata, dict) else None
         if not isinstance(name, str):
             raise CelError("failed to get cluster name")
-        return self._question.fleet.row_of.get(name)
+        return self._fleet.table.row_of.get(name)
 
 
 class CelResults:

@@ -6,14 +6,18 @@ once for each version of a cluster (and of the scores they read), however many p
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from stowplan.cel.syntax import CelSyntaxError
-from stowplan.columns.arrays import Bools, Rows
+from stowplan.columns.arrays import Bools
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
-from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, PlacementQuestion
+from stowplan.columns.fleet.one_cluster import WHOLE, OneCluster
+from stowplan.columns.fleet.views import Clusters
+from stowplan.framework.decision import Reject
+from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects import selectors
 from stowplan.objects.placements import Placement, RequiredClusterSelector
 from stowplan.objects.selectors import Selector
@@ -28,66 +32,69 @@ class CompiledPredicate:
 
 
 class PredicatePlugin:
-    name = "Predicate"
-
-    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | ClusterPluginStatus:
-        given = question.placement.spec.predicates
-        found = np.zeros(len(rows), np.bool_)
-        if not given or not len(rows):
-            return ~found
+    def filter(self, placement: Placement, clusters: Clusters) -> Iterator[Reject | Misconfigured]:
+        given = placement.spec.predicates
+        if not given:
+            return
         predicates = [_compile(index, each.required_cluster_selector) for index, each in enumerate(given)]
+        found = np.zeros(len(clusters), np.bool_)
         for predicate in predicates:
-            if isinstance(predicate, ClusterPluginStatus):
-                return predicate
-            found |= self._matches(question, rows, found, predicate)
-        return found
+            if isinstance(predicate, Misconfigured):
+                yield predicate
+                return
+            found |= self._matches(clusters, found, predicate)
+        yield Reject(~found, "no predicate matches")
 
-    def _matches(self, question: PlacementQuestion, rows: Rows, known: Bools, predicate: CompiledPredicate) -> Bools:
-        """Return which rows the predicate matches, of those that no other predicate is known to match."""
-        fleet = question.fleet
-        found = fleet.matching(LABELS, predicate.labels)[rows] & fleet.matching(CLAIMS, predicate.claims)[rows] & ~known
+    def _matches(self, clusters: Clusters, known: Bools, predicate: CompiledPredicate) -> Bools:
+        """Return which clusters the predicate matches, of those that no other predicate is known to match."""
+        found: Bools = clusters.matching(predicate.labels) & clusters.matching_claims(predicate.claims) & ~known
         if predicate.expressions:
-            found[found] = predicate.expressions.matches(question, rows[found])
+            found[found] = predicate.expressions.matches(clusters.fleet, clusters.rows[found])
         return found
 
-    def why(self, question: PlacementQuestion, row: int) -> str:
+    def why(self, placement: Placement, cluster: OneCluster) -> str:
         """Return what fails of the predicate; or, if there are several, that none matches."""
-        given = question.placement.spec.predicates
+        given = placement.spec.predicates
         if len(given) != 1:
             return f"none of the {len(given)} predicates matches"
         predicate = _compile(0, given[0].required_cluster_selector)
-        assert not isinstance(predicate, ClusterPluginStatus), "a misconfigured predicate drops no cluster"
-        if not question.fleet.matching(LABELS, predicate.labels)[row]:
+        assert not isinstance(predicate, Misconfigured), "a misconfigured predicate drops no cluster"
+        table = cluster.fleet.table
+        if not table.matching(LABELS, predicate.labels)[cluster.row]:
             return "its labels do not match the labelSelector"
-        if not question.fleet.matching(CLAIMS, predicate.claims)[row]:
+        if not table.matching(CLAIMS, predicate.claims)[cluster.row]:
             return "its claims do not match the claimSelector"
-        return predicate.expressions.why(question, row)
+        return predicate.expressions.why(cluster)
 
-    def reads(self, placement: Placement) -> frozenset[str] | None:
-        """Return the score objects that expressions read; None: any."""
-        names: set[str] = set()
+    def depends_on(self, placement: Placement) -> Iterator[Hashable]:
+        """Yield what predicates read; the whole object if they have expressions, and the scores that these read."""
         for index, each in enumerate(placement.spec.predicates):
-            predicate = _compile(index, each.required_cluster_selector)
-            if not isinstance(predicate, ClusterPluginStatus) and predicate.expressions:
-                if predicate.expressions.resources is None:
-                    return None
-                names |= predicate.expressions.resources
-        return frozenset(names)
+            given = each.required_cluster_selector
+            if given.label_selector.match_labels or given.label_selector.match_expressions:
+                yield LABELS
+            if given.claim_selector.match_expressions:
+                yield CLAIMS
+            if given.cel_selector.cel_expressions:
+                yield WHOLE
+            predicate = _compile(index, given)
+            if not isinstance(predicate, Misconfigured) and predicate.expressions:
+                resources = predicate.expressions.resources
+                yield from (("scores", name) for name in (("",) if resources is None else resources))
 
 
-def _compile(index: int, given: RequiredClusterSelector) -> CompiledPredicate | ClusterPluginStatus:
+def _compile(index: int, given: RequiredClusterSelector) -> CompiledPredicate | Misconfigured:
     """Compile the predicate of this index; or return what is wrong with it."""
     path = f"spec.predicates[{index}].requiredClusterSelector"
     for name, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
         problem = selectors.problem(selector)
         if problem:
             remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"
-            return ClusterPluginStatus(MISCONFIGURED, "Predicate", problem, f"{path}.{name}", remedy)
+            return Misconfigured(problem, f"{path}.{name}", remedy)
     try:
         expressions = compiled(given.cel_selector.cel_expressions)
     except CelSyntaxError as error:
         remedy = "write a CEL expression about managedCluster that is true or false"
-        return ClusterPluginStatus(MISCONFIGURED, "Predicate", str(error), f"{path}.celSelector.celExpressions", remedy)
+        return Misconfigured(str(error), f"{path}.celSelector.celExpressions", remedy)
     labels = selectors.compile_selector(given.label_selector)
     claims = selectors.compile_selector(given.claim_selector.as_labels)
     assert labels is not None and claims is not None, "a selector without a problem compiles"

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+
 import numpy as np
 
-from stowplan.columns.arrays import Rows
-from stowplan.framework.placement.choice import ClusterScores, PlacementQuestion
+from stowplan.columns.arrays import Ints
+from stowplan.columns.fleet.one_cluster import RESOURCES
+from stowplan.columns.fleet.views import Clusters
+from stowplan.objects.placements import Placement
 
 
 class ResourceAllocatable:
-    def __init__(self, resource: str, name: str) -> None:
-        self.resource, self.name = resource, name
+    resource = ""
 
-    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
+    def score(self, placement: Placement, clusters: Clusters) -> Ints:  # noqa: ARG002
         """Return -100 for the least, 100 for the most, and no score for a cluster that does not report the resource."""
-        amounts = question.fleet.amounts(self.resource)[rows]
-        present = ~np.isnan(amounts)
-        values = np.zeros(len(rows), np.int64)
-        if not present.any():
-            return ClusterScores(values, present)
-        known = amounts[present]
-        least, most = known.min(), known.max()
-        if most == least:
-            values[present] = 100
-        else:  # in this order of operations, because the result is truncated
-            values[present] = (((known - least) / (most - least) - 0.5) * 2.0 * 100.0).astype(np.int64)
-        return ClusterScores(values, present)
+        amounts = clusters.pick(clusters.fleet.table.amounts(self.resource))
+        missing = np.isnan(amounts)
+        if not missing.any():
+            return _scaled(amounts)
+        values = np.zeros(len(clusters), np.int64)
+        if not missing.all():
+            values[~missing] = _scaled(amounts[~missing])
+        return np.ma.masked_array(values, missing)
+
+    def depends_on(self, placement: Placement) -> Iterable[Hashable]:  # noqa: ARG002
+        return (RESOURCES,)
+
+
+class ResourceAllocatableCPU(ResourceAllocatable):
+    resource = "cpu"
+
+
+class ResourceAllocatableMemory(ResourceAllocatable):
+    resource = "memory"
+
+
+def _scaled(amounts: Ints) -> Ints:
+    least, most = amounts.min(), amounts.max()
+    if most == least:
+        return np.full(len(amounts), 100, np.int64)
+    # in this order of operations, because the result is truncated
+    scaled: Ints = (((amounts - least) / (most - least) - 0.5) * 2.0 * 100.0).astype(np.int64)
+    return scaled

@@ -9,12 +9,14 @@ with a weight. This follows Open Cluster Management's spread proposal, which its
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
+
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
-from stowplan.framework.placement.choice import PlacementQuestion
-from stowplan.objects.placements import ClusterSpreadConstraint
+from stowplan.columns.fleet.views import Clusters
+from stowplan.objects.placements import ClusterSpreadConstraint, Placement
 
 STEPS = 64  # of emptiness
 
@@ -53,9 +55,16 @@ class SpreadLevel:
 
 
 class Spread:
-    def select(self, question: PlacementQuestion, rows: Rows, totals: Ints, number: int, weight: int) -> Rows:
-        levels = _levels(question, rows)
-        left, picked = np.ones(len(rows), np.bool_), list[int]()
+    configurable_at = ("score",)  # for its weight
+    additions = ("score",)
+
+    def depends_on(self, placement: Placement) -> Iterator[Hashable]:
+        for constraint in placement.spec.spread_policy.spread_constraints:
+            yield CLAIMS if constraint.topology_key_type == "Claim" else LABELS
+
+    def select(self, placement: Placement, clusters: Clusters, totals: Ints, number: int, weight: int) -> Rows:
+        levels = _levels(placement, clusters)
+        left, picked = np.ones(len(clusters), np.bool_), list[int]()
         while len(picked) < number:
             feasible = left.copy()
             for level in levels:
@@ -72,11 +81,11 @@ class Spread:
         return np.array(picked, np.int64)
 
 
-def _levels(question: PlacementQuestion, rows: Rows) -> list[SpreadLevel]:
-    levels, within = [], np.zeros(len(rows), np.int64)
-    for constraint in question.placement.spec.spread_policy.spread_constraints:
-        kind = CLAIMS if constraint.topology_key_type == "Claim" else LABELS
-        codes = question.fleet.column(kind, constraint.topology_key).codes[rows]
+def _levels(placement: Placement, clusters: Clusters) -> list[SpreadLevel]:
+    levels, within = [], np.zeros(len(clusters), np.int64)
+    for constraint in placement.spec.spread_policy.spread_constraints:
+        column = clusters.claim if constraint.topology_key_type == "Claim" else clusters.label
+        codes = column(constraint.topology_key).codes
         _, domains = np.unique(np.stack([within, codes]), axis=1, return_inverse=True)
         domains = domains.reshape(-1)
         levels.append(SpreadLevel(constraint, domains, within, codes == 0))

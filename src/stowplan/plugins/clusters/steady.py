@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Hashable, Iterable
 
-from stowplan.columns.arrays import Rows
-from stowplan.framework.placement.choice import ClusterScores, PlacementQuestion
+from stowplan.columns.arrays import Ints
+from stowplan.columns.fleet.views import Clusters
+from stowplan.objects.placements import Placement
 
 
 class Steady:
-    name = "Steady"
+    def score(self, placement: Placement, clusters: Clusters) -> Ints | int:  # noqa: ARG002
+        return 100 * clusters.current if clusters.fleet.holds_any else 0
 
-    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
-        chosen = np.zeros(question.fleet.capacity, np.int64)
-        chosen[question.own] = 100
-        return ClusterScores(chosen[rows])
+    def depends_on(self, placement: Placement) -> Iterable[Hashable]:  # noqa: ARG002
+        return ()

@@ -7,14 +7,19 @@ that it is chosen last (an addition of ours: Open Cluster Management ignores Pre
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Floats, Ints, Rows
-from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, ClusterScores, PlacementQuestion
+from stowplan.columns.arrays import Bools, Floats, Ints
+from stowplan.columns.fleet.clusters import Fleet
+from stowplan.columns.fleet.one_cluster import OneCluster
+from stowplan.columns.fleet.views import Clusters, WholeFleet
+from stowplan.framework.decision import Reject
+from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.clusters import NO_SELECT_IF_NEW, PREFER_NO_SELECT, ClusterTaint
-from stowplan.objects.placements import ClusterToleration
+from stowplan.objects.placements import ClusterToleration, Placement
 
 NEVER = float("inf")
 Tolerations = tuple[ClusterToleration, ...]
@@ -28,61 +33,71 @@ class TaintResults:
     held: Bools  # tolerated, for a cluster that the placement has
     lapses: Floats  # when the first of the tolerations for a held cluster ends
     avoided: Bools  # has a PreferNoSelect taint that is not tolerated
+    all_tolerated: bool
+    any_avoided: bool
     since: float
     until: float
 
 
 class ClusterTaintToleration:
-    name = "TaintToleration"
+    counts_always = True  # PreferNoSelect counts in mode Exact as well
+    additions = ("score",)
 
-    def filter(self, question: PlacementQuestion, rows: Rows) -> Bools | ClusterPluginStatus:
-        tolerations = question.placement.spec.tolerations
-        if not len(rows):
-            return np.ones(0, np.bool_)
-        problem = _problem(tolerations)
+    def filter(self, placement: Placement, clusters: Clusters) -> Iterator[Reject | Misconfigured]:
+        problem = _problem(placement.spec.tolerations)
         if problem is not None:
-            return problem
-        codes, results = question.fleet.taint_code[rows], _results(question)
+            yield problem
+            return
+        results = _results(placement, clusters.fleet)
+        if results.all_tolerated:
+            return
+        codes = clusters.pick(clusters.fleet.table.taint_code)
         kept = results.new[codes]
-        if len(question.own):
-            held = np.zeros(question.fleet.capacity, np.bool_)
-            held[question.own] = True
-            kept = np.where(held[rows], results.held[codes], kept)
-        return kept
+        if clusters.fleet.holds_any:
+            kept = np.where(clusters.current, results.held[codes], kept)
+        yield Reject(~kept, "it has a taint that is not tolerated")
 
-    def why(self, question: PlacementQuestion, row: int) -> str:
-        taints = question.fleet.taints.values[int(question.fleet.taint_code[row])] or ()
-        held = row in question.own.tolist()
-        for taint in taints:
-            tolerated, _ = tolerance(taint, question.placement.spec.tolerations, held, question.now)
+    def why(self, placement: Placement, cluster: OneCluster) -> str:
+        for taint in cluster.taints:
+            tolerated, _ = tolerance(taint, placement.spec.tolerations, cluster.current, cluster.fleet.now)
             if not tolerated:
                 value = f"={taint.value}" if taint.value else ""
                 return f"it has the taint {taint.key}{value}:{taint.effect}, which is not tolerated"
         return ""
 
-    def lapses(self, question: PlacementQuestion, rows: Rows) -> float | None:
-        """Return when the first toleration ends that keeps a cluster of these rows for the placement."""
-        clusters = question.fleet.clusters
-        existing = [row for row in rows.tolist() if clusters[row] is not None]
-        if not existing or not any(each.toleration_seconds is not None for each in question.placement.spec.tolerations):
+    def lapses(self, placement: Placement, clusters: Clusters) -> float | None:
+        """Return when the first toleration ends that keeps one of these clusters for the placement."""
+        table = clusters.fleet.table
+        existing = [row for row in clusters.rows.tolist() if table.clusters[row] is not None]
+        if not existing or not _ends(placement):
             return None
-        results, codes = _results(question), question.fleet.taint_code[existing]
+        results, codes = _results(placement, clusters.fleet), table.taint_code[existing]
         first = float(np.where(results.held, results.lapses, NEVER)[codes].min())
         return None if first == NEVER else first
 
-    def changes_at(self, question: PlacementQuestion) -> float | None:
+    def changes_at(self, placement: Placement, clusters: Clusters) -> float | None:
         """Return when the next toleration of any cluster ends. The scores of the others may depend on that cluster."""
-        if not any(each.toleration_seconds is not None for each in question.placement.spec.tolerations):
+        if not _ends(placement):
             return None
-        until = _results(question).until
+        until = _results(placement, clusters.fleet).until
         return None if until == NEVER else until
 
-    def score(self, question: PlacementQuestion, rows: Rows) -> ClusterScores:
-        avoided: Ints = np.where(_results(question).avoided[question.fleet.taint_code[rows]], -100, 0)
-        return ClusterScores(avoided)
+    def score(self, placement: Placement, clusters: Clusters) -> Ints | int:
+        results = _results(placement, clusters.fleet)
+        if not results.any_avoided:
+            return 0
+        return np.where(results.avoided[clusters.pick(clusters.fleet.table.taint_code)], -100, 0)
+
+    def depends_on(self, placement: Placement) -> Iterable[Hashable]:  # noqa: ARG002
+        return ()  # a change of taints affects every placement that may choose the cluster
 
 
-def _problem(tolerations: Tolerations) -> ClusterPluginStatus | None:
+def _ends(placement: Placement) -> bool:
+    """True if a toleration ends some time after its taint was added."""
+    return any(each.toleration_seconds is not None for each in placement.spec.tolerations)
+
+
+def _problem(tolerations: Tolerations) -> Misconfigured | None:
     for index, each in enumerate(tolerations):
         path = f"spec.tolerations[{index}]"
         if not each.key and each.operator != "Exists":
@@ -91,26 +106,26 @@ def _problem(tolerations: Tolerations) -> ClusterPluginStatus | None:
             problem, remedy = "If the operator is Exists, the value should be empty.", "omit the value"
         else:
             continue
-        return ClusterPluginStatus(MISCONFIGURED, "TaintToleration", problem, path, remedy)
+        return Misconfigured(problem, path, remedy)
     return None
 
 
-def _results(question: PlacementQuestion) -> TaintResults:
+def _results(placement: Placement, fleet: WholeFleet) -> TaintResults:
     """Return the results for each set of taints, cached for all placements with the same tolerations."""
-    fleet, tolerations = question.fleet, question.placement.spec.tolerations
-    return fleet.cached(
+    table, tolerations, now = fleet.table, placement.spec.tolerations, fleet.now
+    return table.cached(
         ("taints", tolerations),
-        fleet.taints.version,
-        lambda: _compute(question, tolerations),
-        valid=lambda results: results.since <= question.now < results.until,
+        table.taints.version,
+        lambda: _compute(table, now, tolerations),
+        valid=lambda results: results.since <= now < results.until,
     )
 
 
-def _compute(question: PlacementQuestion, tolerations: Tolerations) -> TaintResults:
-    sets = [taints or () for taints in question.fleet.taints.values]
-    new = [_set_tolerance(taints, tolerations, False, question.now) for taints in sets]
-    held = [_set_tolerance(taints, tolerations, True, question.now) for taints in sets]
-    avoided = [any(_avoids(taint, tolerations, question.now) for taint in taints) for taints in sets]
+def _compute(table: Fleet, now: float, tolerations: Tolerations) -> TaintResults:
+    sets = [taints or () for taints in table.taints.values]
+    new = [_set_tolerance(taints, tolerations, False, now) for taints in sets]
+    held = [_set_tolerance(taints, tolerations, True, now) for taints in sets]
+    avoided = [any(_avoids(taint, tolerations, now) for taint in taints) for taints in sets]
     seconds = [each.toleration_seconds for each in tolerations if each.toleration_seconds is not None]
     ends = (taint.added + each for taints in sets for taint in taints for each in seconds)
     return TaintResults(
@@ -118,8 +133,10 @@ def _compute(question: PlacementQuestion, tolerations: Tolerations) -> TaintResu
         np.array([tolerated for tolerated, _ in held]),
         np.array([end for _, end in held]),
         np.array(avoided),
-        question.now,
-        min((end for end in ends if end > question.now), default=NEVER),
+        all(tolerated for tolerated, _ in (*new, *held)),
+        any(avoided),
+        now,
+        min((end for end in ends if end > now), default=NEVER),
     )
 
 
