@@ -16,7 +16,7 @@ from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import Decision
-from stowplan.framework.extension_points import METHODS
+from stowplan.framework.extension_points import METHODS, points_of
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
@@ -24,6 +24,8 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, PodDisruptionBudget, ReplicaSet, Service
+from stowplan.plugins.nodes.default.default_binder import DefaultBinder
+from stowplan.plugins.nodes.default.priority_sort import PrioritySort
 
 Kind = TypeVar("Kind", bound=Object)
 
@@ -231,13 +233,19 @@ def a_profile(config: str | Mapping[str, Any] | Path | None = None) -> Profile:
 def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
     """Return a profile of these plugins alone, each at every extension point that it has a method for.
 
-    world = World(nodes=["a"], profiles={"default-scheduler": a_profile_of(MyPlugin())})
+    No scheduler works without an order of its queue and without a binding: PrioritySort and DefaultBinder are added,
+    unless a plugin does that.
+
+        world = World(nodes=["a"], profiles={"default-scheduler": a_profile_of(MyPlugin())})
     """
-    bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in plugins]
+    needed = (PrioritySort(), DefaultBinder())
+    own = frozenset[str]().union(*(points_of(type(plugin)) for plugin in plugins))
+    given = (*plugins, *(each for each in needed if not points_of(type(each)) & own))
+    bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in given]
     return Profile(
         "default-scheduler",
         {
-            point: tuple(each for each in bound if callable(getattr(each.plugin, method, None)))
+            point: tuple(each for each in bound if point in points_of(type(each.plugin)))
             for point, method in METHODS.items()
             if method
         },

@@ -150,8 +150,8 @@ class EmbeddedCluster:
 
     async def _start_scheduler(self, config: Path | None) -> None:
         stack = AsyncExitStack()
-        log = Log(self._v, stream=self._log)
-        program, working = await stack.enter_async_context(up.scheduling(self.kubeconfig, log, config))
+        log, code = Log(self._v, stream=self._log), () if config is None else (config.parent,)
+        program, working = await stack.enter_async_context(up.scheduling(self.kubeconfig, log, config, code))
         self._scheduling, self._scheduler_task = stack, working
         synced = asyncio.ensure_future(_until_synced(program))
         await asyncio.wait((synced, working), return_when=asyncio.FIRST_COMPLETED)
