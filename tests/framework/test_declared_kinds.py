@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
 
 from stowplan.framework import declared_kinds
+from stowplan.framework.interfaces import Wake
 from stowplan.objects.actions import Create, Delete, Patch, Write, status_patch
 from stowplan.objects.custom_resources import CustomResource
 from stowplan.objects.errors import ConfigError
@@ -110,6 +112,47 @@ def test_reads_must_be_a_list() -> None:
 def test_what_cannot_be_written(writes: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         check(Declares(brought(), writes=writes))
+
+
+def test_a_kind_to_reconcile_must_be_known() -> None:
+    class Reconciles(Declares):
+        reconciles = ("TeamBudget", "TeamBudgets")
+
+    with pytest.raises(ConfigError, match=r'plugin P0 declares reconciles = \("TeamBudgets",\), .*known kinds: .*Team'):
+        check(Reconciles(brought()))
+
+
+class Waits(Declares):
+    def wakes_on(self) -> Iterator[Wake]:
+        yield Wake("Node", ("Add",))
+        yield Wake("AssignedPod", ("Delete",))
+        yield Wake("TeamBudget", ("Add",))
+
+
+class HasEvents(Declares):
+    def cluster_events(self, *_: Any) -> tuple[()]:
+        return ()
+
+
+class Raises(Declares):
+    def wakes_on(self) -> Iterator[Wake]:
+        raise KeyError("oops")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "expected"),
+    [
+        pytest.param([Waits(brought())], 0, id="it brings the kind"),
+        pytest.param([Waits(), Declares(brought())], 0, id="another one brings it"),
+        pytest.param([Waits()], 1, id="nobody does"),
+        pytest.param([Waits(), HasEvents()], 0, id="a plugin has events of its own"),
+        pytest.param([Raises()], 0, id="it raises"),
+    ],
+)
+def test_a_kind_that_is_waited_for_and_not_read_is_noted(plugins: list[Any], expected: int) -> None:
+    notes = list(declared_kinds.unread_wakes((f"P{number}", each) for number, each in enumerate(plugins)))
+    assert len(notes) == expected
+    assert all(note.startswith("plugin P0 wakes on TeamBudget, which no plugin reads") for note in notes)
 
 
 def another_type() -> type[Object]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded import manifests
-from stowplan.kube.resources import RESOURCES
+from stowplan.kube.resources import RESOURCES, custom
 from stowplan.objects.actions import (
     Action,
     Ask,
@@ -24,6 +24,8 @@ from stowplan.objects.actions import (
     SetCondition,
 )
 from stowplan.objects.changes import Gone, Put
+from stowplan.objects.custom_resources import CustomResource
+from stowplan.objects.meta import ApiValue, Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.placement.scheduler import PlacementScheduler
@@ -300,3 +302,38 @@ def test_objects_of_a_custom_kind_are_created_patched_and_deleted() -> None:
     )
     assert bridge.perform(exact, cluster.now).status == 200
     assert [type(change) for change in bridge.changes()] == [Put, Put, Gone]
+
+
+# -- kinds that plugins bring
+
+
+class GangSpec(ApiValue, frozen=True):
+    min_member: int = 1
+
+
+class Gang(Object, frozen=True):
+    """The same resource as SigsPodGroup, read by a type of a plugin's own."""
+
+    spec: GangSpec = GangSpec()
+
+
+GANGS = custom(CustomResource(Gang, group=GROUP, version="v1alpha1", plural="podgroups", kind="PodGroup"), "Gangs")
+
+
+def test_a_kind_that_a_plugin_brings_is_read_beside_a_known_one_and_written() -> None:
+    cluster = VirtualCluster(controllers=False)
+    problems: list[str] = []
+    bridge = Bridge(cluster.api, [RESOURCES["SigsPodGroup"], GANGS], on_problem=problems.append)
+    cluster.create(DEFINITION)
+    body = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
+    assert bridge.perform(Create(kind="Gang", key="default/g", body=body), cluster.now).status == 201
+    assert {type(change.object).__name__ for change in bridge.changes()} == {"SigsPodGroup", "Gang"}
+    found = cluster.get(f"podgroups.{GROUP}", "default/g")
+    cluster.update({**found, "spec": {"minMember": "many"}})
+    assert list(bridge.changes()) == []
+    assert problems[1].startswith("Gang of plugin Gangs: default/g cannot be read and is skipped: Gang g: spec")
+    metadata = cluster.get(f"podgroups.{GROUP}", "default/g")["metadata"]
+    delete = Delete(kind="Gang", key="default/g", uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+    assert bridge.perform(delete, cluster.now).status == 200
+    gone = {type(change.object): change.object for change in bridge.changes() if isinstance(change, Gone)}
+    assert gone[Gang] == Gang(metadata=gone[Gang].metadata, spec=GangSpec(3)), "the last version that could be read"

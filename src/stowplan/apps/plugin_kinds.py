@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from stowplan.framework import declared_kinds
 from stowplan.framework.profile import Profile
@@ -15,9 +15,17 @@ def brought(profiles: Iterable[Profile]) -> dict[str, ApiResource]:
 
     Raises ConfigError, which names the plugin, if what it declares to read or to write cannot be right.
     """
-    plugins = ((enabled.name, enabled.plugin) for profile in profiles for enabled in profile.all)
-    found = declared_kinds.check(plugins, RESOURCES)
+    found = declared_kinds.check(_named(profiles), RESOURCES)
     return {name: resources.custom(each.resource, ", ".join(each.plugins)) for name, each in found.items()}
+
+
+def notes(profiles: Iterable[Profile]) -> Iterator[str]:
+    """Yield notes about kinds, for people who check a configuration."""
+    return declared_kinds.unread_wakes(_named(profiles))
+
+
+def _named(profiles: Iterable[Profile]) -> Iterator[tuple[str, object]]:
+    return ((enabled.name, enabled.plugin) for profile in profiles for enabled in profile.all)
 
 
 def read_by(profiles: Iterable[Profile]) -> dict[str, ApiResource]:

@@ -81,7 +81,7 @@ def _configured(
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
     plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
-    notes = (*configuration.notes, *_notes(built.values()))
+    notes = (*configuration.notes, *_notes(built.values()), *plugin_kinds.notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 
 

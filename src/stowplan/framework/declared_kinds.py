@@ -11,9 +11,10 @@ refused before it is sent. `check` finds mistakes in a configuration's plugins b
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from stowplan.framework.cluster_event import ASSIGNED, UNSCHEDULED
 from stowplan.objects import kinds
 from stowplan.objects.actions import Write, written_part
 from stowplan.objects.custom_resources import WRITES, CustomResource
@@ -82,7 +83,23 @@ def check(plugins: Iterable[tuple[str, Any]], known: Collection[str]) -> dict[st
             found[resource.name] = Brought(resource, tuple(dict.fromkeys((*others, name))))
     for name, plugin in listed.items():
         _check_writes(name, getattr(plugin, "writes", {}), {*known, *found})
+        _check_names(name, "reconciles", getattr(plugin, "reconciles", ()), {*known, *found})
     return found
+
+
+def unread_wakes(plugins: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """Yield a note for each kind that a plugin waits for and nobody reads: changes of such a kind are not seen."""
+    listed = dict(plugins)
+    if any(hasattr(plugin, "cluster_events") for plugin in listed.values()):
+        return  # such a plugin has events of its own
+    seen = {"Pod", "Node", ASSIGNED, UNSCHEDULED, "*"}.union(*(reads_of(plugin) for plugin in listed.values()))
+    for name, plugin in listed.items():
+        try:
+            kinds_of_wakes = {wake.resource for wake in plugin.wakes_on()} if hasattr(plugin, "wakes_on") else set()
+        except Exception:  # the engine reports it when it asks
+            continue
+        for kind in sorted(kinds_of_wakes - seen):
+            yield f"plugin {name} wakes on {kind}, which no plugin reads, so that never happens; add it to its reads"
 
 
 def _checked_reads(plugin: str, declared: object, known: Collection[str]) -> list[CustomResource]:
@@ -90,17 +107,21 @@ def _checked_reads(plugin: str, declared: object, known: Collection[str]) -> lis
         remedy = 'list names of kinds and CustomResources: reads = ("Namespace",)'
         raise ConfigError(f"plugin {plugin} declares reads = {declared!r}", remedy=remedy)
     brought = [each for each in declared if isinstance(each, CustomResource)]
-    for each in declared:
-        if isinstance(each, CustomResource):
-            continue
+    names = [each for each in declared if not isinstance(each, CustomResource)]
+    for each in names:
         if not isinstance(each, str):
             problem = f"plugin {plugin} declares reads = (…, {each!r}, …), which is neither a name nor a CustomResource"
             raise ConfigError(problem, remedy="describe a kind of your own by CustomResource(YourType, group=…)")
+    _check_names(plugin, "reads", names, known)
+    return brought
+
+
+def _check_names(plugin: str, attribute: str, declared: Iterable[str], known: Collection[str]) -> None:
+    for each in declared:
         if each not in known:
-            problem = f'plugin {plugin} declares reads = ("{each}",), but kind {each} is unknown'
+            problem = f'plugin {plugin} declares {attribute} = ("{each}",), but kind {each} is unknown'
             remedy = f"known kinds: {', '.join(sorted(known))}; a plugin brings another one by a CustomResource"
             raise ConfigError(problem, remedy=remedy)
-    return brought
 
 
 def _check_resource(plugin: str, resource: CustomResource, known: Collection[str]) -> None:

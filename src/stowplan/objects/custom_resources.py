@@ -21,14 +21,16 @@ class CustomResource(msgspec.Struct, frozen=True):
         class Budgets:
             reads = (CustomResource(TeamBudget, group="example.com", version="v1", plural="teambudgets"),)
 
-    The scheduler watches the resource as soon as the server has its CRD. Objects that cannot be read are skipped with a
-    warning. `cluster.get(TeamBudget, key)` and `cluster.every(TeamBudget)` return objects, and
-    `Wake("TeamBudget", ("Add", "Update"))` requeues pods when one changes.
+    The scheduler watches the resource as soon as the server has its CRD. `cluster.get(TeamBudget, key)` and
+    `cluster.every(TeamBudget)` return objects, and `Wake("TeamBudget", ("Add", "Update"))` requeues pods when one
+    changes. An object that cannot be read is skipped with a warning; its last readable version stays until it is
+    deleted. `stowplan config check --rbac` prints the rights that all this needs.
 
     type         the type of the objects; its name is the kind, unless `kind` says otherwise
     version      one version, or several: the first one that the server serves is used
     namespaced   False for a resource without namespaces
-    writes       what the plugin's actions do with these objects: any of "status", "create", "patch", "delete"
+    writes       what the plugin's actions do with these objects: any of "status", "create", "patch", "delete"; other
+                 writes are refused
     """
 
     type: type[Object]
