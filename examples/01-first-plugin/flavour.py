@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from stowplan.columns.arrays import Ints
-from stowplan.columns.nodes.views import Nodes
-from stowplan.objects.affinity import PodQuery
-from stowplan.objects.pods import Pod
-from stowplan.objects.selectors import from_labels
+from stowplan.plugin import Ints, Nodes, Pod, pods_with
 
 
 class Flavour:
@@ -16,6 +12,6 @@ class Flavour:
     def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
         if self.label_name not in pod.labels:
             return None
-        alike = PodQuery(None, from_labels({self.label_name: pod.labels[self.label_name]}))
+        alike = pods_with({self.label_name: pod.labels[self.label_name]})
         fewest = nodes.cluster.nodes.count(alike).min()
         return np.where(nodes.count(alike) == fewest, 100, 0)

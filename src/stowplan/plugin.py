@@ -55,7 +55,7 @@ Class attributes that a policy may have:
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.framework.decision import SKIP, Avoid, Only, Reject, RejectPod
+from stowplan.framework.decision import SKIP, Avoid, Only, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
 from stowplan.framework.per_node import per_node
 from stowplan.objects.actions import Create, Delete, Patch, status_patch
@@ -92,6 +92,7 @@ __all__ = [
     "QueueEntry",
     "Reject",
     "RejectPod",
+    "Skip",
     "Wake",
     "per_node",
     "pods_with",

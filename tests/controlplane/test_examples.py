@@ -28,7 +28,7 @@ TEAMS = ("team-a", "team-b", "team-c")
 def at_work(cluster: Cluster, example: str) -> Iterator[Stowplan]:
     """The example's configuration in force."""
     config = str(EXAMPLES / example / "config.yaml")
-    with stowplan(cluster, f"example-{example}", "--config", config) as program:
+    with stowplan(cluster, f"example-{Path(example).name}", "--config", config) as program:
         program.wait_until_leading()
         yield program
 
@@ -54,7 +54,7 @@ def test_the_first_plugin(cluster: Cluster, namespace: str) -> None:
 
 
 def test_flavours_of_three_teams_are_spread_over_all_of_them_together(cluster: Cluster) -> None:
-    example = "02-flavour-cluster-wide"
+    example = "policies/flavour-cluster-wide"
     with cluster.nodes(3, prefix="node") as nodes, at_work(cluster, example) as program, teams(cluster, example):
         until("six pods are bound", lambda: landed(cluster).total() == 6, 120, program.explain)
         assert landed(cluster) == {("gold", node): 2 for node in nodes}
@@ -79,7 +79,7 @@ def teams(cluster: Cluster, example: str) -> Iterator[None]:
 
 
 def test_a_pod_that_is_deleted_comes_back_elsewhere(cluster: Cluster, namespace: str) -> None:
-    example, nodes, seen = "03-sp-priority", list[str](), set[str]()
+    example, nodes, seen = "policies/sp-priority", list[str](), set[str]()
 
     def next_node() -> str:
         for pod in pods(cluster, namespace):
@@ -114,7 +114,7 @@ def history(cluster: Cluster, namespace: str) -> dict[str, Any]:
 
 
 def test_a_policy_is_filled_and_then_made_a_wish(cluster: Cluster, namespace: str) -> None:
-    example, where = "04-workload-policy", ("--namespace", namespace)
+    example, where = "policies/workload-policy", ("--namespace", namespace)
     with ExitStack() as stack:
         if isinstance(cluster, ControlPlane):
             stack.enter_context(defined(cluster))

@@ -25,7 +25,7 @@ from tests.embedded.running import EmbeddedCluster, served
 
 FLEET = ("cluster1", "cluster2", "cluster3", "cluster4", "primary", "backup")
 NAMESPACE = "ns1"  # the seed's
-EXAMPLE = Path(__file__).parents[2] / "examples" / "05-follow-decisions"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "08-follow-decisions"
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/database"
 LEASE = "managed-cluster-lease"
 
@@ -204,8 +204,8 @@ def recovery(hub: Hub, folder: Path) -> Iterator[tuple[dict[str, EmbeddedCluster
     seed(hub, "recovery-placement.yaml")
     with contextlib.ExitStack() as stack:
         clusters: dict[str, EmbeddedCluster] = {}
-        words = [str(EXAMPLE / "follow.py"), "ns1/placement", str(EXAMPLE / "workload.yaml")]
-        words += ["--hub", str(hub.cluster.kubeconfig())]
+        words = ["-m", "stowplan.apps.cli", "place", "follow", "ns1/placement", "-f", str(EXAMPLE / "workload.yaml")]
+        words += ["--kubeconfig", str(hub.cluster.kubeconfig()), "--secure-port=0", "-v=2"]
         for name in ("primary", "backup"):
             (folder / name).mkdir()
             clusters[name] = EmbeddedCluster(stack.enter_context(served()), Path("kubectl"), folder / name)

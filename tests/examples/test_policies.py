@@ -16,9 +16,9 @@ from stowplan.apps import profile_loader
 
 ROOT = Path(__file__).parents[2]
 POLICIES = {
-    "02-flavour-cluster-wide": "FlavourClusterWide",
-    "03-sp-priority": "SPPriority",
-    "04-workload-policy": "WorkloadPolicy",
+    "policies/flavour-cluster-wide": "FlavourClusterWide",
+    "policies/sp-priority": "SPPriority",
+    "policies/workload-policy": "WorkloadPolicy",
 }
 every_example = pytest.mark.parametrize("example", POLICIES)
 
@@ -53,6 +53,7 @@ def test_the_files_that_its_page_names_exist(example: str) -> None:
 
 
 def test_each_policy_has_an_example_and_each_example_a_test() -> None:
-    assert {each.name for each in (ROOT / "examples").iterdir() if each.is_dir()} >= {"01-first-plugin", *POLICIES}
+    folders = {f"policies/{each.name}" for each in (ROOT / "examples" / "policies").iterdir()}
+    assert folders == set(POLICIES)
     text = (ROOT / "tests" / "controlplane" / "test_examples.py").read_text(encoding="utf-8")
     assert [each for each in ("01-first-plugin", *POLICIES) if f'"{each}"' not in text] == []

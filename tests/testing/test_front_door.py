@@ -35,7 +35,9 @@ def test_the_example_of_the_docstring_works() -> None:
 def test_all_is_in_order() -> None:
     assert testing.__all__ == sorted(testing.__all__)
     for name in testing.__all__:
-        assert inspect.getdoc(getattr(testing, name)), f"{name} has no docstring"
+        found = inspect.getdoc(getattr(testing, name)) or ""
+        assert found, f"{name} has no docstring"
+        assert any(each in found for each in (f"{name}(", f"{name}.")), f"the docstring of {name} has no example"
 
 
 def public(kind: type) -> list[str]:

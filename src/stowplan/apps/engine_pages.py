@@ -1,4 +1,4 @@
-"""The pages that every program with an engine serves: health, metrics, and whether this replica leads."""
+"""The pages that every service has: health, metrics, and whether this replica leads."""
 
 from __future__ import annotations
 
@@ -22,10 +22,16 @@ def engine_pages(
     program: Program, engine_loop: EngineLoop[Engine], exposition: Callable[[str], tuple[bytes, str]]
 ) -> Pages:
     """`exposition` returns the metrics and their content type, for an Accept header."""
+    return program_pages(program, lambda: engine_loop.silence, exposition)
+
+
+def program_pages(
+    program: Program, silence: Callable[[], float], exposition: Callable[[str], tuple[bytes, str]]
+) -> Pages:
+    """`silence` returns the seconds since the program's loop last showed that it is alive."""
 
     def heartbeat() -> str:
-        silence = engine_loop.silence
-        return f"no heartbeat for {silence:.0f} s" if silence > STUCK_AFTER else ""
+        return f"no heartbeat for {silence():.0f} s" if silence() > STUCK_AFTER else ""
 
     async def metrics(request: web.Request) -> web.Response:
         text, content_type = exposition(request.headers.get("Accept", ""))

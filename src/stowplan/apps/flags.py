@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from stowplan.apps.leader_election import ElectionSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -89,6 +92,55 @@ def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> C
     )
 
     return with_options(*options)
+
+
+LEASE_TIMES = (
+    ("lease-duration", "lease_duration", "15s"),
+    ("renew-deadline", "renew_deadline", "10s"),
+    ("retry-period", "retry_period", "2s"),
+)
+
+
+def election_options(name: str, namespace: str, what: str) -> Callable[[Command], Command]:
+    """Return the options of Kubernetes' components for leader election; the lease's name and namespace are defaults.
+
+    `what`: what the program does while it holds the lease. A name or namespace in <> is described, not used.
+    """
+    return with_options(
+        click.option(
+            "--leader-elect",
+            type=click.BOOL,
+            default=True,
+            is_flag=False,
+            flag_value=True,
+            show_default=True,
+            help=f"{what} only while this replica holds the lease.",
+        ),
+        _named_option("--leader-elect-resource-name", "lease_name", name),
+        _named_option("--leader-elect-resource-namespace", "lease_namespace", namespace),
+        *(
+            click.option(f"--leader-elect-{flag}", name, type=Duration(), default=time, show_default=True)
+            for flag, name, time in LEASE_TIMES
+        ),
+    )
+
+
+def _named_option(flag: str, name: str, default: str) -> Callable[[Command], Command]:
+    if default.startswith("<"):
+        return click.option(flag, name, default="", help=f"[default: {default[1:-1]}]")
+    return click.option(flag, name, default=default, show_default=True)
+
+
+def election_settings(options: dict[str, Any]) -> ElectionSettings:
+    """Take the values of `election_options` out of the options, and return the settings of the lease."""
+    from stowplan.apps.leader_election import ElectionSettings
+
+    times = {name: options.pop(name) for _, name, _ in LEASE_TIMES}
+    if not times["lease_duration"] > times["renew_deadline"] > times["retry_period"] > 0:
+        found = ", ".join(f"{name} {value:g}s" for name, value in times.items())
+        raise click.UsageError(f"found {found}; expected lease_duration > renew_deadline > retry_period > 0")
+    name, namespace = options.pop("lease_name"), options.pop("lease_namespace")
+    return ElectionSettings(name=name, namespace=namespace, **times)
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

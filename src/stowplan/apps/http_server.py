@@ -139,9 +139,9 @@ class HttpServer:
             app.router.add_get(path, page)
         for path, page in pages.post.items():
             app.router.add_post(path, page)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await runner.setup()
-        site = web.TCPSite(runner, listener.host, listener.port, ssl_context=listener.tls, shutdown_timeout=1.0)
+        site = web.TCPSite(runner, listener.host, listener.port, ssl_context=listener.tls)
         await site.start()
         self.ports.append(runner.addresses[0][1])
         return runner, authorizer

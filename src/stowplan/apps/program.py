@@ -87,6 +87,9 @@ class Program(ABC):
     def caches_synced(self) -> None:  # noqa: B027 - a service may have nothing to do then
         """Called once every reflector has listed its kind, before decisions begin."""
 
+    def leading_begins(self) -> None:  # noqa: B027 - a service with engine loops has nothing more to do then
+        """Called once this replica leads."""
+
     async def work(self) -> int:
         """Work until the program is stopped, or until the work is done. Return the exit code."""
         await self._stop.wait()
@@ -224,16 +227,25 @@ class Program(ABC):
         sink: Sink,
         *,
         server: str = "",
+        namespace: str = "",
         keep_raw: bool = False,
         recheck_after: float = RECHECK_INTERVAL,
     ) -> Reflector:
-        """Follow all objects of a kind; `server` names the one to read from, if there are several."""
+        """Follow the objects of a kind, in one namespace or in all; `server` names the server, if there are several."""
 
         def note(problem: str) -> None:
             self._problems[server] = problem
             self.log.warning("Cannot follow", **({"where": server} if server else {}), problem=problem)
 
-        reflector = Reflector(client, resource, sink, on_problem=note, keep_raw=keep_raw, recheck_after=recheck_after)
+        reflector = Reflector(
+            client,
+            resource,
+            sink,
+            namespace=namespace,
+            on_problem=note,
+            keep_raw=keep_raw,
+            recheck_after=recheck_after,
+        )
         self.reflectors[resource.kind], self._server_of[resource.kind] = reflector, server
         self.start_task(reflector.run())
         return reflector
@@ -262,6 +274,7 @@ class Program(ABC):
     def _begin_deciding(self) -> None:
         for loop in self.engine_loops:
             loop.start_deciding()
+        self.leading_begins()
 
     def _lease_ended(self) -> None:
         if self._stopping or self._election is None:

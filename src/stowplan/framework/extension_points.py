@@ -28,10 +28,12 @@ METHODS: dict[str, str] = {
     "postBind": "post_bind",
 }
 
+INSTEAD = {"queueSort": ("group_key", "cluster_key")}  # methods that a plugin may have there instead
+
 # The methods of plugins that belong to no extension point of kube-scheduler.
 ROLES = (
-    *("unreserve", "pre_bound", "group_of", "group_key", "slots_of", "siblings", "avoid", "for_extenders"),
-    *("needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
+    *("unreserve", "pre_bound", "group_of", "group_key", "cluster_key", "slots_of", "siblings", "avoid"),
+    *("for_extenders", "needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
 )
 CALLED = (*filter(None, METHODS.values()), *ROLES)
 
@@ -47,7 +49,11 @@ class PluginKind:
 
     def points_of(self, plugin: type) -> frozenset[str]:
         """Return the points at which a configuration may list this plugin."""
-        has = {point for point, method in self.methods.items() if method and callable(getattr(plugin, method, None))}
+        has = {
+            point
+            for point, method in self.methods.items()
+            if any(callable(getattr(plugin, each, None)) for each in (method, *INSTEAD.get(point, ())) if each)
+        }
         further = getattr(plugin, "configurable_at", ())
         if not isinstance(further, tuple | list) or not self.methods.keys() >= set(further):
             known = ", ".join(self.methods)

@@ -43,6 +43,8 @@ def check_plugin(
 ) -> list[str]:
     """Return what is wrong with a plugin (an instance, or a class that needs no arguments).
 
+        assert check_plugin(MyPlugin(), pods=[a_pod(labels={"heavy": "true"})]) == []
+
     `pods` are used in addition to the random ones, and `objects` are in every cluster, for plugins that need them. A
     method that never acts on any of these pods is a problem, too: `idle={"permit": "why"}` accepts that.
     """

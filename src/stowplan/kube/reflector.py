@@ -32,7 +32,10 @@ MIN_WATCH_SECONDS = 1.0  # seconds; a watch that ended sooner without an event i
 
 
 class Reflector:
-    """Run `run` as a task. `synced` is set when all existing objects have been sent, or the kind is not served."""
+    """Run `run` as a task. `synced` is set when all existing objects have been sent, or the kind is not served.
+
+    `namespace`: follow the objects of this namespace only.
+    """
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class Reflector:
         resource: ApiResource,
         sink: Sink,
         *,
+        namespace: str = "",
         on_problem: Callable[[str], None] = lambda _: None,
         keep_raw: bool = False,
         page_size: int = 500,
@@ -51,7 +55,7 @@ class Reflector:
         self.synced = asyncio.Event()
         self.served = True
         self._client, self._sink, self._on_problem = client, sink, on_problem
-        self._page_size, self._recheck_after = page_size, recheck_after
+        self._namespace, self._page_size, self._recheck_after = namespace, page_size, recheck_after
         self._generator = client.transport.generator
         self._backoff = backoff or Backoff(self._generator, longest=10.0)
 
@@ -94,7 +98,7 @@ class Reflector:
     async def _list_once(self, resource: ApiResource, limit: int) -> None:
         seen: set[str] = set()
         version = ""
-        async for page in self._client.list_pages(resource, limit=limit):
+        async for page in self._client.list_pages(resource, namespace=self._namespace, limit=limit):
             self._send(self.cache.apply_page(page.items or (), seen))
             version = page.metadata.resource_version
         self._send(self.cache.remove_missing(seen))
@@ -119,7 +123,7 @@ class Reflector:
         loop = asyncio.get_running_loop()
         begun, version = loop.time(), self.cache.resource_version
         seconds = int(self._generator.uniform(*WATCH_SECONDS))
-        async with self._client.watch(resource, version, seconds=seconds) as watch:
+        async with self._client.watch(resource, version, namespace=self._namespace, seconds=seconds) as watch:
             async for events in watch.batches():
                 self._apply(events)
                 self._backoff.reset()

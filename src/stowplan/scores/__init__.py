@@ -12,7 +12,7 @@ from stowplan.scores.normalization import BEST, WORST, AsIs, Bounds, Normaliser,
 from stowplan.scores.publication import Validity, status_due, status_failed
 from stowplan.scores.shaping import Shaping
 from stowplan.scores.smoothing import Smoother, settled
-from stowplan.scores.writer import Outcome, ScoreWriter
+from stowplan.scores.writer import Outcome, ScoreWriter, score_writer
 
 __all__ = [
     "BEST",
@@ -26,6 +26,7 @@ __all__ = [
     "Shaping",
     "Smoother",
     "Validity",
+    "score_writer",
     "settled",
     "status_due",
     "status_failed",

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TypeAlias
 
+from stowplan.kube import credentials
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.kube.responses import RefusedError, Response
+from stowplan.kube.transport import Transport
 from stowplan.objects import kinds
 from stowplan.objects.clusters import AddOnPlacementScore, ClusterCondition
 from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
@@ -120,6 +123,26 @@ class ScoreWriter:
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + REQUEST_TIMEOUT
+
+
+@asynccontextmanager
+async def score_writer(
+    resource_name: str = "default",
+    *,
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    validity: Validity | None = None,
+) -> AsyncIterator[ScoreWriter]:
+    """A writer that is connected to a hub; without a kubeconfig, to the cluster that kubectl would use.
+
+    async with score_writer("latency", validity=Validity(seconds=600, margin=180)) as writer:
+        await writer.publish("cluster1", {"ms": 80})
+    """
+    client = Client(Transport(credentials.load(kubeconfig, context)))
+    try:
+        yield ScoreWriter(client, resource_name, validity=validity)
+    finally:
+        await client.close()
 
 
 def as_document(status: Status) -> dict[str, object]:

@@ -20,7 +20,15 @@ A world has kube-scheduler's default profile. `World(profiles={"default-schedule
 one, where `config` is a KubeSchedulerConfiguration as a user writes it; `a_profile_of(MyPlugin())` is a profile of the
 plugin alone. For one decision no world is needed: `filtered`, `refused` and `scored` call a plugin for a pod and an
 `a_state(…)`.
+
+For what a world leaves out (manifests, definitions, controllers, the configuration file, kubectl) there is
+`EmbeddedCluster`: the cluster of `stowplan up` and the scheduler of `stowplan run`, in the process of the test. The
+fixture `embedded_cluster` gives a test one; pytest finds it once Stowplan is installed.
+
+What is in `__all__` is kept; see docs/stability.md. Everything else here is for Stowplan's own tests.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.testing.builders import (
@@ -35,14 +43,15 @@ from stowplan.testing.builders import (
     a_service,
     a_state,
     from_yaml,
-    rejections,
-    scores,
 )
-from stowplan.testing.journal import replayed
 from stowplan.testing.plugin_questions import filtered, refused, scored
 from stowplan.testing.world import World
 
+if TYPE_CHECKING:
+    from stowplan.testing.embedded_cluster import EmbeddedCluster
+
 __all__ = [
+    "EmbeddedCluster",
     "World",
     "a_budget",
     "a_cluster",
@@ -58,8 +67,14 @@ __all__ = [
     "filtered",
     "from_yaml",
     "refused",
-    "rejections",
-    "replayed",
     "scored",
-    "scores",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the embedded cluster when it is needed: its HTTP server takes longer to import than all the rest."""
+    if name == "EmbeddedCluster":
+        from stowplan.testing.embedded_cluster import EmbeddedCluster
+
+        return EmbeddedCluster
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

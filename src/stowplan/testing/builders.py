@@ -16,7 +16,7 @@ from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import Decision
-from stowplan.framework.extension_points import METHODS
+from stowplan.framework.extension_points import METHODS, points_of
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
@@ -24,6 +24,8 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, PodDisruptionBudget, ReplicaSet, Service
+from stowplan.plugins.nodes.default.default_binder import DefaultBinder
+from stowplan.plugins.nodes.default.priority_sort import PrioritySort
 
 Kind = TypeVar("Kind", bound=Object)
 
@@ -34,7 +36,10 @@ DELETED_AT = "2026-01-01T00:00:00Z"
 
 
 def from_yaml(kind: type[Kind], text: str) -> Kind:
-    """Return an object of this kind from a manifest."""
+    """Return an object of this kind from a manifest.
+
+    pod = from_yaml(Pod, "{metadata: {name: web}, spec: {containers: [{name: main, image: nginx}]}}")
+    """
     return kinds.convert(kind, yaml.safe_load(text))
 
 
@@ -61,6 +66,8 @@ def a_pod(
     **spec: Any,
 ) -> Pod:
     """Return a pod with one container; it is on a node if `node` is given.
+
+        a_pod("web", cpu="500m", labels={"app": "web"}, tolerations=["dedicated=gpu:NoSchedule"])
 
     `requests`: of other resources than cpu and memory. `ports`: host ports, 80, "80/UDP" or "10.0.0.1:80". `owner`: its
     controller, as in ownerReferences. `status`: more fields of the status, and any other keyword is a field of the
@@ -126,7 +133,10 @@ def a_node(
     images: Mapping[str, int] | None = None,
     features: Sequence[str] = (),
 ) -> Node:
-    """Return a node; `resources` are allocatable beyond cpu, memory and pods, `images` have their sizes in bytes."""
+    """Return a node; `resources` are allocatable beyond cpu, memory and pods, `images` have their sizes in bytes.
+
+    a_node("a", cpu=8, labels={"disk": "ssd"}, taints=["dedicated=gpu:NoSchedule"], resources={"nvidia.com/gpu": 2})
+    """
     return kinds.convert(
         Node,
         {
@@ -142,18 +152,27 @@ def a_node(
 
 
 def a_namespace(name: str = "default", **labels: str) -> Namespace:
-    """Return a namespace with labels."""
+    """Return a namespace with labels.
+
+    World().submit(a_namespace("shop", team="web"))
+    """
     return kinds.convert(Namespace, {"metadata": {"name": name, "labels": labels}})
 
 
 def a_service(name: str = "service", *, namespace: str = "default", **selector: str) -> Service:
-    """Return a service that selects pods with these labels."""
+    """Return a service that selects pods with these labels.
+
+    a_service("web", app="web")
+    """
     metadata = {"name": name, "namespace": namespace}
     return kinds.convert(Service, {"metadata": metadata, "spec": {"selector": selector}})
 
 
 def a_replica_set(name: str = "replicas", *, namespace: str = "default", **labels: str) -> ReplicaSet:
-    """Return a ReplicaSet that selects pods with these labels."""
+    """Return a ReplicaSet that selects pods with these labels.
+
+    a_replica_set("web-7f9", app="web")
+    """
     metadata = {"name": name, "namespace": namespace}
     return kinds.convert(ReplicaSet, {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}}})
 
@@ -161,7 +180,10 @@ def a_replica_set(name: str = "replicas", *, namespace: str = "default", **label
 def a_budget(
     name: str = "budget", *, namespace: str = "default", allowed: int = 0, **labels: str
 ) -> PodDisruptionBudget:
-    """Return a budget for pods with these labels that allows so many disruptions now."""
+    """Return a PodDisruptionBudget for pods with these labels that allows so many disruptions now.
+
+    a_budget("web", allowed=1, app="web")
+    """
     return kinds.convert(
         PodDisruptionBudget,
         {
@@ -175,7 +197,10 @@ def a_budget(
 def a_state(
     *, nodes: Iterable[Node | str] = (), pods: Iterable[Pod] = (), others: Iterable[Object] = ()
 ) -> ClusterState:
-    """Return a cluster state; a node may be given by its name."""
+    """Return a cluster for `filtered`, `refused` and `scored`; a node may be given by its name.
+
+    state = a_state(nodes=["a", a_node("b", cpu=8)], pods=[a_pod("web", node="a")])
+    """
     state = ClusterState()
     for each in (*others, *(a_node(node) if isinstance(node, str) else node for node in nodes), *pods):
         state.apply(Put(each))
@@ -183,7 +208,10 @@ def a_state(
 
 
 def a_cluster(**keywords: Any) -> Cluster:
-    """Return the view of an `a_state` that plugins get."""
+    """Return the `Cluster` that methods of plugins get, of what `a_state` takes.
+
+    assert MyPlugin().pre_filter(a_pod(), a_cluster(nodes=["a"])) is SKIP
+    """
     return Cluster(a_state(**keywords))
 
 
@@ -203,12 +231,21 @@ def a_profile(config: str | Mapping[str, Any] | Path | None = None) -> Profile:
 
 
 def a_profile_of(*plugins: Any, weight: int = 1) -> Profile:
-    """Return a profile of these plugins alone, each at every extension point that it has a method for."""
-    bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in plugins]
+    """Return a profile of these plugins alone, each at every extension point that it has a method for.
+
+    No scheduler works without an order of its queue and without a binding: PrioritySort and DefaultBinder are added,
+    unless a plugin does that.
+
+        world = World(nodes=["a"], profiles={"default-scheduler": a_profile_of(MyPlugin())})
+    """
+    needed = (PrioritySort(), DefaultBinder())
+    own = frozenset[str]().union(*(points_of(type(plugin)) for plugin in plugins))
+    given = (*plugins, *(each for each in needed if not points_of(type(each)) & own))
+    bound = [EnabledPlugin(type(plugin).__name__, plugin, weight) for plugin in given]
     return Profile(
         "default-scheduler",
         {
-            point: tuple(each for each in bound if callable(getattr(each.plugin, method, None)))
+            point: tuple(each for each in bound if point in points_of(type(each.plugin)))
             for point, method in METHODS.items()
             if method
         },

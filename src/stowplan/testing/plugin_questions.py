@@ -18,7 +18,10 @@ FilterAnswer = tuple[str, tuple[str, ...]] | None
 
 
 def filtered(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, FilterAnswer]:
-    """Return per node None if it passes the plugin's filter, else (code, reasons)."""
+    """Return per node None if it passes the plugin's filter, else (code, reasons).
+
+    assert filtered(OnSsd(), a_pod(), a_state(nodes=["a"])) == {"a": ("Unschedulable", ("node(s) had no ssd",))}
+    """
     nodes, enabled, codes = Cluster(state).nodes, EnabledPlugin(type(plugin).__name__, plugin), VerdictCodes()
     verdict_of = np.full(len(nodes), FEASIBLE, np.int32)
     codes.enter(enabled, call_filter(enabled, pod, nodes), verdict_of, np.arange(len(nodes)))
@@ -29,12 +32,18 @@ def filtered(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, FilterAnsw
 
 
 def refused(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, tuple[str, ...]]:
-    """Return the nodes that the plugin's filter rejects, with its reasons."""
+    """Return the nodes that the plugin's filter rejects, with its reasons.
+
+    assert refused(OnSsd(), a_pod(), a_state(nodes=["a"])) == {"a": ("node(s) had no ssd",)}
+    """
     return {name: answer[1] for name, answer in filtered(plugin, pod, state).items() if answer is not None}
 
 
 def scored(plugin: Any, pod: Pod, state: ClusterState) -> dict[str, int] | None:
-    """Return per node the plugin's score; None if the plugin does not score this pod."""
+    """Return per node the plugin's score; None if the plugin does not score this pod.
+
+    assert scored(OnSsd(), a_pod(), a_state(nodes=[a_node("a", labels={"disk": "ssd"}), "b"])) == {"a": 100, "b": 0}
+    """
     nodes = Cluster(state).nodes
     scores = call_score(EnabledPlugin(type(plugin).__name__, plugin), pod, nodes)
     return None if scores is None else dict(zip(nodes.names, np.broadcast_to(scores, len(nodes)).tolist(), strict=True))

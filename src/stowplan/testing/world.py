@@ -35,6 +35,11 @@ from stowplan.testing.builders import a_node, a_profile
 class World:
     """A scheduler, a fake API server and a clock.
 
+        world = World(nodes=["a", "b"])
+        world.submit(a_pod("web", cpu=1))
+        world.run()
+        assert world.bindings == {"web": "a"}
+
     `answers`: a function that returns the answer to an action. An answer with a good status means that the API server
     performs the action; None means that it neither performs nor answers it.
     `extender`: a function that returns the answer of an HTTP extender.

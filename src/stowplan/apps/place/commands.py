@@ -1,4 +1,4 @@
-"""The flags of `stowplan place` and `stowplan place explain`."""
+"""The flags of `stowplan place` and `stowplan place explain`; those of `place follow` are in `follow/commands.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, PLUGIN_PATH, Duration, serving_options
+from stowplan.apps.flags import (
+    FROM,
+    OUTPUT,
+    PLUGIN_PATH,
+    Duration,
+    election_options,
+    election_settings,
+    serving_options,
+)
+from stowplan.apps.place.follow.commands import follow
 
 EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
 
@@ -18,20 +27,7 @@ EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task 
 @PLUGIN_PATH
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
-@click.option(
-    "--leader-elect",
-    type=click.BOOL,
-    default=True,
-    is_flag=False,
-    flag_value=True,
-    show_default=True,
-    help="Decide only while this replica holds the lease.",
-)
-@click.option("--leader-elect-resource-name", "lease_name", default="stowplan-placement", show_default=True)
-@click.option("--leader-elect-resource-namespace", "lease_namespace", default="kube-system", show_default=True)
-@click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), default="15s", show_default=True)
-@click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), default="10s", show_default=True)
-@click.option("--leader-elect-retry-period", "retry_period", type=Duration(), default="2s", show_default=True)
+@election_options("stowplan-placement", "kube-system", "Decide")
 @serving_options(8443)
 @click.option(
     "--reschedule-interval",
@@ -59,18 +55,12 @@ def place(called: click.Context, /, **options: Any) -> None:
     if called.invoked_subcommand is not None:
         return
     from stowplan.apps import import_path
-    from stowplan.apps.leader_election import ElectionSettings
     from stowplan.apps.place import service
     from stowplan.apps.place.options import PlaceOptions
 
-    named = ("lease_duration", "renew_deadline", "retry_period")
-    times = {name: options.pop(name) for name in named}
-    if not times["lease_duration"] > times["renew_deadline"] > times["retry_period"] > 0:
-        found = ", ".join(f"{name} {value:g}s" for name, value in times.items())
-        raise click.UsageError(f"found {found}; expected lease_duration > renew_deadline > retry_period > 0")
+    election = election_settings(options)
     if options["reschedule"] <= 0:
         raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
-    election = ElectionSettings(name=options.pop("lease_name"), namespace=options.pop("lease_namespace"), **times)
     ocm = options.pop("compatibility") == "ocm"
     import_path.leave_out_current_folder()
     sys.exit(service.run(PlaceOptions(election=election, ocm=ocm, **options)))
@@ -112,3 +102,6 @@ def explain(called: click.Context, /, **options: Any) -> None:
         if called.get_parameter_source(flag) == click.core.ParameterSource.DEFAULT:
             options[flag] = called.parent.params[flag]
     sys.exit(command.run(command.PlacementExplainOptions(**options)))
+
+
+place.add_command(follow)

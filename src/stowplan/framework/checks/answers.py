@@ -155,13 +155,20 @@ class Asked:
         self, method: str, expected: Answers, answer_for: Callable[[Nodes], Answers], alone: bool
     ) -> Iterator[Problem]:
         """Yield a problem if the answer changes with the node's row, or (`alone`) in a cluster of that node only."""
-        reversed_nodes = Cluster(self.state(self.situation.reversed())).nodes
+        reversed_nodes = self._pre_filtered_cluster(self.situation.reversed()).nodes
         yield from differ(
             f"{method} depends on the order of rows", answer_for(only(reversed_nodes, expected)), expected
         )
         for name in expected if alone else ():
-            single = Cluster(self.state(self.situation.alone(name))).nodes
+            single = self._pre_filtered_cluster(self.situation.alone(name)).nodes
             yield from differ(f"{method} {ALONE}", answer_for(single), expected)
+
+    def _pre_filtered_cluster(self, situation: RandomCluster) -> Cluster:
+        """Return another cluster, with the notes that the plugin's pre-filter makes there."""
+        cluster = Cluster(self.state(situation))
+        if self.has("pre_filter"):
+            self.ask("pre_filter", lambda: self.plugin.pre_filter(self.pod, cluster))
+        return cluster
 
 
 class Twin:

@@ -1,0 +1,71 @@
+"""Give each team's next pod another node than the team's last pod: arguments, and state for three lengths of time."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from stowplan.plugin import SKIP, Cluster, ConfigError, Ints, Nodes, Pod, Reject, Skip, Wake
+
+
+class Rotation:
+    """`label`: the label that names the team. `mode`: "prefer" scores nodes, "require" rejects the last one."""
+
+    def __init__(self, label: str = "team", mode: Literal["prefer", "require"] = "prefer") -> None:
+        if not label:
+            raise ConfigError("label is empty", remedy="name the label of your teams")
+        self.label, self.mode = label, mode
+        self._last: dict[str, str] = {}  # while the process runs: the node of each team's last pod
+        self._before: dict[str, str | None] = {}  # by pod: what it was before, for `unreserve`
+
+    # -- for one decision: what `pre_filter` finds out, `filter` and `score` use
+
+    def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
+        team = pod.labels.get(self.label)
+        if team is None:
+            return SKIP  # `filter` has nothing to do for this pod
+        cluster.notes["Rotation"] = self._last.get(team) or self._newest(team, cluster)
+        return None
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:  # noqa: ARG002
+        last = nodes.cluster.notes.get("Rotation")
+        if last and self.mode == "require":
+            yield Reject(nodes.name == last, "node(s) had the team's last pod", resolvable=False)
+
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:  # noqa: ARG002
+        last = nodes.cluster.notes.get("Rotation")
+        return np.where(nodes.name == last, 0, 100) if last and self.mode == "prefer" else None
+
+    # -- while the process runs: changed when a pod gets a node, undone if the binding fails
+
+    def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
+        team = pod.labels.get(self.label)
+        if team is not None:
+            self._before[pod.uid] = self._last.get(team)
+            self._last[team] = node_name
+
+    def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
+        if pod.uid in self._before:
+            before, team = self._before.pop(pod.uid), pod.labels[self.label]
+            if before is None:
+                self._last.pop(team, None)
+            else:
+                self._last[team] = before
+
+    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[()]:  # noqa: ARG002
+        self._before.pop(pod.uid, None)  # bound: there is nothing left to undo
+        return ()
+
+    # -- after a restart: nothing is remembered, so look at the pods
+
+    def _newest(self, team: str, cluster: Cluster) -> str:
+        """The node of the team's newest pod that has one; "" if there is none."""
+        pods = [pod for pod in cluster.known_pods() if pod.labels.get(self.label) == team and pod.node_name]
+        newest = max(pods, key=lambda pod: (str(pod.metadata.creation_timestamp), pod.name), default=None)
+        return "" if newest is None else newest.node_name
+
+    # -- which events may help a pod that was rejected
+
+    def wakes_on(self) -> Iterator[Wake]:
+        yield Wake("Node", ("Add",))
+        yield Wake("AssignedPod", ("Add", "Delete"))
