@@ -18,9 +18,10 @@ import numpy as np
 
 from benchmarks import object_templates, workload
 from benchmarks.figures import Comparison
-from benchmarks.interleaving import Measurement, compared, interleave
+from benchmarks.interleaving import compared
 from benchmarks.workload import CreateNodes, Template
-from benchmarks.yardstick import Yardstick
+from stowplan.apps.plugin_kit.interleaving import Measurement, interleave
+from stowplan.apps.plugin_kit.yardstick import Yardstick
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile

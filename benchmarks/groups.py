@@ -17,10 +17,11 @@ from time import perf_counter
 
 from benchmarks import group_memory, stepping
 from benchmarks.figures import Comparison
-from benchmarks.interleaving import Measurement, compared, interleave
+from benchmarks.interleaving import compared
 from benchmarks.stepping import EngineDriver
-from benchmarks.yardstick import Yardstick
 from stowplan.apps import profile_loader
+from stowplan.apps.plugin_kit.interleaving import Measurement, interleave
+from stowplan.apps.plugin_kit.yardstick import Yardstick
 from stowplan.engine.pods import assumed
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Bind, Evict

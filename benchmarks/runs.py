@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from benchmarks.figures import Figure
-from benchmarks.interleaving import Measurement, interleave
 from benchmarks.workload import Workload
 from benchmarks.workload_cluster import WorkloadCluster
-from benchmarks.yardstick import Yardstick
+from stowplan.apps.plugin_kit.interleaving import Measurement, interleave
+from stowplan.apps.plugin_kit.yardstick import Yardstick
 from stowplan.framework.profile import Profile
 
 

@@ -47,6 +47,8 @@ For clusters, in `stowplan place`:
 Class attributes that a policy may have:
 
     reads            kinds that it reads besides pods and nodes: names ("Deployment") or a CustomResource
+    writes           what its actions write besides its CustomResources: {"Deployment": ("patch",)}; the words are
+                     "status", "create", "patch" and "delete", and a write that is not declared is an error
     filters_by_row   True if `filter` looks at nothing but the pod's spec and the node itself: answers are then cached
     scores_by_row    the same for `score`
     reconciles       names of kinds whose changes `reconcile` gets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -150,6 +150,7 @@ class SlowReconciler:
     """Reconciles fifty objects, slowly."""
 
     reconciles = ("Pod",)
+    writes: ClassVar = {"ReplicaSet": ("patch",)}
 
     def post_bind(self, *_: object) -> tuple[()]:
         return ()

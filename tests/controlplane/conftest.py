@@ -18,7 +18,9 @@ import pytest
 from tests.conftest import note_start
 from tests.controlplane import build
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.place_process import Hub
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.served_hub import ServedHub, a_served_hub, with_three_clusters
 from tests.embedded.running import EmbeddedCluster, served
 
 EVERYWHERE = [
@@ -99,6 +101,27 @@ def namespace(request: pytest.FixtureRequest) -> Iterator[str]:
     with cluster.namespace() as name:
         yield name
     cluster.check()
+
+
+@pytest.fixture(scope="module", params=REAL_AT_LENGTH)
+def served_hub(request: pytest.FixtureRequest) -> Iterator[ServedHub]:
+    """A hub where `stowplan place` decides for the tests of a file."""
+    log = request.module.__name__.rpartition(".")[2]
+    with a_served_hub(request.getfixturevalue(request.param), log) as found:
+        yield found
+
+
+@pytest.fixture
+def hub(served_hub: ServedHub) -> Iterator[Hub]:
+    """A fresh namespace of `served_hub`. Files that need another hub have their own fixture of this name."""
+    with served_hub.namespace() as found:
+        yield found
+
+
+@pytest.fixture
+def three(hub: Hub) -> Hub:
+    """`hub` with three clusters of different size."""
+    return with_three_clusters(hub)
 
 
 def kubectl(config: pytest.Config) -> Path:

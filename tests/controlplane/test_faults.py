@@ -188,7 +188,7 @@ def test_a_plugin_that_raises_and_one_that_sleeps_longer_than_the_lease(
 ) -> None:
     (tmp_path / "moody.py").write_text(PLUGIN % seconds, encoding="utf-8")
     config = configuration(tmp_path, "moody", MOODY)
-    with stowplan(cluster, "moody", "--config", config) as program:
+    with stowplan(cluster, "moody", "--config", config, "--plugin-path", str(tmp_path)) as program:
         program.wait_until_leading()
         apply(cluster, namespace, a_deployment("raises", 5), a_deployment("sleeps", 5), a_deployment("web", 20))
         settle(cluster, namespace, 30, program)

@@ -79,7 +79,7 @@ def waiting(program: Stowplan) -> float:
 def test_a_reload_imports_no_new_code(cluster: Cluster, nodes: list[str], tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     write(file, "stowplan")
-    with stowplan(cluster, "no-new-code", "--config", str(file)) as program:
+    with stowplan(cluster, "no-new-code", "--config", str(file), "--plugin-path", str(tmp_path)) as program:
         (tmp_path / "evil.py").write_text("raise SystemExit(1)", encoding="utf-8")
         write(file, "stowplan", more=', plugins: {filter: {enabled: [{name: "evil.py:Evil"}]}}')
         until("it complains", lambda: "is refused" in program.log.read_text(encoding="utf-8"), 60, program.explain)

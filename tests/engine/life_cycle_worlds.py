@@ -1,4 +1,4 @@
-"""Worlds with one pod, `web`, in each state of the drawing in `engine/scheduler.py`."""
+"""Worlds with one pod, `web`, in each state of the drawing in `engine/scheduler.py`; and pods of a group."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Patch
 from stowplan.objects.changes import Result
+from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 from tests.engine.small_plugins import Notes, Patience, profiles
@@ -61,6 +62,10 @@ def a_waiting_world(seconds: float = 60.0) -> World:
     world.submit(a_pod("web", cpu=1, labels={"patience": str(seconds)}))
     world.run()
     return world
+
+
+def a_gang(number: int, **wishes: Any) -> list[Pod]:
+    return [a_pod(f"g{each}", labels={"gang": "g", "min": "2"}, **wishes) for each in range(number)]
 
 
 def gated() -> World:

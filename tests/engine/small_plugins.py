@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.interfaces import Group
@@ -47,6 +47,8 @@ class Ledger:
 
 class Notes:
     """Records its calls, and gives the answers of a test."""
+
+    writes: ClassVar = {"ConfigMap": ("patch",), "PersistentVolumeClaim": ("patch",)}
 
     def __init__(self, name: str, log: list[str], **answers: Any) -> None:
         self.name, self.log, self.answers = name, log, answers

@@ -1,4 +1,4 @@
-"""The life cycle of a pod beyond single edges (`test_life_cycle_edges.py`): messages, backoff, preemption, restarts."""
+"""The life cycle of a pod beyond single edges (`test_…_cycle_edges.py`): messages, backoff, preemption, restarts."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,6 +23,7 @@ class Census:
     """Writes the number of bound pods to an annotation of a ReplicaSet."""
 
     reconciles = ("Pod", "ReplicaSet")
+    writes: ClassVar = {"ReplicaSet": ("patch",)}
 
     def __init__(self) -> None:
         self.told: list[list[str] | None] = []
@@ -45,6 +46,7 @@ class Many:
     """Writes to a hundred objects at once."""
 
     reconciles = ("Node",)
+    writes: ClassVar = {"ReplicaSet": ("patch",)}
 
     def post_bind(self, *_: Any) -> tuple[()]:
         return ()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.framework.registry import Registry, snake
+from stowplan.framework.config.document import snake
+from stowplan.framework.registry import Registry
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
 
@@ -100,7 +101,7 @@ def test_an_installed_plugin_that_cannot_be_loaded(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        pytest.param("other.py:Even", "there is no file other.py; paths start at ", id="a file that is not there"),
+        pytest.param("other.py:Even", "there is no file other.py in ", id="a file that is not there"),
         pytest.param("mine.py:Evn", "has no class 'Evn'; did you mean 'Even'?", id="a class that is not there"),
         pytest.param(
             "mine.py:number", "has no class 'number'; there is Even, Nothing, Picky", id="something that is no class"

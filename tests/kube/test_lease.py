@@ -203,6 +203,41 @@ async def test_failures_are_reported_and_retried(answer: Callable[[], web.Respon
         assert problem in problems[0]
 
 
+async def test_a_lease_is_released_although_a_renewal_without_an_answer_changed_it() -> None:
+    """The program is stopped while a renewal is under way: the server has written it, the candidate never knew."""
+    async with electing() as (server, _, client):
+        candidate = elector(client)
+        assert await candidate._try_acquire_or_renew()
+        assert server.lease is not None
+        server.version += 1
+        server.lease["metadata"]["resourceVersion"] = str(server.version)
+        await candidate.release()
+        assert server.spec["holderIdentity"] == "" and not candidate.leading
+
+
+async def test_a_lease_that_another_took_is_left_alone() -> None:
+    async with electing() as (server, fake, client):
+        candidate = elector(client)
+        assert await candidate._try_acquire_or_renew()
+        assert server.lease is not None
+        server.version += 1
+        server.lease["metadata"]["resourceVersion"] = str(server.version)
+        server.spec["holderIdentity"] = "another"
+        await candidate.release()
+        assert server.spec["holderIdentity"] == "another"
+        assert [method for method, _, _ in fake.asked][-2:] == ["PUT", "GET"]
+
+
+async def test_a_lease_that_cannot_be_released_is_reported() -> None:
+    async with electing() as (server, _, client):
+        problems: list[str] = []
+        candidate = elector(client, on_problem=problems.append)
+        assert await candidate._try_acquire_or_renew()
+        server.away = True
+        await candidate.release()
+        assert len(problems) == 1 and "not released" in problems[0]
+
+
 async def test_who_does_not_lead_releases_nothing() -> None:
     async with electing(holderIdentity="other", leaseDurationSeconds=15) as (_, fake, client):
         candidate = elector(client)

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, LogLevel, serving_options
+from stowplan.apps.flags import FROM, OUTPUT, PLUGIN_PATH, LogLevel, serving_options
 from stowplan.objects.errors import StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
@@ -59,6 +59,7 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 @click.option(
     "--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration; read again when it changes."
 )
+@PLUGIN_PATH
 @click.option("--kubeconfig", default="", help="The kubeconfig; overrides clientConnection.kubeconfig.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @click.option(
@@ -82,6 +83,7 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
 def run(longest_wait: str, **options: Any) -> None:
     """Schedule the pods of a cluster. Without --config these are the pods with schedulerName "stowplan"."""
+    from stowplan.apps import import_path
     from stowplan.apps.run import service
     from stowplan.apps.run.options import RunOptions
     from stowplan.framework.config.document import duration
@@ -90,6 +92,7 @@ def run(longest_wait: str, **options: Any) -> None:
     if wait is None or wait <= 0:
         hint = "--pod-max-in-unschedulable-pods-duration"
         raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint=hint)
+    import_path.leave_out_current_folder()
     sys.exit(service.run(RunOptions(longest_wait=wait, **options)))
 
 
@@ -99,6 +102,7 @@ def run(longest_wait: str, **options: Any) -> None:
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Explain the pending pods of all namespaces.")
 @FROM
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
+@PLUGIN_PATH
 @click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @OUTPUT
@@ -129,6 +133,7 @@ def explain(**options: Any) -> None:
 @click.option("--token", default="", help="The bearer token that clients must send.")
 @click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in the cluster.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration of the scheduler.")
+@PLUGIN_PATH
 @click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="Verbosity of the scheduler's log.")
 def up(**options: Any) -> None:
     """Start a cluster in this process, to try things out with kubectl. No container is started."""
@@ -154,6 +159,25 @@ class ProducerGroup(click.Group):
 @main.group("score-agent", cls=ProducerGroup)
 def score_agent() -> None:
     """Write scores of clusters to a hub, and keep them up to date, for Placements to use."""
+
+
+class PluginGroup(click.Group):
+    """The commands below `plugin`; their module is imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        from stowplan.apps.plugin_kit.commands import COMMANDS
+
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        from stowplan.apps.plugin_kit.commands import COMMANDS
+
+        return COMMANDS.get(cmd_name)
+
+
+@main.group(cls=PluginGroup)
+def plugin() -> None:
+    """Write, check and measure plugins of your own."""
 
 
 class PlaceCommand(click.Command):
@@ -212,32 +236,45 @@ def config() -> None:
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
+@PLUGIN_PATH
+@click.option("--rbac", is_flag=True, help="Print the ClusterRole that its plugins need beyond deploy/rbac.yaml.")
+def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
     """Check whether FILE can be used. If not, say where it is wrong and what would be right."""
-    from stowplan.apps import profile_loader
+    from stowplan.apps import profile_loader, rights
     from stowplan.apps.place import config_commands
 
     if config_commands.is_placement_configuration(file):
-        config_commands.check(file)
+        config_commands.check(file, plugin_path)
         return
-    configuration, profiles = profile_loader.read_configuration(file)
+    configuration, profiles = profile_loader.read_configuration(file, plugin_path)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
+    more = rights.beyond(profiles.values())
+    if rbac:
+        click.echo(rights.manifest(more, next(iter(profiles))))
+        return
     click.echo(f"{file}: valid, {len(profiles)} profile(s): {', '.join(profiles)}")
+    if more:
+        click.echo(f"Its plugins need rights that deploy/rbac.yaml does not grant: {rights.told(more)}.")
+        click.echo(f"To grant them: stowplan config check --rbac {file} | kubectl apply -f -")
 
 
 @config.command(epilog=EXIT_CODES)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
+@PLUGIN_PATH
 @OUTPUT
-def show(file: Path | None, output: str) -> None:
+def show(file: Path | None, plugin_path: tuple[Path, ...], output: str) -> None:
     """Show the plugins of each extension point in order, with weights, after defaults are applied."""
     from stowplan.apps import profile_loader
     from stowplan.apps.place import config_commands
 
     if file is not None and config_commands.is_placement_configuration(file):
-        _print(*config_commands.shown(file, output))
+        _print(*config_commands.shown(file, plugin_path, output))
         return
-    _, profiles = profile_loader.defaults() if file is None else profile_loader.read_configuration(file)
+    if file is None:
+        _, profiles = profile_loader.defaults()
+    else:
+        _, profiles = profile_loader.read_configuration(file, plugin_path)
     lines, found = [], []
     for name, profile in profiles.items():
         points = {

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
 
 from stowplan.embedded.manifests import documents
 from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
-from stowplan.kube.resources import RESOURCES
+from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.kube.transport import Transport
 from stowplan.objects import kinds
-from stowplan.objects.errors import ConfigError
+from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.objects.meta import Object
 
+Problem: TypeAlias = Callable[[str], None]  # gets what is told of an object that is skipped
 
-def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]:
-    """Return the objects in the files, and the number of objects of each kind that is not used."""
+
+def from_files(
+    paths: Iterable[str | Path], brought: Mapping[str, ApiResource] | None = None, on_problem: Problem = lambda _: None
+) -> tuple[list[Object], Counter[str]]:
+    """Return the objects in the files, and the number of objects of each kind that is not used.
+
+    `brought`: what plugins bring. An object of theirs that cannot be read is skipped; another one is an error.
+    """
     found: list[Object] = []
     skipped: Counter[str] = Counter()
     for file, document in documents(paths):
+        resource = next((each for each in (brought or {}).values() if each.matches(document)), None)
+        if resource is not None:
+            found += _readable(resource, [msgspec.json.encode(document, enc_hook=str)], on_problem)
+            continue
         kind = kinds.name_of(document)
         if kind not in kinds.KINDS:
             skipped[kind] += 1
@@ -33,26 +47,49 @@ def from_files(paths: Iterable[str | Path]) -> tuple[list[Object], Counter[str]]
     return found, skipped
 
 
-def from_cluster(wanted_kinds: Iterable[str], *, kubeconfig: str = "", context: str = "") -> tuple[list[Object], str]:
-    """Return all objects of these kinds, each kind at one resource version, and the namespace of the context."""
+def from_cluster(
+    wanted_kinds: Iterable[str],
+    *,
+    kubeconfig: str = "",
+    context: str = "",
+    brought: Mapping[str, ApiResource] | None = None,
+    on_problem: Problem = lambda _: None,
+) -> tuple[list[Object], str]:
+    """Return all objects of these kinds, each kind at one resource version, and the namespace of the context.
+
+    `brought`: what plugins bring. An object of theirs that cannot be read is skipped; another one is an error.
+    """
+    known = {**RESOURCES, **(brought or {})}
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
-        return runner.run(_list(sorted(wanted_kinds), kubeconfig, context))
+        return runner.run(_list([known[kind] for kind in sorted(wanted_kinds)], kubeconfig, context, on_problem))
 
 
-async def _list(wanted_kinds: list[str], kubeconfig: str, context: str) -> tuple[list[Object], str]:
+async def _list(
+    wanted: list[ApiResource], kubeconfig: str, context: str, on_problem: Problem
+) -> tuple[list[Object], str]:
     access = credentials.load(kubeconfig or None, context or None)
     client = Client(Transport(access))
     try:
-        lists = await asyncio.gather(*(_list_kind(client, kind) for kind in wanted_kinds))
+        lists = await asyncio.gather(*(_list_kind(client, each, on_problem) for each in wanted))
     finally:
         await client.close()
     return [each for found in lists for each in found], access.namespace
 
 
-async def _list_kind(client: Client, kind: str) -> list[Object]:
-    resource = await client.served(RESOURCES[kind])
+async def _list_kind(client: Client, wanted: ApiResource, on_problem: Problem) -> list[Object]:
+    resource = await client.served(wanted)
     found: list[Object] = []
     if resource is not None:
         async for page in client.list_pages(resource):
-            found += [kinds.decode(resource.object_type, bytes(item)) for item in page.items or ()]
+            found += _readable(resource, map(bytes, page.items or ()), on_problem)
     return found
+
+
+def _readable(resource: ApiResource, documents: Iterable[bytes], on_problem: Problem) -> Iterator[Object]:
+    for document in documents:
+        try:
+            yield resource.decode(document)
+        except (StowplanError, msgspec.MsgspecError) as error:
+            if not resource.brought_by:
+                raise
+            on_problem(resource.unreadable(error, kinds.decode(Object, document).key))

@@ -1,7 +1,8 @@
 """A configuration file that is read again when it changes: that of `stowplan run`, or of `stowplan place`.
 
-A changed file is adopted as a whole, or refused as a whole. A reload may only use plugins that are imported already:
-the right to write a ConfigMap must not become the right to run code in the scheduler.
+A changed file is adopted as a whole, or refused as a whole. The right to write a ConfigMap must not become the right
+to run code in the scheduler: files with plugins come from the folders that a flag names, whatever the configuration
+says, and a reload may only use plugins that are imported already.
 """
 
 from __future__ import annotations

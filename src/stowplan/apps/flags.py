@@ -21,6 +21,14 @@ FROM = click.option(
     help="Files or folders with objects (`kubectl get … -o yaml`, or manifests); can be repeated.",
 )
 
+PLUGIN_PATH = click.option(
+    "--plugin-path",
+    "plugin_path",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with code: plugins named file.py:Class are loaded from there; can be repeated.",
+)
+
 
 class LogLevel(click.types.IntParamType):
     """A whole number. `-v=4`, as Go's programs accept it, arrives here as "=4"."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,24 +10,43 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from stowplan.apps import plugin_kinds
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
+from stowplan.framework.config.document import snake
 from stowplan.framework.profile import Profile, build_all
-from stowplan.framework.registry import Registry, check_arguments, snake
+from stowplan.framework.registry import Registry, check_arguments
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
 
 OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
-def registry(folder: Path | None = None) -> Registry:
-    """Return all plugins. A plugin that is given by its path is searched for in `folder`."""
-    return Registry(BUILT_IN, folder=folder, discover=True)
+def registry(folder: Path | None = None, code: Sequence[Path] | None = None) -> Registry:
+    """Return all plugins. Data files of plugins start at `folder`; their code may be in the folders `code` only.
+
+    Without `code` it may be in `folder`.
+    """
+    return Registry(BUILT_IN, folder=folder, code=code, discover=True)
 
 
-def read_configuration(file: Path) -> tuple[Configuration, dict[str, Profile]]:
-    """Read a configuration file. Return the configuration and its profiles by scheduler name."""
-    return read_with(registry(file.parent), file, read_text(file))
+def read_configuration(file: Path, plugin_path: Sequence[Path] = ()) -> tuple[Configuration, dict[str, Profile]]:
+    """Read a configuration file. Return the configuration and its profiles by scheduler name.
+
+    Code may come from the folder of the file, and from those of `plugin_path`. A note names each file that `stowplan
+    run` would not load without a flag.
+    """
+    plugins = registry(file.parent, (*plugin_path, file.parent))
+    configuration, profiles = read_with(plugins, file, read_text(file))
+    notes = (*configuration.notes, *code_notes(plugins, plugin_path, "run"))
+    return msgspec.structs.replace(configuration, notes=notes), profiles
+
+
+def code_notes(plugins: Registry, plugin_path: Sequence[Path], command: str) -> Iterator[str]:
+    """Yield a note for each file that this command would not load without a flag."""
+    for name, folder in plugins.files.items():
+        if folder not in plugin_path:
+            yield f"{name}: `stowplan {command}` loads it with --plugin-path {folder} only"
 
 
 def read_text(file: Path) -> str:
@@ -61,6 +80,7 @@ def _configured(
     profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
+    plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
     notes = (*configuration.notes, *_notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 

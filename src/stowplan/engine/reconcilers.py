@@ -17,7 +17,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.framework.interfaces import ReconcilePlugin
-from stowplan.framework.plugin_calls import call_list
+from stowplan.framework.plugin_calls import call_actions
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Write
 from stowplan.objects.changes import Result
@@ -101,7 +101,7 @@ class Reconcilers:
         changed, reconciler.changed, reconciler.ready_at = reconciler.changed, [], now + PAUSE
         try:
             enabled, cluster = reconciler.enabled, Cluster(self._state)
-            reconciler.to_send.extend(call_list(enabled, enabled.plugin.reconcile, Write, changed, cluster))
+            reconciler.to_send.extend(call_actions(enabled, enabled.plugin.reconcile, Write, changed, cluster))
         except PluginError as error:
             reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
             self._report(PluginMisbehaved(error.plugin, error.point, error.problem))

@@ -15,10 +15,12 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Bytes
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
+from stowplan.framework.declared_kinds import undeclared
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
+from stowplan.objects.actions import Write
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
@@ -75,6 +77,20 @@ def call_list(
         if not isinstance(answer, kind):
             raise wrong(enabled, method, answer, f"only {_name_of(kind)} is right")
     return answers
+
+
+def call_actions(
+    enabled: EnabledPlugin[object],
+    method: Callable[[*Arguments], Iterable[Answer] | None],
+    kind: type[Answer] | UnionType,
+    *arguments: *Arguments,
+) -> list[Answer]:
+    """Call a method that answers with actions. Writes that the plugin did not declare are an error."""
+    actions = call_list(enabled, method, kind, *arguments)
+    for action in actions:
+        if isinstance(action, Write) and (problem := undeclared(enabled.plugin, action)):
+            raise PluginError(enabled.name, _method_name(enabled.plugin, method), problem)
+    return actions
 
 
 def raised(enabled: EnabledPlugin[object], method: Callable[..., object], error: BaseException) -> PluginError:

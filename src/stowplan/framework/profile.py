@@ -16,6 +16,7 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
+from stowplan.framework.declared_kinds import reads_of, resources_of
 from stowplan.framework.extension_points import METHODS
 from stowplan.framework.interfaces import (
     AvoidPlugin,
@@ -43,6 +44,7 @@ from stowplan.framework.interfaces import (
 )
 from stowplan.framework.registry import Registry
 from stowplan.framework.scoring import MAX_SCORE
+from stowplan.objects.meta import Object
 
 PluginT_co = TypeVar("PluginT_co", covariant=True)
 
@@ -181,8 +183,13 @@ class Profile:
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """The kinds that the plugins read."""
-        return frozenset(("Pod", "Node")).union(*(getattr(enabled.plugin, "reads", ()) for enabled in self.all))
+        """The names of the kinds that the plugins read, those that they bring included."""
+        return frozenset(("Pod", "Node")).union(*(reads_of(enabled.plugin) for enabled in self.all))
+
+    @cached_property
+    def own_types(self) -> dict[str, type[Object]]:
+        """The types of the kinds that the plugins bring, by name."""
+        return {each.name: each.type for enabled in self.all for each in resources_of(enabled.plugin)}
 
     @cached_property
     def totals_type(self) -> type[np.int32] | type[np.int64]:

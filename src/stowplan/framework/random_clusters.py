@@ -1,4 +1,8 @@
-"""Small random clusters with all kinds of nodes and pods, for checks of plugins. A seed gives the same cluster."""
+"""Small random clusters with all kinds of nodes and pods, for checks of plugins. A seed gives the same cluster.
+
+With the words of a plugin (`checks.words`) nodes and pods also have these words as labels, annotations, taints,
+namespaces and resources.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,13 @@ import msgspec
 import numpy as np
 
 from stowplan.columns.state import ClusterState
+from stowplan.framework.checks.words import Words
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import Namespace
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
@@ -51,15 +57,22 @@ def same_shape(pod: Pod) -> Pod:
     return Pod(metadata=other, spec=spec, status=pod.status)
 
 
-def draw(seed: int) -> RandomCluster:
-    """Return a small cluster with all kinds of nodes and pods, and a pod that may ask for any of it."""
-    dice = Dice(np.random.default_rng(seed))
-    names = [f"n{number}" for number in range(dice.number(1, 9))]
-    nodes = tuple(kinds.convert(Node, dice.node(name)) for name in names)
-    placed = (dice.pod(f"p{number}", node_name=dice.one_of(*names)) for number in range(dice.number(0, 12)))
-    return RandomCluster(
-        nodes, tuple(kinds.convert(Pod, each) for each in placed), (), kinds.convert(Pod, dice.pod("incoming"))
+def draw(
+    seed: int, words: Words | None = None, *, nodes: int | None = None, placed: int | None = None
+) -> RandomCluster:
+    """Return a small cluster with all kinds of nodes and pods, and a pod that may ask for any of it.
+
+    `nodes` and `placed`: so many nodes, and pods on them, instead of a few.
+    """
+    generator = np.random.default_rng(seed)
+    dice = WordedDice(generator, words) if words else Dice(generator)
+    names = [f"n{number}" for number in range(dice.number(1, 9) if nodes is None else nodes)]
+    drawn_nodes = tuple(kinds.convert(Node, dice.node(name)) for name in names)
+    count = dice.number(0, 12) if placed is None else placed
+    drawn_pods = tuple(
+        kinds.convert(Pod, dice.pod(f"p{number}", node_name=dice.one_of(*names))) for number in range(count)
     )
+    return RandomCluster(drawn_nodes, drawn_pods, tuple(dice.namespaces()), kinds.convert(Pod, dice.pod("incoming")))
 
 
 class Dice:
@@ -76,6 +89,9 @@ class Dice:
 
     def some(self, *options: Any) -> list[Any]:
         return [option for option in options if self.number(0, 3) == 0]
+
+    def namespaces(self) -> list[Namespace]:
+        return []
 
     def node(self, name: str) -> dict[str, Any]:
         labels = {key: self.one_of("a", "b", "c") for key in self.some("zone", "disk", "zone", "team", "zone")}
@@ -123,3 +139,55 @@ class Dice:
 
     def _app(self) -> dict[str, Any]:
         return {"matchLabels": {"app": self.one_of("x", "y")}}
+
+
+class WordedDice(Dice):
+    """Draws manifests with the words of a plugin."""
+
+    def __init__(self, generator: np.random.Generator, words: Words) -> None:
+        super().__init__(generator)
+        self._keys, self._namespaces, self._resources = words.texts, words.namespaces, words.resources
+        self._values = (*words.values, *(str(number) for number in words.numbers[:3]), "x", "3")
+        self._numbers = [near for number in words.numbers for near in (number - 1, number, number + 1)]
+        follows = zip(words.texts, words.texts[1:], strict=False)
+        self._next = {key: value for key, value in follows if value in words.values}
+
+    def namespaces(self) -> list[Namespace]:
+        return [
+            kinds.convert(Namespace, {"metadata": {"name": name, "labels": self._pairs()}})
+            for name in ("default", *self._namespaces)
+        ]
+
+    def node(self, name: str) -> dict[str, Any]:
+        found = super().node(name)
+        found["metadata"]["labels"] = self._pairs() | found["metadata"]["labels"]
+        found["metadata"]["annotations"] = self._pairs()
+        found["spec"]["taints"] += [
+            {"key": key, "value": value, "effect": self.one_of(*EFFECTS)}
+            for key, value in self._pairs().items()
+            if self.number(0, 3) == 0
+        ]
+        found["status"]["allocatable"] |= {key: self.number(0, 4) for key in self._resources if self.number(0, 1)}
+        return found
+
+    def pod(self, name: str, node_name: str = "") -> dict[str, Any]:
+        found = super().pod(name, node_name)
+        metadata, spec = found["metadata"], found["spec"]
+        metadata["labels"] = metadata["labels"] | self._pairs()
+        metadata["annotations"] = self._pairs()
+        if self._namespaces and self.number(0, 2) == 0:
+            metadata["namespace"] = self.one_of(*self._namespaces)
+        if self._numbers and self.number(0, 1):
+            spec["priority"] = self.one_of(*self._numbers)
+        spec["tolerations"] += [{"key": key, "operator": "Exists"} for key in self.some(*self._keys)]
+        requests = spec["containers"][0]["resources"]["requests"]
+        requests |= {key: self.number(0, 2) for key in self._resources if self.number(0, 1)}
+        return found
+
+    def _pairs(self) -> dict[str, str]:
+        """Return keys with values; the word that follows a key in the code is a likely one."""
+        chosen = [key for key in self._keys if self.number(0, 1)]
+        return {
+            key: self._next[key] if key in self._next and self.number(0, 1) else self.one_of(*self._values)
+            for key in chosen
+        }

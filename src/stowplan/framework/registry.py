@@ -2,7 +2,8 @@
 
 The caller passes the built-in plugins (`plugins.BUILT_IN` for nodes, `plugins.clusters.BUILT_IN` for clusters). Other
 plugins are found by the entry point `stowplan.plugins` or `stowplan.cluster_plugins`, or by path: a plugin's name in a
-configuration may be `package.module:Class` or `path/to/file.py:Class`.
+configuration may be `package.module:Class` (an installed package) or `path/to/file.py:Class` (`plugin_files`: only in
+folders that the caller names).
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
-import importlib.util
 import inspect
-import re
-import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from stowplan.framework import plugin_files
+from stowplan.framework.config.constructor_types import converted
+from stowplan.framework.config.document import snake
 from stowplan.framework.extension_points import NODES, PluginKind
 from stowplan.objects.errors import ConfigError
 
@@ -28,13 +30,21 @@ class Registry:
         plugins: Mapping[str, type],
         *,
         folder: Path | None = None,
+        code: Sequence[Path] | None = None,
         discover: bool = False,
         kind: PluginKind = NODES,
     ) -> None:
-        """`folder`: where relative paths start; `discover`: find installed plugins; `kind`: for nodes or clusters."""
+        """`folder`: where the paths of data files start. `discover`: find installed plugins, too.
+
+        `code`: the only folders that files with plugins are loaded from; without it, `folder` is the only one.
+        `kind`: for nodes or for clusters.
+        """
         self._plugins, self.built_in, self.kind = dict(plugins), tuple(plugins), kind
         self._folder = folder or Path()
+        self._code = (self._folder,) if code is None else tuple(code)
         self._closed = False
+        self.files: dict[str, Path] = {}  # the folders of plugins that came from files, by name
+        self._modules: dict[Path, ModuleType] = {}  # that were loaded from files
         if discover:
             self._discover()
 
@@ -44,7 +54,7 @@ class Registry:
 
     def closed(self) -> Registry:
         """Return a registry of the same plugins, those loaded by path or module included, that imports no others."""
-        registry = Registry(self._plugins, folder=self._folder, kind=self.kind)
+        registry = Registry(self._plugins, folder=self._folder, code=(), kind=self.kind)
         registry.built_in, registry._closed = self.built_in, True
         return registry
 
@@ -68,9 +78,10 @@ class Registry:
         if plugin is None:
             raise ConfigError(f"no plugin is called {name!r}", path=path)
         where = f"{path}.pluginConfig[name={name}].args".lstrip(".")
-        keywords = {snake(key): value for key, value in args.items() if key not in ("apiVersion", "kind")}
         check_arguments(plugin, args, where)
-        _check_complete(plugin, keywords, where)
+        given = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+        _check_complete(plugin, {snake(key) for key in given}, where)
+        keywords = converted(plugin, given, where)
         try:
             return plugin(**keywords)
         except ConfigError as error:
@@ -95,7 +106,13 @@ class Registry:
             raise ConfigError(f"the plugin {name} is not loaded", remedy=remedy)
         source, _, attribute = name.rpartition(":")
         try:
-            module = self._load_file(source) if source.endswith(".py") else importlib.import_module(source)
+            if source.endswith(".py"):
+                file, self.files[name] = plugin_files.found(source, self._code, self._folder)
+                if file not in self._modules:  # two plugins in one file share its types
+                    self._modules[file] = plugin_files.load(file)
+                module = self._modules[file]
+            else:
+                module = importlib.import_module(source)
         except ConfigError:
             raise
         except (Exception, SystemExit) as error:  # the import of a plugin may raise anything
@@ -108,23 +125,6 @@ class Registry:
             raise ConfigError(f"plugin {name} has no method of any extension point", remedy="give it filter or score")
         self.kind.check(found, name)
         return found
-
-    def _load_file(self, source: str) -> Any:
-        file = (self._folder / source).resolve()
-        if not file.is_file():
-            raise ConfigError(f"there is no file {source}", remedy=f"paths start at {self._folder.resolve()}")
-        module_name = "stowplan_plugin_" + re.sub(r"\W", "_", str(file))
-        spec = importlib.util.spec_from_file_location(module_name, file)
-        assert spec is not None and spec.loader is not None, "a .py file always has a loader"
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        spec.loader.exec_module(module)
-        return module
-
-
-def snake(name: str) -> str:
-    """Return the name in snake_case: minCandidateNodes → min_candidate_nodes, cacheTTLSeconds → cache_ttl_seconds."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
@@ -143,7 +143,7 @@ def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
             raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy)
 
 
-def _check_complete(plugin: type, keywords: Mapping[str, Any], where: str) -> None:
+def _check_complete(plugin: type, keywords: Collection[str], where: str) -> None:
     for name, parameter in inspect.signature(plugin).parameters.items():
         if (
             parameter.default is parameter.empty

@@ -36,6 +36,7 @@ from stowplan.objects.actions import (
     Read,
     Record,
     SetCondition,
+    written_part,
 )
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -170,7 +171,7 @@ def _patch(action: Patch, resource: ApiResource, now: datetime) -> ActionRequest
     body = action.body
     if isinstance(body, list):
         return ActionRequest("PATCH", resource.path(action.key), body, JSON_PATCH)
-    if "status" in body and body.keys() <= {"metadata", "status"}:
+    if written_part(action) == "status":
         return ActionRequest("PATCH", resource.path(action.key, "status"), _with_times(body, now), MERGE_PATCH)
     return ActionRequest("PATCH", resource.path(action.key), body, MERGE_PATCH)
 

@@ -178,13 +178,21 @@ class Client:
             return resource
         for version in resource.versions or await self._versions(resource.group):
             candidate = resource.at(version)
-            response = await self.transport.request("GET", candidate.root)
-            if response.status == 404:
-                continue
-            names = _decoded(_resource_list, response, candidate.root).resources
-            if any(each.name == resource.plural for each in names):
+            if resource.plural in await self._names(candidate):
                 return candidate
         return None
+
+    async def has_status(self, resource: ApiResource) -> bool:
+        """True unless the server has these objects, at this version, without a status that can be written by itself."""
+        names = await self._names(resource)
+        return resource.plural not in names or f"{resource.plural}/status" in names
+
+    async def _names(self, resource: ApiResource) -> set[str]:
+        """What the server has in the group and version of a resource."""
+        response = await self.transport.request("GET", resource.root)
+        if response.status == 404:
+            return set()
+        return {each.name for each in _decoded(_resource_list, response, resource.root).resources}
 
     async def _versions(self, group: str) -> list[str]:
         """The versions of a group, the preferred one first."""

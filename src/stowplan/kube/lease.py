@@ -94,11 +94,22 @@ class Elector:
         if self.leader != self.identity or self._document is None:
             return
         self.leader = ""
-        document = _with_spec(self._document, {"holderIdentity": "", "leaseDurationSeconds": 1, **self._times()})
         try:
-            await self._client.put(LEASES, self._key, document, timeout=self._deadline / 2)
-        except WireError as error:  # the lease expires by itself
-            self._on_problem(f"lease {self._key}: not released: {error}")
+            async with asyncio.timeout(self._deadline / 2):
+                await self._write_without_holder(self._document)
+        except (WireError, TimeoutError) as error:  # the lease expires by itself
+            self._on_problem(f"lease {self._key}: not released: {error or 'no answer in time'}")
+
+    async def _write_without_holder(self, document: dict[str, Any]) -> None:
+        """Remove this candidate from the lease, which a renewal without an answer may have changed in the meantime."""
+        while (document.get("spec") or {}).get("holderIdentity") == self.identity:
+            released = _with_spec(document, {"holderIdentity": "", "leaseDurationSeconds": 1, **self._times()})
+            response = await self._client.put(LEASES, self._key, released, timeout=self._deadline / 2)
+            if response.status != 409:
+                response.checked("it cannot be written")
+                return
+            found = await self._client.transport.request("GET", LEASES.path(self._key), timeout=self._deadline / 2)
+            document = _decoded(found.checked("GET"))
 
     async def close(self) -> None:
         await self._client.close()
@@ -165,10 +176,7 @@ class Elector:
     # -- the observed lease
 
     def _observe(self, response: Response) -> None:
-        try:
-            document = msgspec.json.decode(response.body, type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            raise UnreachableError(f"the response cannot be read: {error}") from None
+        document = _decoded(response)
         if self._document is None or document.get("spec") != self._document.get("spec"):
             self._seen_at = self._clock()
         self._document = document
@@ -188,6 +196,13 @@ class Elector:
     def _times(self) -> dict[str, str]:
         written = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return {"acquireTime": written, "renewTime": written}
+
+
+def _decoded(response: Response) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(response.body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise UnreachableError(f"the response cannot be read: {error}") from None
 
 
 def _with_spec(document: dict[str, Any], spec: Mapping[str, object]) -> dict[str, object]:

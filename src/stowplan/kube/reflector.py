@@ -141,5 +141,8 @@ class Reflector:
             self._sink(changes)
 
     async def _pause(self, error: WireError) -> None:
-        self._on_problem(f"{self.resource.plural}: {error}")
+        problem = f"{self.resource.plural}: {error}"
+        if self.resource.brought_by and isinstance(error, RefusedError) and error.status == 403:
+            problem += f"; plugin {self.resource.brought_by} needs this right: `stowplan config check --rbac` prints it"
+        self._on_problem(problem)
         await asyncio.sleep(self._backoff.wait(error.retry_after if isinstance(error, RefusedError) else None))

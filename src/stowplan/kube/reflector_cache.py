@@ -1,7 +1,7 @@
 """The known objects of one kind, so that each change is sent once: lists are compared with it, events applied to it.
 
 An object that was deleted and created again under the same name becomes two changes. A document that cannot be read is
-reported and skipped; the last readable state of its object stays.
+reported and skipped: the last readable state of its object stays until the object can be read again or is deleted.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class ReflectorCache:
                 changes += self._put(found, document)
             elif (identified := _metadata_of(document)) is not None:
                 seen.add(identified.key)
+                changes += self._remove_namesake(identified)
         return changes
 
     def remove_missing(self, seen: set[str]) -> list[Change]:
@@ -57,11 +58,11 @@ class ReflectorCache:
         identified = found or _metadata_of(event.object)
         if identified is not None and identified.metadata.resource_version:
             self.resource_version = identified.metadata.resource_version
+        if event.type == "DELETED" and identified is not None:
+            self._deleted.discard(identified.uid)
+            return list(self._remove(identified if found is None else found, readable=found is not None))
         if found is None:
-            return []
-        if event.type == "DELETED":
-            self._deleted.discard(found.uid)
-            return list(self._remove(found))
+            return [] if identified is None or event.type == "BOOKMARK" else self._remove_namesake(identified)
         if found.uid in self._deleted or self._is_stale(found):
             return []
         return list(self._put(found, event.object))
@@ -89,7 +90,8 @@ class ReflectorCache:
         try:
             return self._resource.decode(document)
         except (StowplanError, msgspec.MsgspecError) as error:
-            self._on_problem(f"{self._resource.kind}: a document cannot be read and is skipped: {error}")
+            identified = _metadata_of(document)
+            self._on_problem(self._resource.unreadable(error, "" if identified is None else identified.key))
             return None
 
     def _put(self, found: Object, document: msgspec.Raw | bytes) -> Iterator[Change]:
@@ -105,13 +107,19 @@ class ReflectorCache:
             self.documents[key] = bytes(document)
         yield Put(found)
 
-    def _remove(self, found: Object) -> Iterator[Change]:
+    def _remove(self, found: Object, *, readable: bool = True) -> Iterator[Change]:
+        """`readable`: False if nothing but the metadata could be read."""
         key = found.key
         known = self.objects.get(key)
         if known is not None and known.uid == found.uid:
             del self.objects[key]
             self.documents.pop(key, None)
-            yield Gone(found)
+            yield Gone(found if readable else known)
+
+    def _remove_namesake(self, identified: Object) -> list[Change]:
+        """An object that cannot be read: another one that had its name before is gone."""
+        known = self.objects.get(identified.key)
+        return [] if known is None or known.uid == identified.uid else list(self._remove(known))
 
 
 def _metadata_of(document: msgspec.Raw) -> Object | None:

@@ -1,15 +1,20 @@
 """The kinds of the API: group, supported versions (the preferred one first), plural, scope.
 
-A plugin can define an `ApiResource` of its own. If it names no versions, the versions come from discovery.
+`RESOURCES` has those that are known; a plugin may bring others (`custom`). If a resource names no versions, the
+versions come from discovery.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from stowplan.objects import kinds
+from stowplan.objects.custom_resources import CustomResource
+from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.objects.meta import Object
 
 # kube-scheduler ignores finished pods, too.
@@ -25,6 +30,8 @@ class ApiResource(msgspec.Struct, frozen=True):
     fields: str = ""  # a field selector for lists and watches
     own_type: type[Object] | None = None  # the type of its objects, if it is not in objects.kinds
     optional: bool = False  # not served by every server: a custom resource, for example
+    api_kind: str = ""  # its kind in documents, if that is another than `kind`
+    brought_by: str = ""  # the plugins that bring it; empty for a known one
 
     @property
     def always_served(self) -> bool:
@@ -37,10 +44,28 @@ class ApiResource(msgspec.Struct, frozen=True):
 
     def decode(self, document: bytes) -> Object:
         """An object of this kind from its JSON. Raises `StowplanError` or `MsgspecError` if it cannot be read."""
-        found = self.object_type
-        if kinds.KINDS.get(self.kind) is found:
-            return kinds.decode(found, document)
-        return kinds.convert(found, msgspec.json.decode(document))
+        if self.own_type is None:
+            return kinds.decode(self.object_type, document)
+        try:
+            return kinds.decode(self.own_type, document)
+        except (StowplanError, msgspec.MsgspecError):
+            raise
+        except Exception as error:  # a type of a plugin may run code of its own
+            raise ConfigError(f"{type(error).__name__}: {error}", path=self.kind) from error
+
+    def matches(self, document: Mapping[str, Any]) -> bool:
+        """True if a document of kubectl or of a manifest is an object of this resource, at any version."""
+        group, slash, _ = str(document.get("apiVersion", "")).rpartition("/")
+        return (group if slash else "", document.get("kind")) == (self.group, self.api_kind or self.kind)
+
+    def same_as(self, other: ApiResource) -> bool:
+        """True if it has the same objects; another plugin may have brought it."""
+        return msgspec.structs.replace(self, brought_by=other.brought_by) == other
+
+    def unreadable(self, error: Exception, key: str = "") -> str:
+        """What is told of an object that cannot be read."""
+        bringer = f" of plugin {self.brought_by}" if self.brought_by else ""
+        return f"{self.kind}{bringer}: {key or 'a document'} cannot be read and is skipped: {error}"
 
     def at(self, version: str) -> ApiResource:
         """The same resource at one version."""
@@ -104,4 +129,21 @@ RESOURCES: dict[str, ApiResource] = {
         ApiResource("Event", "events", "events.k8s.io"),
     )
 }
+
+
+def custom(resource: CustomResource, brought_by: str = "") -> ApiResource:
+    """The resource that a plugin brings. Its CRD may be installed later, or never."""
+    return ApiResource(
+        resource.name,
+        resource.plural,
+        resource.group,
+        resource.versions,
+        resource.namespaced,
+        own_type=resource.type,
+        optional=True,
+        api_kind=resource.api_kind,
+        brought_by=brought_by,
+    )
+
+
 PODS, EVENTS, LEASES = RESOURCES["Pod"], RESOURCES["Event"], RESOURCES["Lease"]

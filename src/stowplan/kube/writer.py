@@ -21,7 +21,7 @@ from stowplan.kube.resources import PODS, RESOURCES, ApiResource
 from stowplan.kube.responses import RefusedError, Response, UnreachableError
 from stowplan.kube.transport import RETRIED
 from stowplan.objects import kinds
-from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, PodRef, Read, Record
+from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, PodRef, Read, Record, Write, written_part
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object, ObjectMeta
@@ -61,7 +61,13 @@ class Writer:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client, self._learn, self._recorder, self.extenders = client, learn, recorder, extenders
-        self._pod, self._resources, self._clock, self._now = pod, dict(resources), clock, now
+        self._pod, self._clock, self._now = pod, clock, now
+        self._resources, self._found = dict(resources), dict[str, ApiResource]()  # as given, and as they are served
+
+    def know(self, resources: Mapping[str, ApiResource]) -> None:
+        """Write objects of these kinds, too."""
+        self._resources.update(resources)
+        self._found.clear()
 
     async def perform(self, action: Action) -> Result:
         """Carry out the action and return its result. Never raises, whatever the server does."""
@@ -88,13 +94,23 @@ class Writer:
             case Read():
                 return await self._read(action, until)
             case Patch() | Create() | Delete():
-                resource = await self._served(action.kind)
-                if resource is None:
-                    return Result(action.id, 404, f"the server has no {action.kind}")
-                requests = [action_requests.for_object(action, resource, self._now())]
+                return await self._write(action, until)
             case _:
                 requests = [*action_requests.for_pod(action, self._pod(key_of(action.pod)), self._now())]
         return _result(action, await self._send(requests, until))
+
+    async def _write(self, action: Write, until: float) -> Result:
+        """Write an object for a plugin."""
+        resource = await self._served(action.kind)
+        if resource is None:
+            return Result(action.id, 404, f"the server has no {action.kind}")
+        response = await self._send([action_requests.for_object(action, resource, self._now())], until)
+        if response.status == 404 and resource.brought_by:
+            self._found.pop(action.kind, None)  # its CRD may have another version by now, or be gone
+            if written_part(action) == "status" and not await self._client.has_status(resource):
+                problem = f"{resource.plural}.{resource.group} has no status to write"
+                return Result(action.id, 405, f"{problem}: its CRD needs `subresources: {{status: {{}}}}`")
+        return _result(action, response)
 
     async def _send(self, requests: Iterable[ActionRequest], until: float) -> Response:
         """The response to the last request, or to the first one that failed."""
@@ -140,12 +156,12 @@ class Writer:
             return Result(action.id, 0, "no answer in time")
 
     async def _served(self, kind: str) -> ApiResource | None:
-        resource = self._resources.get(kind)
+        resource = self._found.get(kind) or self._resources.get(kind)
         if resource is None or resource.always_served:
             return resource
         found = await self._client.served(resource)
         if found is not None:
-            self._resources[kind] = found
+            self._found[kind] = found
         return found
 
     def _last_known(self, ref: PodRef) -> Object:

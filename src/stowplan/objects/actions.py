@@ -156,4 +156,15 @@ class Ask(AnyAction, frozen=True):
 
 
 Write: TypeAlias = Patch | Create | Delete
+
+
+def written_part(action: Write) -> str:
+    """What a write needs the right to do: "create", "delete", "patch", or "status" for a patch of the status alone."""
+    if not isinstance(action, Patch):
+        return "create" if isinstance(action, Create) else "delete"
+    body = action.body
+    of_status = isinstance(body, dict) and "status" in body and body.keys() <= {"metadata", "status"}
+    return "status" if of_status else "patch"
+
+
 Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Create | Delete | Read | Ask

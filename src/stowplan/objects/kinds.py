@@ -7,6 +7,7 @@ which Kubernetes reads as absent fields. If that fails too, the error names the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -75,6 +76,12 @@ def _custom(kind: type, found: Any) -> Any:
 _decoders = {kind: msgspec.json.Decoder(kind, dec_hook=_custom) for kind in KINDS.values()}
 
 
+@cache
+def decoder(kind: type[AnyObject]) -> msgspec.json.Decoder[AnyObject]:
+    """Return the decoder of a kind that a plugin brings. Raises what msgspec raises for a type that it cannot use."""
+    return msgspec.json.Decoder(kind, dec_hook=_custom)
+
+
 def name_of(document: Mapping[str, Any]) -> str:
     """Return our name for the kind of a document."""
     kind, group = str(document.get("kind", "")), str(document.get("apiVersion", "")).partition("/")[0]
@@ -84,7 +91,8 @@ def name_of(document: Mapping[str, Any]) -> str:
 def decode(kind: type[AnyObject], data: bytes | str) -> AnyObject:
     """Decode an object from API JSON."""
     try:
-        return _decoders[kind].decode(data)  # type: ignore[return-value]
+        found = _decoders.get(kind) or decoder(kind)
+        return found.decode(data)  # type: ignore[return-value]
     except msgspec.ValidationError:
         return convert(kind, msgspec.json.decode(data))
     except msgspec.DecodeError as error:

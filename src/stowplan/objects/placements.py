@@ -153,6 +153,11 @@ class PlacementStatus(ApiValue, frozen=True):
 
 
 class Placement(Object, frozen=True, dict=True):
+    """A Placement of Open Cluster Management: it asks for clusters. Fields have the names of the API, in snake case.
+
+    placement.labels.get("tier"), placement.namespace, placement.spec.number_of_clusters
+    """
+
     spec: PlacementSpec = PlacementSpec()
     status: PlacementStatus = PlacementStatus()
 

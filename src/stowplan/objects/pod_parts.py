@@ -142,6 +142,18 @@ class InlineVolume(ApiValue, frozen=True):
     share_name: str = ""
 
 
+class InTreeVolumeSource(ApiValue, frozen=True):
+    """In-tree volumes that CSI drivers replace (`csi_migration.py`); pods and PersistentVolumes share these fields."""
+
+    gce_persistent_disk: DiskVolume | None = None
+    aws_elastic_block_store: DiskVolume | None = None
+    azure_disk: DiskVolume | None = None
+    azure_file: InlineVolume | None = None
+    cinder: InlineVolume | None = None
+    vsphere_volume: InlineVolume | None = None
+    portworx_volume: InlineVolume | None = None
+
+
 class ClaimSpecOfTemplate(ApiValue, frozen=True):
     storage_class_name: str | None = None
 
@@ -154,19 +166,12 @@ class EphemeralVolume(ApiValue, frozen=True):
     volume_claim_template: ClaimTemplate | None = None
 
 
-class Volume(ApiValue, frozen=True):
+class Volume(InTreeVolumeSource, frozen=True):
     """A volume. Its name is read only if a claim is named after it (`ephemeral`)."""
 
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None
     ephemeral: EphemeralVolume | None = None
-    gce_persistent_disk: DiskVolume | None = None
-    aws_elastic_block_store: DiskVolume | None = None
-    azure_disk: DiskVolume | None = None
-    azure_file: InlineVolume | None = None
-    cinder: InlineVolume | None = None
-    vsphere_volume: InlineVolume | None = None
-    portworx_volume: InlineVolume | None = None
     iscsi: ISCSIVolume | None = None
     rbd: RBDVolume | None = None
     image: ImageVolume | None = None

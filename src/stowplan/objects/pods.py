@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 class Pod(Object, frozen=True, dict=True):
     """A pod. Fields have the names of the API, in snake case.
 
-    pod.labels.get("app"), pod.namespace, pod.priority, pod.spec.node_selector, pod.shape.requests["cpu"]
+    pod.labels.get("app"), pod.namespace, pod.priority, pod.spec.node_selector, pod.request["cpu"]
     """
 
     spec: PodSpec = PodSpec()

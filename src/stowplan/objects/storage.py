@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from stowplan.objects.meta import ApiValue, Object
-from stowplan.objects.pod_parts import DiskVolume, InlineVolume
+from stowplan.objects.pod_parts import InTreeVolumeSource
 from stowplan.objects.pods import Pod
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelSelector, NodeSelector, NodeTerm, compile_node_selector
@@ -72,7 +72,7 @@ class VolumeNodeAffinity(ApiValue, frozen=True):
     required: NodeSelector | None = None
 
 
-class VolumeSpec(ApiValue, frozen=True):
+class VolumeSpec(InTreeVolumeSource, frozen=True):
     capacity: dict[str, Quantity] = {}
     storage_class_name: str = ""
     access_modes: tuple[str, ...] = ()
@@ -81,13 +81,6 @@ class VolumeSpec(ApiValue, frozen=True):
     node_affinity: VolumeNodeAffinity | None = None
     volume_attributes_class_name: str | None = None
     csi: CSISource | None = None
-    gce_persistent_disk: DiskVolume | None = None
-    aws_elastic_block_store: DiskVolume | None = None
-    azure_disk: DiskVolume | None = None
-    azure_file: InlineVolume | None = None
-    cinder: InlineVolume | None = None
-    vsphere_volume: InlineVolume | None = None
-    portworx_volume: InlineVolume | None = None
 
 
 class VolumeStatus(ApiValue, frozen=True):

@@ -59,8 +59,13 @@ class Bridge:
         on_problem: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._api, self._record_events, self._on_problem = api, record_events, on_problem
-        self._watched = {_collection(resource): _watched(resource) for resource in resources}
-        self._objects: dict[tuple[str, str], Object] = {}  # the last version that was put, by collection and key
+        self._resources = RESOURCES
+        self._watched: dict[str, list[_Watched]] = {}  # by collection; a plugin may read a known kind by its own type
+        for resource in resources:
+            self._watched.setdefault(_collection(resource), []).append(_watched(resource))
+            if resource.kind not in RESOURCES:
+                self._resources = {**self._resources, resource.kind: resource}
+        self._objects: dict[tuple[str, str], Object] = {}  # the last version that was put, by kind and key
         self._changes: deque[Change] = deque()
         self._now = 0.0
         self._handlers = Handlers(api, lambda: self._now)
@@ -84,10 +89,11 @@ class Bridge:
             yield self._changes.popleft()
 
     def _store_changed(self, change: StoreChange) -> None:
-        watched = self._watched.get(change.collection)
-        if watched is None:
-            return
-        place = change.collection, change.key
+        for watched in self._watched.get(change.collection, ()):
+            self._object_changed(watched, change)
+
+    def _object_changed(self, watched: _Watched, change: StoreChange) -> None:
+        place = watched.resource.kind, change.key
         document = change.now
         if document is not None and (watched.matches is None or watched.matches(document)):
             found = self._decode(watched.resource, document)
@@ -103,7 +109,9 @@ class Bridge:
         try:
             return resource.decode(msgspec.json.encode(document))
         except (StowplanError, msgspec.MsgspecError) as error:
-            self._on_problem(f"{resource.kind}: a document cannot be read and is skipped: {error}")
+            metadata = document["metadata"]
+            key = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+            self._on_problem(resource.unreadable(error, key))
             return None
 
     # -- actions of the engine
@@ -125,7 +133,7 @@ class Bridge:
                     return Result(action.id, 404, f"the server has no {action.kind}")
                 return self._send(action, [action_requests.for_object(action, resource, moment)])
             case _:
-                known = self._objects.get(("pods", key_of(action.pod)))
+                known = self._objects.get(("Pod", key_of(action.pod)))
                 return self._send(action, action_requests.for_pod(action, known, moment))
 
     def _send(self, action: Action, requests: Iterable[ActionRequest]) -> Result:
@@ -165,7 +173,7 @@ class Bridge:
 
     def _served(self, kind: str) -> ApiResource | None:
         """The kind at the first of its versions that the API server serves."""
-        resource = RESOURCES.get(kind)
+        resource = self._resources.get(kind)
         if resource is None:
             return None
         served = self._api.catalogue.versions(resource.group)

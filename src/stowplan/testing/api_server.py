@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,6 +37,7 @@ class FakeApiServer:
     that is read to `on_read`.
 
     `graceful`: an evicted pod is terminating until a test deletes it. `kubelets`: a pod that is bound has a start time.
+    `own_types`: the types of kinds that plugins bring, by name.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class FakeApiServer:
         on_read: Callable[[Pod], None],
         graceful: bool = False,
         kubelets: bool = False,
+        own_types: Mapping[str, type[Object]] | None = None,
     ) -> None:
+        self._own_types = own_types or {}
         self.objects: dict[tuple[str, str], Object] = {}  # by kind and key
         self.events: list[Record] = []
         self.bound: list[str] = []
@@ -124,7 +127,7 @@ class FakeApiServer:
     def _create(self, action: Create) -> Result:
         if (action.kind, action.key) in self.objects:
             return Result(action.id, 409, "already exists")
-        made = kinds.convert(kinds.KINDS[action.kind], action.body)
+        made = kinds.convert({**kinds.KINDS, **self._own_types}[action.kind], action.body)
         metadata = msgspec.structs.replace(made.metadata, uid=f"uid-{self._version}-of-{action.key}")
         self.put(msgspec.structs.replace(made, metadata=metadata))
         return Result(action.id, 201)

@@ -7,6 +7,7 @@ toleration tolerates any value; without a key (":NoExecute") any key.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
@@ -186,13 +187,16 @@ def a_cluster(**keywords: Any) -> Cluster:
     return Cluster(a_state(**keywords))
 
 
-def a_profile(config: str | Mapping[str, Any] | None = None) -> Profile:
+def a_profile(config: str | Mapping[str, Any] | Path | None = None) -> Profile:
     """Return kube-scheduler's default profile, or the first one of a KubeSchedulerConfiguration.
 
+    A Path is the configuration's file; plugins `file.py:Class` are loaded from its folder. In a text or a mapping
     apiVersion and kind may be left out: `a_profile("profiles: [{plugins: {score: {enabled: [{name: MyPlugin}]}}}]")`.
     """
     if config is None:
         return next(iter(profile_loader.defaults()[1].values()))
+    if isinstance(config, Path):
+        return next(iter(profile_loader.read_configuration(config)[1].values()))
     document = dict(yaml.safe_load(config) if isinstance(config, str) else config)
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     return next(iter(profile_loader.configured({**head, **document})[1].values()))

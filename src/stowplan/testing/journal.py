@@ -29,6 +29,9 @@ def a_line(now: float, change: Put | Gone | Result | None) -> bytes:
 def replayed(journal: Iterable[bytes], profiles: Mapping[str, Profile], seed: int = 0, **options: Any) -> list[Action]:
     """Return the actions of a new scheduler that is given the same changes and steps at the same times."""
     actions: list[Action] = []
+    types = dict(kinds.KINDS)
+    for profile in profiles.values():
+        types |= profile.own_types
     for line in map(msgspec.json.decode, journal):
         if "restart" in line:
             scheduler = Scheduler(profiles, np.random.default_rng(seed), **options)
@@ -36,7 +39,7 @@ def replayed(journal: Iterable[bytes], profiles: Mapping[str, Profile], seed: in
         if "result" in line:
             actions += scheduler.handle(msgspec.convert(line["result"], Result), line["now"])
         elif "kind" in line:
-            found = kinds.convert(kinds.KINDS[line["kind"]], line.get("put") or line["gone"])
+            found = kinds.convert(types[line["kind"]], line.get("put") or line["gone"])
             actions += scheduler.handle(Put(found) if "put" in line else Gone(found), line["now"])
         elif "allow" in line:
             uid, plugin = line["allow"]

@@ -75,7 +75,12 @@ class World:
         self.watch_paused = False
         self.undelivered: deque[Put | Gone] = deque()  # changes that a paused watch has not delivered
         self._server = FakeApiServer(
-            on_change=self._changed, on_bind=self._bound, on_read=self._read, graceful=graceful, kubelets=kubelets
+            on_change=self._changed,
+            on_bind=self._bound,
+            on_read=self._read,
+            graceful=graceful,
+            kubelets=kubelets,
+            own_types={name: kind for each in self.profiles.values() for name, kind in each.own_types.items()},
         )
         self._seed, self._options = seed, options
         self._inbox: deque[Put | Gone | Result] = deque()

@@ -11,10 +11,7 @@ import pytest
 from stowplan.apps.logging import Log
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.options import RunOptions
-from stowplan.apps.run.service import SchedulerService, check_kinds
-from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.objects.errors import ConfigError
-from stowplan.testing.builders import a_profile
+from stowplan.apps.run.service import SchedulerService
 
 
 def with_election(**settings: Any) -> LoadedConfiguration:
@@ -53,15 +50,3 @@ def test_a_reload_does_not_change_the_election() -> None:
     assert service.leading
     service.loaded = with_election(leader_elect=True)
     assert service.leading
-
-
-def test_a_plugin_that_reads_an_unknown_kind_is_named() -> None:
-    class Zoo:
-        reads = ("Pod", "Unicorn")
-
-    default = a_profile()
-    points = dict(default.points) | {"reserve": (EnabledPlugin("Zoo", Zoo(), 1),)}
-    profile = Profile("default-scheduler", points, default.percentage_of_nodes_to_score)
-    said = r'plugin Zoo declares reads = \("Unicorn",\), but kind Unicorn is unknown; known kinds: .*Node, .*Pod, '
-    with pytest.raises(ConfigError, match=said):
-        check_kinds([profile])

@@ -1,10 +1,14 @@
-"""Claims, volumes and a fake volume controller, for tests of pods that wait for their volumes."""
+"""Claims, volumes and a fake volume controller, for tests of pods that wait for their volumes; and two such pods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from stowplan.engine.binding.assumed_pod import BindStep
+from stowplan.engine.unit import QueueStage
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Patch
 from stowplan.objects.kinds import KINDS, convert
@@ -117,3 +121,39 @@ def volume(world: World, name: str = "disk") -> PersistentVolume:
     found = world.objects["PersistentVolume", name]
     assert isinstance(found, PersistentVolume)
     return found
+
+
+# -- a pod that waits
+
+
+def static() -> World:
+    """Return a world with a pod whose claim was given the only volume, on node a. The claim is not bound yet."""
+    world = a_world()
+    world.submit(a_claim(), a_volume("disk", "a"), a_user("web", "data"))
+    world.run()
+    return world
+
+
+def dynamic() -> World:
+    """Return a world with a pod whose claim has a selected node. The volume is not provisioned yet."""
+    world = a_world("a")
+    world.submit(a_claim("data", "made"), a_user("web", "data"))
+    world.run()
+    return world
+
+
+BOTH = pytest.mark.parametrize("begin", [static, dynamic], ids=lambda each: each.__name__)
+
+
+def step(world: World, name: str = "web") -> BindStep | None:
+    placing = world.scheduler.assumed_pods.get(world.pod(name).uid)
+    return None if placing is None else placing.step
+
+
+def stage(world: World, name: str = "web") -> QueueStage:
+    return world.scheduler.queue.units[world.pod(name).uid].stage
+
+
+def reason(world: World, name: str = "web") -> str:
+    condition = world.pod(name).condition("PodScheduled")
+    return "" if condition is None else condition.reason

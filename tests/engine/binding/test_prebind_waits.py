@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -24,6 +24,7 @@ class Slow:
     """A plugin with pre-bind actions and answers that a test chooses."""
 
     awaits = ("Namespace",)
+    writes: ClassVar = {"ConfigMap": ("patch",)}
 
     def __init__(self, *answers: Any, name: str = "Slow", begins: Any = (), timeout: float | None = None) -> None:
         self.name, self.answers, self.begins, self.asked = name, list(answers), begins, 0

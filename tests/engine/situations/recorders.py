@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -91,6 +91,8 @@ class Asked:
     An answer is a value, an exception to be raised, or a function of the call's arguments. Without `wakes`, any event
     requeues a pod that the plugin rejected.
     """
+
+    writes: ClassVar = {"ConfigMap": ("patch",), "PersistentVolumeClaim": ("patch",)}
 
     def __init__(
         self, name: str = "Asked", log: list[str] | None = None, wakes: Iterable[Wake] | None = None, **answers: Any

@@ -13,6 +13,16 @@ from stowplan.objects.errors import ConfigError
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 FLAVOUR = "FlavourClusterWide"
 
+DEFAULT_FILTERS = (
+    "NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions, "
+    "NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources, "
+    "NodeDeclaredFeatures"
+)
+DEFAULT_SCORES = (
+    "TaintToleration 3, NodeAffinity 2, NodeResourcesFit 1, VolumeBinding 1, PodTopologySpread 2, InterPodAffinity 2, "
+    "DynamicResources 2, NodeResourcesBalancedAllocation 1, ImageLocality 1"
+)
+
 POINTS_OF = {
     "SchedulingGates": "preEnqueue",
     "PrioritySort": "queueSort",

@@ -68,8 +68,8 @@ def test_the_period_of_recounts(args: dict[str, Any], seconds: float) -> None:
             {"strategy": "max"}, 'strategy: found "max", expected one of min, proportional, feasibleMin', id="strategy"
         ),
         pytest.param({"strategy": ["min"]}, "strategy: found a list", id="strategies"),
-        pytest.param({"cacheTTL": -1}, "cacheTTL: found -1, expected seconds, 0 (never) or more", id="a time before"),
-        pytest.param({"cacheTTLSeconds": "1m"}, 'cacheTTLSeconds: found "1m", expected seconds', id="a duration"),
+        pytest.param({"cacheTTL": -1}, "cacheTTL: found -1.0, expected seconds, 0 (never) or more", id="a time before"),
+        pytest.param({"cacheTTLSeconds": "1m"}, 'cacheTTLSeconds: found "1m", expected a number', id="a duration"),
         pytest.param({"cacheTTL": True}, "cacheTTL: found true", id="yes"),
         pytest.param({"cacheTTL": float("nan")}, "cacheTTL: found NaN", id="not a number"),
         pytest.param({"cacheTTL": 5, "cacheTTLSeconds": 6}, "cacheTTL and cacheTTLSeconds differ", id="two periods"),
@@ -91,7 +91,7 @@ def test_arguments_that_will_not_do(args: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         made(**args)
     assert problem in str(caught.value)
-    assert "pluginConfig[name=FlavourClusterWide].args: " in str(caught.value)
+    assert "pluginConfig[name=FlavourClusterWide].args" in str(caught.value)
 
 
 # -- the contract

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from stowplan.apps import cluster_objects, json_output, profile_loader
+from stowplan.apps import cluster_objects, json_output, plugin_kinds, profile_loader
 from stowplan.apps.explain.output import show, show_all
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.engine.explain import Explanation
@@ -36,6 +36,7 @@ class ExplainOptions:
     everywhere: bool = False
     files: tuple[Path, ...] = ()
     config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     kubeconfig: str = ""
     context: str = ""
     output: str = "table"
@@ -46,7 +47,7 @@ def run(options: ExplainOptions) -> int:
     if options.pod and options.everywhere:
         raise ConfigError("found both POD and --all-namespaces", remedy="leave POD out, or name its namespace with -n")
     name = _pod_name(options.pod)
-    configuration, profiles = _configured(options.config)
+    configuration, profiles = _configured(options.config, options.plugin_path)
     objects, namespace = _read_objects(options, profiles)
     snapshot, extenders = Snapshot(objects, profiles), [each.url_prefix for each in configuration.extenders]
     if extenders:
@@ -83,22 +84,30 @@ def _pod_name(given: str) -> str:
     return name
 
 
-def _configured(file: Path | None) -> tuple[Configuration, dict[str, Profile]]:
+def _configured(file: Path | None, plugin_path: tuple[Path, ...]) -> tuple[Configuration, dict[str, Profile]]:
     """Return the configuration; without a file the default profile, for `default-scheduler` and for our own name."""
     if file is not None:
-        return profile_loader.read_configuration(file)
+        return profile_loader.read_configuration(file, plugin_path)
     configuration, profiles = profile_loader.defaults()
     return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 
 
 def _read_objects(options: ExplainOptions, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
     """Return the objects that a decision reads, and the namespace of the pods."""
+    brought = plugin_kinds.brought(profiles.values())
     if options.files:
-        return cluster_objects.from_files(options.files)[0], options.namespace or "default"
+        objects, _ = cluster_objects.from_files(options.files, brought, _warn)
+        return objects, options.namespace or "default"
     wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))
     with Console(stderr=True).status("reading the cluster"):
-        objects, own = cluster_objects.from_cluster(wanted, kubeconfig=options.kubeconfig, context=options.context)
+        objects, own = cluster_objects.from_cluster(
+            wanted, kubeconfig=options.kubeconfig, context=options.context, brought=brought, on_problem=_warn
+        )
     return objects, options.namespace or own
+
+
+def _warn(problem: str) -> None:
+    click.echo(f"warning: {problem}", err=True)
 
 
 def _explain_pending(snapshot: Snapshot, options: ExplainOptions, namespace: str, extenders: list[str]) -> int:

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, Duration, serving_options
+from stowplan.apps.flags import FROM, OUTPUT, PLUGIN_PATH, Duration, serving_options
 
 EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
 
 
 @click.group(epilog=EXIT_CODES, invoke_without_command=True)
 @click.option("--config", type=click.Path(path_type=Path), help="A PlacementConfiguration; read again when it changes.")
+@PLUGIN_PATH
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @click.option(
@@ -57,6 +58,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     """Choose clusters for the Placements of a hub, and write PlacementDecisions."""
     if called.invoked_subcommand is not None:
         return
+    from stowplan.apps import import_path
     from stowplan.apps.leader_election import ElectionSettings
     from stowplan.apps.place import service
     from stowplan.apps.place.options import PlaceOptions
@@ -70,6 +72,7 @@ def place(called: click.Context, /, **options: Any) -> None:
         raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
     election = ElectionSettings(name=options.pop("lease_name"), namespace=options.pop("lease_namespace"), **times)
     ocm = options.pop("compatibility") == "ocm"
+    import_path.leave_out_current_folder()
     sys.exit(service.run(PlaceOptions(election=election, ocm=ocm, **options)))
 
 
@@ -88,6 +91,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     help="A file with a Placement, instead of NAME.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="The PlacementConfiguration to use.")
+@PLUGIN_PATH
 @click.option("--compatibility", type=click.Choice(["none", "ocm"]), default="none", show_default=True)
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
@@ -98,7 +102,13 @@ def explain(called: click.Context, /, **options: Any) -> None:
     from stowplan.apps.place import explain as command
 
     assert called.parent is not None
-    for flag in ("config", "kubeconfig", "context", "compatibility"):  # these may also stand before the word explain
+    for flag in (
+        "config",
+        "plugin_path",
+        "kubeconfig",
+        "context",
+        "compatibility",
+    ):  # these may also stand before the word explain
         if called.get_parameter_source(flag) == click.core.ParameterSource.DEFAULT:
             options[flag] = called.parent.params[flag]
     sys.exit(command.run(command.PlacementExplainOptions(**options)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,17 @@ def is_placement_configuration(file: Path) -> bool:
         return False
 
 
-def check(file: Path) -> None:
-    loaded = load_policy(file)
+def check(file: Path, plugin_path: Sequence[Path] = ()) -> None:
+    loaded = load_policy(file, plugin_path)
     for note in loaded.configuration.notes:
         click.echo(f"note: {note}", err=True)
     points = loaded.configuration.points
     click.echo(f"{file}: valid, {len(points['filter'])} filter(s), {len(points['score'])} score plugin(s)")
 
 
-def shown(file: Path, output: str) -> tuple[dict[str, Any], str, str]:
+def shown(file: Path, plugin_path: Sequence[Path], output: str) -> tuple[dict[str, Any], str, str]:
     """Return the plugins of each point for programs, the form of output, and the text for people."""
-    points = load_policy(file).configuration.points
+    points = load_policy(file, plugin_path).configuration.points
     found = {
         point: [{"name": each.name} | ({"weight": each.weight} if point == "score" else {}) for each in plugins]
         for point, plugins in points.items()

@@ -6,11 +6,14 @@ it cannot enable our additions: the score of TaintToleration, and Spread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from stowplan.apps.config_file import WatchedFile, digest
-from stowplan.apps.profile_loader import read_text
+from stowplan.apps.profile_loader import code_notes, read_text
 from stowplan.framework.config import placement_configuration
 from stowplan.framework.config.placement_configuration import PlacementConfiguration
 from stowplan.framework.extension_points import CLUSTERS
@@ -30,21 +33,28 @@ class LoadedPolicy:
     digest: str = ""
 
 
-def registry(folder: Path | None = None) -> Registry:
-    """Return all cluster plugins. A plugin that is given by its path is searched for in `folder`."""
-    return Registry(clusters.BUILT_IN, folder=folder, discover=True, kind=CLUSTERS)
+def registry(folder: Path, code: Sequence[Path]) -> Registry:
+    """Return all cluster plugins. Their code may be in the folders `code` only."""
+    return Registry(clusters.BUILT_IN, folder=folder, code=code, discover=True, kind=CLUSTERS)
 
 
-def policy_file(file: Path, *, ocm: bool) -> WatchedFile[LoadedPolicy]:
-    """Return the file of a service, which is read again when it changes."""
-    return WatchedFile(file, registry(file.parent), lambda *given: read_with(*given, ocm=ocm))
+def policy_file(file: Path, plugin_path: Sequence[Path] = (), *, ocm: bool) -> WatchedFile[LoadedPolicy]:
+    """Return the file of a service, which is read again when it changes. `plugin_path`: where code may come from."""
+    return WatchedFile(file, registry(file.parent, tuple(plugin_path)), lambda *given: read_with(*given, ocm=ocm))
 
 
-def load_policy(file: Path | None, *, ocm: bool = False) -> LoadedPolicy:
-    """Read a configuration file; None: the default plugins."""
+def load_policy(file: Path | None, plugin_path: Sequence[Path] = (), *, ocm: bool = False) -> LoadedPolicy:
+    """Read a configuration file; None: the default plugins.
+
+    Code may come from the folder of the file, and from those of `plugin_path`. A note names each file that `stowplan
+    place` would not load without a flag.
+    """
     if file is None:
         return default(ocm=ocm)
-    return read_with(registry(file.parent), file, read_text(file), ocm=ocm)
+    plugins = registry(file.parent, (*plugin_path, file.parent))
+    loaded = read_with(plugins, file, read_text(file), ocm=ocm)
+    notes = (*loaded.configuration.notes, *code_notes(plugins, plugin_path, "place"))
+    return replace(loaded, configuration=msgspec.structs.replace(loaded.configuration, notes=notes))
 
 
 def default(*, ocm: bool = False) -> LoadedPolicy:

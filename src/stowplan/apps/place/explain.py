@@ -37,6 +37,7 @@ class PlacementExplainOptions:
     files: tuple[Path, ...] = ()
     filename: Path | None = None
     config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     compatibility: str = "none"
     kubeconfig: str = ""
     context: str = ""
@@ -49,7 +50,7 @@ def run(options: PlacementExplainOptions) -> int:
         found = "both NAME and --filename" if options.name else "neither NAME nor --filename"
         raise ConfigError(f"found {found}", remedy="name a placement, or a file with one")
     ocm = options.compatibility == "ocm"
-    policy = load_policy(options.config, ocm=ocm).policy
+    policy = load_policy(options.config, options.plugin_path, ocm=ocm).policy
     objects, namespace = _read_objects(options)
     engine = engine_of(objects, ocm=ocm, policy=policy)
     answer = explained(engine.choose(_placement(options, engine, namespace), time.time()))

@@ -14,6 +14,7 @@ OWN_LEASE = "stowplan-placement"
 @dataclass(frozen=True)
 class PlaceOptions:
     config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     kubeconfig: str = ""
     context: str = ""
     leader_elect: bool = True

@@ -56,7 +56,9 @@ class PlacementService(Program):
 
     def __init__(self, options: PlaceOptions, log: Log | None = None) -> None:
         self.options = options
-        self._file = None if options.config is None else policy_file(options.config, ocm=options.ocm)
+        self._file = (
+            None if options.config is None else policy_file(options.config, options.plugin_path, ocm=options.ocm)
+        )
         self.loaded = default(ocm=options.ocm) if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format),

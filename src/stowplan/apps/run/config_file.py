@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from stowplan.apps import profile_loader
@@ -10,8 +11,9 @@ from stowplan.apps.run.configuration import LoadedConfiguration
 from stowplan.framework.registry import Registry
 
 
-def config_file(file: Path) -> WatchedFile[LoadedConfiguration]:
-    return WatchedFile(file, profile_loader.registry(file.parent), _read)
+def config_file(file: Path, plugin_path: Sequence[Path] = ()) -> WatchedFile[LoadedConfiguration]:
+    """`plugin_path`: the folders that code may come from."""
+    return WatchedFile(file, profile_loader.registry(file.parent, tuple(plugin_path)), _read)
 
 
 def _read(plugins: Registry, file: Path, text: str) -> LoadedConfiguration:

@@ -14,6 +14,7 @@ from stowplan.framework.config.configuration import Configuration
 @dataclass(frozen=True)
 class RunOptions:
     config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     kubeconfig: str = ""
     context: str = ""
     leader_elect: bool | None = None

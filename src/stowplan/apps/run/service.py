@@ -9,13 +9,13 @@ import asyncio
 import gc
 import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from stowplan.apps import program
+from stowplan.apps import plugin_kinds, program
 from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
@@ -32,7 +32,6 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
-from stowplan.kube.resources import RESOURCES
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
@@ -55,7 +54,7 @@ class SchedulerService(Program):
     def __init__(self, options: RunOptions, default: Callable[[], LoadedConfiguration], log: Log | None = None) -> None:
         """`default` makes the configuration where the options name no file."""
         self.options = options
-        self._file = None if options.config is None else config_file(options.config)
+        self._file = None if options.config is None else config_file(options.config, options.plugin_path)
         self.loaded = default() if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
@@ -181,13 +180,18 @@ class SchedulerService(Program):
 
     def _follow_kinds(self, loaded: LoadedConfiguration) -> None:
         """Follow each kind that a plugin reads and that is not followed yet."""
-        check_kinds(loaded.profiles.values())
-        kinds = frozenset[str]().union(*(profile.reads for profile in loaded.profiles.values()))
+        wanted = plugin_kinds.read_by(loaded.profiles.values())
+        for kind, resource in wanted.items():
+            if kind in self.reflectors and not resource.same_as(self.reflectors[kind].resource):
+                problem = f"plugin {resource.brought_by} brings another resource {kind} than before"
+                raise ConfigError(problem, remedy="restart the scheduler: a reload follows new kinds only")
+        self._writer.know({kind: resource for kind, resource in wanted.items() if resource.brought_by})
         extenders = loaded.configuration.extenders
         raw = {"Pod"} if extenders else set()  # extenders are sent whole pods, and whole nodes unless they cache them
         raw |= {"Node"} if any(not each.node_cache_capable for each in extenders) else set()
-        for kind in sorted(kinds - self.reflectors.keys()):
-            self.follow(self._client, RESOURCES[kind], self.engine_loop.receive, keep_raw=kind in raw)
+        for kind, resource in wanted.items():
+            if kind not in self.reflectors:
+                self.follow(self._client, resource, self.engine_loop.receive, keep_raw=kind in raw)
 
     def _extenders_of(self, loaded: LoadedConfiguration) -> Extenders | None:
         configured = loaded.configuration.extenders
@@ -235,15 +239,6 @@ class SchedulerService(Program):
             self.plugin_problems.report(report)
         else:
             report_log.write(self.log, report)
-
-
-def check_kinds(profiles: Iterable[Profile]) -> None:
-    """Raise ConfigError if a plugin reads a kind that is unknown."""
-    for profile in profiles:
-        for enabled in profile.all:
-            for kind in sorted(set(getattr(enabled.plugin, "reads", ())) - RESOURCES.keys()):
-                problem = f'plugin {enabled.name} declares reads = ("{kind}",), but kind {kind} is unknown'
-                raise ConfigError(problem, remedy=f"known kinds: {', '.join(sorted(RESOURCES))}")
 
 
 def run(options: RunOptions) -> int:

@@ -38,6 +38,7 @@ class UpOptions:
     token: str = ""
     scheduler: bool = True
     config: Path | None = None
+    plugin_path: tuple[Path, ...] = ()
     v: int = 0
 
 
@@ -66,7 +67,8 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
         write(options.kubeconfig, cluster.kubeconfig())
         print_hints(options, cluster, loaded)
         if options.scheduler:
-            async with scheduling(options.kubeconfig, Log(options.v), options.config) as (_, working):
+            code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
+            async with scheduling(options.kubeconfig, Log(options.v), options.config, code) as (_, working):
                 await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
         else:
             await stop.wait()
@@ -82,10 +84,18 @@ async def scheduling(
     kubeconfig: Path,
     log: Log,
     config: Path | None = None,
+    plugin_path: tuple[Path, ...] = (),
     default: Callable[[], LoadedConfiguration] = instead_of_kube_scheduler,
 ) -> AsyncIterator[tuple[SchedulerService, asyncio.Future[int]]]:
     """Run the scheduler of such a cluster. It is the only one, so it serves `default-scheduler`."""
-    options = RunOptions(config=config, kubeconfig=str(kubeconfig), leader_elect=False, secure_port=0, replace=True)
+    options = RunOptions(
+        config=config,
+        plugin_path=plugin_path,
+        kubeconfig=str(kubeconfig),
+        leader_elect=False,
+        secure_port=0,
+        replace=True,
+    )
     program = SchedulerService(options, default, log)
     working = asyncio.ensure_future(program.main())
     try:

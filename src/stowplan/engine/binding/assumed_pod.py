@@ -17,7 +17,7 @@ from stowplan.engine.queue.cluster_events import ClusterEvent, pod_left
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import NotYet, RejectPod, Verdict
 from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
-from stowplan.framework.plugin_calls import call, call_list, call_optional, wrong
+from stowplan.framework.plugin_calls import call, call_actions, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import AnyAction, Patch
 from stowplan.objects.errors import PluginError
@@ -119,7 +119,7 @@ class AssumedPod:
             if enabled.name in self.idle:
                 continue
             cluster = Cluster(self.state)
-            for action in call_list(enabled, enabled.plugin.pre_bind, AnyAction, self.pod, self.node_name, cluster):
+            for action in call_actions(enabled, enabled.plugin.pre_bind, AnyAction, self.pod, self.node_name, cluster):
                 if isinstance(action, Patch):
                     self.state.assumed.mark_written(action.kind, action.key, self.uid)
                 actions.append((enabled.name, action))
@@ -155,7 +155,7 @@ class AssumedPod:
         """The actions of the post-bind plugins, in order."""
         cluster = Cluster(self.state)
         for enabled in self.profile.post_binders:
-            yield from call_list(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
+            yield from call_actions(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
 
     # -- undo
 

@@ -8,7 +8,6 @@ before the watch event.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -23,7 +22,7 @@ from stowplan.engine.outbox import Outbox, Receiver
 from stowplan.engine.pods import assumed
 from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.engine.reports import GroupTimedOut, PermitWaited, PodBound, Report
+from stowplan.engine.reports import GroupTimedOut, PermitWaited, PluginMisbehaved, PodBound, Report
 from stowplan.framework import extenders as extender_calls
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import AnyAction, Ask, Nominate, Read
@@ -279,9 +278,11 @@ class BindingCycle:
             self.rollback.remove_member(assumed_pod)
 
     def _post_bind(self, assumed_pod: AssumedPod, now: float) -> None:
-        with suppress(PluginError):  # the pod is bound all the same
+        try:
             for action in assumed_pod.post_bind():
                 self._outbox.send(action, now)
+        except PluginError as error:  # the pod is bound all the same
+            self._report(PluginMisbehaved(error.plugin, error.point, error.problem))
 
     def _refused(self, assumed_pod: AssumedPod, result: Result, message: str, now: float) -> None:
         """The API server refused, or did not answer. If it is in doubt what became of the pod, read it again."""

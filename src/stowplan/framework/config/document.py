@@ -122,7 +122,7 @@ def decode(value: Any, kind: type[T], path: str = "") -> T:
     try:
         return msgspec.convert(value, kind, dec_hook=_custom)
     except msgspec.ValidationError as error:
-        raise _reworded(str(error), value, path) from None
+        raise reworded(str(error), value, path) from None
 
 
 def _without_nulls(value: Any, kind: Any, path: str) -> Any:
@@ -173,7 +173,7 @@ def duration(text: str) -> Seconds | None:
 _MESSAGE = re.compile(r"^(?P<what>.*?)(?: - at `\$?(?P<at>.*)`)?$", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<kind>\w+)(?: \| null)?`(?P<bound> [<>]=? ?-?\d+)?")
 _MISSING = re.compile(r"missing required field `(.*)`")
-_WORDS = {
+WORDS = {
     "int": "an integer",
     "float": "a number",
     "str": "a string",
@@ -184,7 +184,8 @@ _WORDS = {
 }
 
 
-def _reworded(message: str, value: Any, path: str) -> ConfigError:
+def reworded(message: str, value: Any, path: str) -> ConfigError:
+    """Return msgspec's message about a value as an error with our path, the value found, and a remedy."""
     parts = _MESSAGE.match(message)
     what, at = (parts["what"], parts["at"] or "") if parts else (message, "")
     where = under(path, at.removeprefix("."))
@@ -193,12 +194,13 @@ def _reworded(message: str, value: Any, path: str) -> ConfigError:
     found = _at(value, at)
     if expected := _EXPECTED.match(what):
         kind, bound = expected["kind"], expected["bound"] or ""
-        problem = f"found {shown(found)}, expected {_WORDS.get(kind, kind)}{bound}"
-        return ConfigError(problem, path=where, remedy=_hint(found, kind))
+        problem = f"found {shown(found)}, expected {WORDS.get(kind, kind)}{bound}"
+        return ConfigError(problem, path=where, remedy=hint(found, kind))
     return ConfigError(f"found {shown(found)}: {what}", path=where)
 
 
-def _hint(found: Any, kind: str) -> str:
+def hint(found: Any, kind: str) -> str:
+    """Return what helps if quotes, or YAML's words for true and false, made a value of a wrong kind."""
     if isinstance(found, bool) and kind == "str":
         return "YAML reads yes, no, on and off as true and false: put it in quotes"
     if kind in ("int", "float") and isinstance(found, str) and found.removeprefix("-").isdigit():
@@ -209,7 +211,8 @@ def _hint(found: Any, kind: str) -> str:
 
 
 def _at(value: Any, at: str) -> Any:
-    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", at):
+    before, *_ = at.split("[...]")  # msgspec does not tell which key of a mapping it was
+    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", before):
         value = value[key] if key else value[int(index)]
     return value
 
@@ -232,6 +235,11 @@ def flag(name: str, given: Any) -> bool:
     if not isinstance(given, bool):
         raise ConfigError(f"{name}: found {shown(given)}, expected true or false")
     return given
+
+
+def snake(name: str) -> str:
+    """Return the name in snake_case: minCandidateNodes → min_candidate_nodes, cacheTTLSeconds → cache_ttl_seconds."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

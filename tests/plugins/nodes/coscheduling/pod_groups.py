@@ -19,6 +19,7 @@ from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 
 NAME, MIN = "pod-group.scheduling.kubenexus.io/name", "pod-group.scheduling.kubenexus.io/min-available"
+GROUP = "scheduling.x-k8s.io/pod-group"
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 

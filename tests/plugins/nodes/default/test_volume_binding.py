@@ -1,8 +1,9 @@
-"""VolumeBinding: small clusters, and what it says of their nodes."""
+"""VolumeBinding in small clusters: claims that pods cannot use, and volumes that nodes can have.
+
+What CSI drivers say of space and of volumes that moved to them is in `test_volume_binding_csi.py`.
+"""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -12,26 +13,24 @@ from stowplan.objects.meta import Object
 from stowplan.plugins.nodes.default.volume_binding import VolumeBinding
 from tests.plugins.nodes.default.volumes import (
     AFFINITY,
-    BETA_ZONE,
     EPHEMERAL,
     GONE,
-    NO_SPACE,
     NOTHING_TO_BIND,
     ON_A,
     ON_B,
-    ZONE,
+    UNBOUND,
     a_pod,
     claim,
     cluster_of,
-    limits,
     mount,
     named,
     node,
     said,
     volume,
     wait,
-    zoned,
 )
+
+TERMS = "nodeSelectorTerms"
 
 
 @pytest.mark.parametrize(
@@ -99,10 +98,6 @@ def test_ephemeral_volumes(owner: str | None, reason: str) -> None:
 
 def test_a_pod_without_claims_is_skipped() -> None:
     assert said(VolumeBinding(), a_pod({"gcePersistentDisk": {"pdName": "d"}}), cluster_of(node("a"))) == {}
-
-
-UNBOUND = claim("u", storageClassName="wait")
-TERMS = "nodeSelectorTerms"
 
 
 @pytest.mark.parametrize(
@@ -268,89 +263,6 @@ def test_volumes_that_nodes_can_have(
     assert said(VolumeBinding(), a_pod(*map(mount, mounts)), state) == {"a": on_a, "b": on_b}
 
 
-BOOKKEEPER = named("CSIDriver", "x", spec={"storageCapacity": True})
-
-
-def capacity(name: str, **fields: Any) -> Object:
-    return named("CSIStorageCapacity", name, {"namespace": "kube-system"}, **{"storageClassName": "wait", **fields})
-
-
-@pytest.mark.parametrize(
-    ("objects", "on_a", "on_b"),
-    [
-        pytest.param([], (), (), id="a driver that keeps no books has space"),
-        pytest.param([BOOKKEEPER], (NO_SPACE,), (NO_SPACE,), id="a driver that knows of no space has none"),
-        pytest.param(
-            [BOOKKEEPER, capacity("k", capacity="1Gi", nodeTopology={"matchLabels": {"host": "a"}})],
-            (),
-            (NO_SPACE,),
-            id="space on one node",
-        ),
-        pytest.param([BOOKKEEPER, capacity("k", capacity="1Gi", nodeTopology={})], (), (), id="space on every node"),
-        pytest.param(
-            [BOOKKEEPER, capacity("k", capacity="9Gi")], (NO_SPACE,), (NO_SPACE,), id="space that no node can reach"
-        ),
-        pytest.param(
-            [BOOKKEEPER, capacity("k", capacity="9Gi", maximumVolumeSize="1Mi", nodeTopology={})],
-            (NO_SPACE,),
-            (NO_SPACE,),
-            id="the largest volume goes before the space",
-        ),
-        pytest.param(
-            [BOOKKEEPER, capacity("k", capacity="9Gi", nodeTopology={}, storageClassName="other")],
-            (NO_SPACE,),
-            (NO_SPACE,),
-            id="space of another class",
-        ),
-    ],
-)
-def test_space(objects: list[Object], on_a: tuple[str, ...], on_b: tuple[str, ...]) -> None:
-    state = cluster_of(node("a"), node("b"), wait(provisioner="x"), UNBOUND, *objects)
-    assert said(VolumeBinding(), a_pod(mount("u")), state) == {"a": on_a, "b": on_b}
-
-
-IN_Z1 = {"required": {TERMS: [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z1"]}]}]}}
-GKE_ZONE = "topology.gke.io/zone"
-
-
-@pytest.mark.parametrize(
-    ("moved", "pv", "fits"),
-    [
-        pytest.param(
-            [], volume("p", nodeAffinity=IN_Z1, gcePersistentDisk={"pdName": "d"}), True, id="not moved: the old key"
-        ),
-        pytest.param(
-            ["kubernetes.io/gce-pd"],
-            volume("p", nodeAffinity=IN_Z1, gcePersistentDisk={"pdName": "d"}),
-            False,
-            id="moved: the driver's key, which has another value here",
-        ),
-        pytest.param(
-            ["kubernetes.io/gce-pd"],
-            volume("p", meta={"labels": {BETA_ZONE: "z2"}}, gcePersistentDisk={"pdName": "d"}),
-            True,
-            id="moved: a volume without affinity gets one from its label",
-        ),
-        pytest.param(
-            ["kubernetes.io/azure-disk"],
-            volume("p", nodeAffinity=IN_Z1, azureDisk={"diskName": "d", "diskURI": "/d", "kind": "Managed"}),
-            True,
-            id="moved, but the driver keeps the old key",
-        ),
-        pytest.param(
-            ["kubernetes.io/aws-ebs"],
-            volume("p", nodeAffinity=IN_Z1, gcePersistentDisk={"pdName": "d"}),
-            True,
-            id="another kind has moved",
-        ),
-    ],
-)
-def test_built_in_kinds_on_nodes_that_have_moved(moved: list[str], pv: Object, fits: bool) -> None:
-    here = zoned("a", {ZONE: "z1", GKE_ZONE: "z2"})
-    state = cluster_of(here, limits("a", *moved), claim("c", "p"), pv)
-    assert said(VolumeBinding(), a_pod(mount("c")), state) == {"a": () if fits else (AFFINITY,)}
-
-
 def test_a_plan_says_what_each_claim_gets_where() -> None:
     state = cluster_of(
         node("a"), node("b"), wait("wait", "x"), claim("s", storageClassName="wait"),
@@ -374,49 +286,3 @@ def test_a_volume_that_is_assumed_to_be_given_away_is_no_longer_free() -> None:
         trial.assume(volume("p", claimRef={"namespace": "default", "name": "other"}))
         assert said(plugin, pod, state) == {"a": (NOTHING_TO_BIND,)}
     assert said(plugin, pod, state) == {"a": ()}
-
-
-@pytest.mark.parametrize(
-    ("hint", "old", "new", "wakes"),
-    [
-        pytest.param("topologies_changed", None, wait(), True, id="a new class"),
-        pytest.param("topologies_changed", wait(), wait(), False, id="a class that is as before"),
-        pytest.param(
-            "topologies_changed",
-            wait(),
-            wait(allowedTopologies=[{"matchLabelExpressions": []}]),
-            True,
-            id="other topologies",
-        ),
-        pytest.param("is_claimed", None, claim("c"), True, id="the pod's claim"),
-        pytest.param("is_claimed", None, claim("d"), False, id="another claim"),
-        pytest.param("migrated_plugins_changed", None, limits("a"), True, id="a new CSINode"),
-        pytest.param(
-            "migrated_plugins_changed", limits("a"), limits("a", d=1), False, id="a CSINode with the same kinds moved"
-        ),
-        pytest.param("migrated_plugins_changed", limits("a"), limits("a", "k"), True, id="a kind has moved"),
-        pytest.param(
-            "capacity_unchecked_now", BOOKKEEPER, named("CSIDriver", "x"), True, id="a driver of the pod's own volume"
-        ),
-        pytest.param("capacity_unchecked_now", BOOKKEEPER, BOOKKEEPER, False, id="a driver that goes on keeping books"),
-        pytest.param("has_more_space", None, capacity("k"), True, id="a new pool"),
-        pytest.param(
-            "has_more_space", capacity("k", capacity="1Gi"), capacity("k", capacity="2Gi"), True, id="a pool grew"
-        ),
-        pytest.param(
-            "has_more_space", capacity("k", capacity="2Gi"), capacity("k", capacity="1Gi"), False, id="a pool shrank"
-        ),
-        pytest.param(
-            "has_more_space", capacity("k"), capacity("k", maximumVolumeSize="1"), True, id="a pool is known now"
-        ),
-    ],
-)
-def test_what_wakes_volume_binding(hint: str, old: Any, new: Any, wakes: bool) -> None:
-    pod = a_pod(mount("c"), {"csi": {"driver": "x"}})
-    assert getattr(VolumeBinding(), hint)(pod, old, new) is wakes
-
-
-def test_hints_exist() -> None:
-    plugin = VolumeBinding()
-    for wake in plugin.wakes_on():
-        assert not wake.hint or callable(getattr(plugin, wake.hint))

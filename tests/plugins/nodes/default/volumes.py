@@ -34,8 +34,15 @@ ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 EPHEMERAL: dict[str, Any] = {"ephemeral": {"volumeClaimTemplate": {}}}
-ON_A = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "host", "operator": "In", "values": ["a"]}]}]}}
-ON_B = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "host", "operator": "In", "values": ["b"]}]}]}}
+
+
+def reached_from(label: str, value: str) -> dict[str, Any]:
+    """The node affinity of a volume that only nodes with this label can reach."""
+    term = {"matchExpressions": [{"key": label, "operator": "In", "values": [value]}]}
+    return {"required": {"nodeSelectorTerms": [term]}}
+
+
+ON_A, ON_B = reached_from("host", "a"), reached_from("host", "b")
 
 
 def named(kind: str, name: str, /, meta: Mapping[str, Any] = {}, **fields: Any) -> Object:
@@ -65,6 +72,9 @@ def claim(name: str, volume: str = "", meta: Mapping[str, Any] = {}, size: str =
     filled = {"accessModes": ["ReadWriteOnce"], "resources": asked, "volumeName": volume, **spec}
     described = {"namespace": "default", "uid": f"uid-{name}", "annotations": BOUND if volume else {}, **meta}
     return named("PersistentVolumeClaim", name, described, spec=filled)
+
+
+UNBOUND = claim("u", storageClassName="wait")
 
 
 def volume(

@@ -1,4 +1,4 @@
-"""Spark-like pods and reservations for tests, and a world whose profile has the plugin."""
+"""Spark-like pods, their rivals and reservations for tests, and worlds whose profile has the plugin."""
 
 from __future__ import annotations
 
@@ -77,6 +77,22 @@ def profiles(**arguments: Any) -> dict[str, Profile]:
 
 def a_world(*nodes: Node | str, args: Mapping[str, Any] | None = None, **options: Any) -> World:
     return World(nodes=nodes, profiles=profiles(**(args or {})), **options)
+
+
+def a_running_app(*nodes: Any, annotations: Any = None, **options: Any) -> World:
+    world = a_world(*(nodes or ("a", "b")), **options)
+    world.submit(a_driver(annotations=annotations))
+    world.run()
+    assert "app-driver" in world.bindings
+    return world
+
+
+def rivals(number: int, **pod: Any) -> list[Pod]:
+    return [a_pod(f"rival-{each}", **{"cpu": 1, **pod}) for each in range(number)]
+
+
+def bound(world: World, prefix: str) -> set[str]:
+    return {name for name in world.bindings if name.startswith(prefix)}
 
 
 def reservation(world: World, name: str = "app") -> ResourceReservation | None:

@@ -156,11 +156,12 @@ class Twin:
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_contract_of_plugins(strict: bool) -> None:
     one = an_owner({"latest": "n0", "node_count": {"n0": 2, "n1": 1, "n2": 5}})
-    assert check_plugin(SPPriority(strict=strict), pods=[a_replica()], objects=[one]) == []
+    idle = {} if strict else {"avoid": "only the strict form avoids nodes"}
+    assert check_plugin(SPPriority(strict=strict), pods=[a_replica()], objects=[one], idle=idle) == []
     # The nodes n0, n1, n2 are not in every cluster that is drawn, and nodes that are gone do not count.
     only = an_owner({"latest": "n0", "node_count": {"n0": 2}})
     twin = Twin("n0", {"n0": 2})
-    assert check_plugin(SPPriority(strict=strict), twin=twin, pods=[a_replica()], objects=[only]) == []
+    assert check_plugin(SPPriority(strict=strict), twin=twin, pods=[a_replica()], objects=[only], idle=idle) == []
 
 
 def test_it_may_be_listed_where_its_seed_has_it() -> None:

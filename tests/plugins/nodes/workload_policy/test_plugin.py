@@ -304,7 +304,8 @@ def test_trials_see_the_counts_change(gone: list[str], passes: bool) -> None:
 def test_it_keeps_the_contract(type_: str, method: str) -> None:
     policy = a_policy({"a": 2, "b": 1, "c": 0}, allocationType=type_, allocationMethod=method)
     pods = [a_member(), a_member(policy="q"), a_member(labels={"app": "y"})]
-    assert check_plugin(WorkloadPolicyPlugin(), pods=pods, objects=[policy]) == []
+    idle = {"its_owner": "its pods have no owner"} | ({"filter": "it only scores"} if type_ == "Preferred" else {})
+    assert check_plugin(WorkloadPolicyPlugin(), pods=pods, objects=[policy], idle=idle) == []
 
 
 UPSTREAM = """

@@ -36,6 +36,7 @@ COMPLETE, EVICT = "Complete", "Evict"
 
 class Coscheduling:
     reads = ("PodGroup", "SigsPodGroup")
+    writes: ClassVar = {"PodGroup": ("status",), "SigsPodGroup": ("status",)}
     reconciles = ("PodGroup", "SigsPodGroup", "Pod")
     wanted_at: ClassVar = {
         "queueSort": "groups do not age, and missing members of partially bound groups do not go first",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class PodClaims:
 
 class VolumeBinding:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity")
+    writes: ClassVar = {"PersistentVolume": ("patch",), "PersistentVolumeClaim": ("patch",)}
     configurable_at = ("preScore",)
     local = "node"
     skip_is_final = True

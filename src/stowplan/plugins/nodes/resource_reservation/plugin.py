@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,7 @@ OTHER_ZONE = "node(s) were in another zone than the driver of the application"
 
 class ResourceReservationPlugin:
     reads = (reservations.KIND,)
+    writes: ClassVar = {reservations.KIND: ("status", "create", "patch", "delete")}
     reconciles = (reservations.KIND, "Pod")
     own_kinds = (reservations.KIND,)
     quick_pre_bind = True

@@ -72,6 +72,7 @@ class SPPriority:
         self._half_life = _number("halfLife", half_life, 0, "a number of pods, 0 (never) or more")
         self._max_nodes = _number("maxNodes", max_nodes, 1, "a number of nodes, 1 or more")
         self.reads = tuple(self._owners.kinds)
+        self.writes = dict.fromkeys(self.reads, ("patch",))
         self.reconciles = ("Pod", *self.reads)
 
     # -- decisions

@@ -15,7 +15,7 @@ namespace, bound or assumed, and not terminating. The shared tallies count them,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class PolicyMatch(NamedTuple):
 
 class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
+    writes: ClassVar = {"WorkloadPolicy": ("status",)}
     reconciles = ("WorkloadPolicy", "Pod", "Node")
     configurable_at = ("reserve",)  # the original counts there; here an assumed pod counts at once
 

@@ -1,0 +1,27 @@
+"""The kinds that the plugins of a configuration read: known ones, and those that the plugins bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stowplan.framework import declared_kinds
+from stowplan.framework.profile import Profile
+from stowplan.kube import resources
+from stowplan.kube.resources import RESOURCES, ApiResource
+
+
+def brought(profiles: Iterable[Profile]) -> dict[str, ApiResource]:
+    """Return the resources that plugins bring, by the names of their types.
+
+    Raises ConfigError, which names the plugin, if what it declares to read or to write cannot be right.
+    """
+    plugins = ((enabled.name, enabled.plugin) for profile in profiles for enabled in profile.all)
+    found = declared_kinds.check(plugins, RESOURCES)
+    return {name: resources.custom(each.resource, ", ".join(each.plugins)) for name, each in found.items()}
+
+
+def read_by(profiles: Iterable[Profile]) -> dict[str, ApiResource]:
+    """Return every resource that the plugins read, pods and nodes included, by the name of its kind."""
+    listed = list(profiles)
+    known = RESOURCES | brought(listed)
+    return {kind: known[kind] for kind in sorted(frozenset[str]().union(*(profile.reads for profile in listed)))}

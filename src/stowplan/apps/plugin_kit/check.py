@@ -1,0 +1,98 @@
+"""`stowplan plugin check FILE:Class`: does a plugin keep the contract, and which of its methods were never tried?"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from stowplan.apps import json_output
+from stowplan.apps.plugin_kit import named_plugin
+from stowplan.framework.checks.lines import in_words
+from stowplan.framework.plugin_checks import Examination, examine
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """The command line."""
+
+    name: str
+    args: tuple[str, ...] = ()
+    pods: tuple[Path, ...] = ()
+    objects: tuple[Path, ...] = ()
+    twin: str = ""
+    clusters: int = 40
+    seed: int = 0
+    plugin_path: tuple[Path, ...] = ()
+    output: str = "table"
+
+
+def run(options: CheckOptions) -> int:
+    """Check the plugin. Return 0 if nothing is wrong with it, else 1."""
+    plugin = named_plugin.load(options.name, options.args, options.plugin_path)
+    twin = named_plugin.load(options.twin, options.args, options.plugin_path) if options.twin else None
+    pods, objects = named_plugin.pods(options.pods), named_plugin.objects(options.objects)
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        bar = progress.add_task("asking the plugin", total=2 * options.clusters)
+        found = examine(
+            plugin,
+            twin=twin,
+            seed=options.seed,
+            clusters=options.clusters,
+            pods=pods,
+            objects=objects,
+            on_cluster=lambda: progress.advance(bar),
+        )
+    if options.output == "table":
+        _show(Console(highlight=False, markup=False, emoji=False, soft_wrap=True), options.name, plugin, found)
+    else:
+        json_output.echo(_as_json(options.name, found), options.output)
+    return 1 if found.problems else 0
+
+
+def _show(console: Console, name: str, plugin: Any, found: Examination) -> None:
+    if found.acted:
+        table = Table("method", "calls", "had a say", box=None, pad_edge=False)
+        for method, (calls, differences) in found.acted.items():
+            table.add_row(method, f"{calls:,}", f"{differences:,}" if differences else "never")
+        console.print(table)
+    for method, lines in found.never_ran.items():
+        console.print(f"note: {method}: {in_words(lines)} never ran")
+        for line in _source(plugin, lines):
+            console.print(f"    {line}")
+    if found.not_called:
+        console.print(f"note: not called here, test it in a World: {', '.join(found.not_called)}")
+    for problem in found.problems:
+        console.print(problem)
+    verdict = f"{len(found.problems)} problem(s)" if found.problems else "keeps the contract"
+    console.print(f"{name}: {verdict}, with {found.pods} pods on small random clusters")
+
+
+def _source(plugin: Any, lines: Sequence[int]) -> list[str]:
+    try:
+        file = inspect.getsourcefile(type(plugin)) or ""
+    except (OSError, TypeError):
+        return []
+    texts = ((line, linecache.getline(file, line).rstrip()) for line in lines)
+    return [f"{line}: {text}" for line, text in texts if text]
+
+
+def _as_json(name: str, found: Examination) -> dict[str, Any]:
+    return {
+        "apiVersion": json_output.VERSION,
+        "kind": "PluginCheck",
+        "plugin": name,
+        "pods": found.pods,
+        "problems": found.problems,
+        "methods": {method: {"calls": calls, "hadASay": acted} for method, (calls, acted) in found.acted.items()},
+        "neverRan": found.never_ran,
+        "notCalled": found.not_called,
+    }

@@ -1,0 +1,78 @@
+"""The plugin that a command line names: `file.py:Class`, `package.module:Class`, or the name of a known one.
+
+A file that is named on the command line is loaded from wherever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from stowplan.apps import cluster_objects, profile_loader
+from stowplan.objects.errors import ConfigError
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
+
+
+def load(name: str, args: Sequence[str] = (), plugin_path: Sequence[Path] = ()) -> Any:
+    """Return an instance of the plugin, made from its arguments."""
+    source, colon, attribute = name.rpartition(":")
+    folder = Path(source).parent if source.endswith(".py") else Path()
+    if name.endswith(".py"):
+        raise ConfigError(f"{name} is a file", remedy=f"name the class in it: {name}:MyPlugin")
+    registry = profile_loader.registry(folder, (folder, *plugin_path))
+    if colon and source.endswith(".py") and (folder / Path(source).name).is_file():
+        name = f"{Path(source).name}:{attribute}"
+    return registry.make(name, arguments(args))
+
+
+def arguments(given: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of `--args`: each is KEY=VALUE, the value in YAML, or a YAML file with a mapping."""
+    found: dict[str, Any] = {}
+    for each in given:
+        key, equals, value = each.partition("=")
+        if equals and not Path(each).is_file():
+            found[key] = _yaml(value, f"--args {key}")
+            continue
+        mapping = _yaml(profile_loader.read_text(Path(each)), each)
+        if not isinstance(mapping, dict):
+            raise ConfigError("found no mapping of arguments", file=each, remedy="write each one as `name: value`")
+        found |= mapping
+    return found
+
+
+def _yaml(text: str, where: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=where) from None
+
+
+def pods(files: Sequence[Path]) -> list[Pod]:
+    """Return the pods in these files, as pods without a node."""
+    found, others = cluster_objects.from_files(files)
+    of_kind = [_pending(each) for each in found if isinstance(each, Pod)]
+    if files and not of_kind:
+        kinds = sorted({type(each).__name__ for each in found} | set(others))
+        problem = f"found no Pod, but {', '.join(kinds)}" if kinds else "found no Pod"
+        raise ConfigError(problem, file=str(files[0]), remedy="write manifests of kind Pod")
+    return of_kind
+
+
+def _pending(pod: Pod) -> Pod:
+    """Return the pod as it was before it got a node; a manifest has no uid yet."""
+    metadata = msgspec.structs.replace(pod.metadata, uid=pod.uid or f"uid-of-{pod.key}")
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
+
+
+def objects(files: Sequence[Path]) -> list[Object]:
+    """Return the objects in these files."""
+    found, skipped = cluster_objects.from_files(files)
+    if skipped:
+        raise ConfigError(f"no plugin can read {', '.join(sorted(skipped))}", file=str(files[0]))
+    return found

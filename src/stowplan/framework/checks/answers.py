@@ -1,0 +1,207 @@
+"""The answers of one plugin's pre_filter, filter and score in one situation, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.state import ClusterState
+from stowplan.framework.checks.lines import LinesRun
+from stowplan.framework.checks.says import Says
+from stowplan.framework.decision import FEASIBLE, SKIP, Only, RejectPod
+from stowplan.framework.per_node import filter_each, score_each
+from stowplan.framework.plugin_calls import call_filter, call_score
+from stowplan.framework.profile import EnabledPlugin, attach_plugin
+from stowplan.framework.random_clusters import RandomCluster, same_shape
+from stowplan.framework.verdict_codes import VerdictCodes
+from stowplan.objects.errors import PluginError
+from stowplan.objects.pods import Pod
+
+Answers: TypeAlias = dict[str, Any]  # by the name of the node
+Problem: TypeAlias = tuple[str, str]  # what is wrong, and an example
+
+ALONE = "depends on other nodes, though the plugin declares that it judges by the row alone"
+SHAPE = "depends on more than the pod's shape, though the plugin declares that it judges by the row alone"
+
+
+class BrokenAnswer(Exception):  # noqa: N818  used in this package only
+    """An answer that ends the checks of one situation."""
+
+
+class Asked:
+    """A plugin in one situation: calls it, counts its lines, and notes when it had a say."""
+
+    def __init__(self, plugin: Any, situation: RandomCluster, says: Says, lines: LinesRun) -> None:
+        self.plugin, self.situation, self.says, self.lines = plugin, situation, says, lines
+        self.name, self.pod = type(plugin).__name__, situation.pod
+
+    def state(self, situation: RandomCluster | None = None) -> ClusterState:
+        state = (situation or self.situation).state()
+        attach_plugin(self.plugin, state)
+        return state
+
+    def ask(self, method: str, run: Callable[[], Any]) -> Any:
+        try:
+            with self.lines.counting():
+                return run()
+        except PluginError as error:
+            self.says.failures[method] += 1
+            raise BrokenAnswer(f"{method} fails", error.problem) from error
+        except Exception as error:
+            self.says.failures[method] += 1
+            raise BrokenAnswer(f"{method} fails", f"{type(error).__name__}: {error}") from error
+
+    def has(self, method: str) -> bool:
+        return callable(getattr(self.plugin, method, None))
+
+    # -- filter and score, node by node
+
+    def filtered(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
+        enabled, codes = EnabledPlugin(self.name, plugin or self.plugin), VerdictCodes()
+        verdict_of, places = np.full(len(nodes), FEASIBLE, np.int32), np.arange(len(nodes))
+
+        def run() -> None:
+            codes.enter(enabled, call_filter(enabled, pod or self.pod, nodes), verdict_of, places)
+
+        self.ask("filter", run)
+        self.says.note("filter", plugin is None and bool((verdict_of != FEASIBLE).any()))
+        verdicts = [None, *((verdict.code, verdict.reasons) for verdict in codes.verdicts)]
+        return {name: verdicts[code + 1] for name, code in zip(nodes.names, verdict_of.tolist(), strict=True)}
+
+    def scored(self, nodes: Nodes, plugin: Any = None, *, pod: Pod | None = None) -> Answers:
+        enabled = EnabledPlugin(self.name, plugin or self.plugin)
+        scores = self.ask("score", lambda: call_score(enabled, pod or self.pod, nodes))
+        each = scores.tolist() if isinstance(scores, np.ndarray) else [scores] * len(nodes)
+        self.says.note("score", plugin is None and len(set(each)) > 1)
+        return dict(zip(nodes.names, each, strict=True))
+
+    def feasible(self, nodes: Nodes) -> Nodes:
+        """Return the nodes that the plugin's own filters leave."""
+        filters, left = self.has("filter"), nodes
+        if self.has("pre_filter"):
+            allowed = self._pre_filtered(nodes.cluster)
+            filters, left = filters and allowed is not None, left if allowed is None else allowed
+        if filters and len(left):
+            verdicts = self.filtered(left)
+            left = only(left, [name for name, verdict in verdicts.items() if verdict is None])
+        return left
+
+    def _pre_filtered(self, cluster: Cluster) -> Nodes | None:
+        """Return the nodes that the pre-filter leaves; None if the filter has nothing to do."""
+        answer = self.ask("pre_filter", lambda: self.plugin.pre_filter(self.pod, cluster))
+        self.says.note("pre_filter", answer is not None)
+        if answer is SKIP:
+            return None
+        match answer:
+            case None:
+                return cluster.nodes
+            case RejectPod():
+                return only(cluster.nodes, ())
+            case Only(names):
+                return only(cluster.nodes, names)
+        raise BrokenAnswer("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or RejectPod was due")
+
+    def problems_of_answers(self, twin: Any) -> Iterator[Problem]:
+        """Yield what is wrong with the answers for nodes, and with what the plugin did to the cluster meanwhile."""
+        state = self.state()
+        before = picture(state)
+        try:
+            yield from self._answers(Cluster(state), twin)
+        except BrokenAnswer as broken:
+            yield broken.args
+        changed = [what for what, was in before.items() if picture(state).get(what) != was]
+        if changed:
+            yield "it changed what it was shown", ", ".join(changed)
+
+    def _answers(self, cluster: Cluster, twin: Any) -> Iterator[Problem]:
+        filters, left = self.has("filter"), cluster.nodes
+        if self.has("pre_filter"):
+            allowed = self._pre_filtered(cluster)
+            filters, left = filters and allowed is not None, left if allowed is None else allowed
+        if filters and len(left):
+            yield from self._filter_problems(left, twin)
+            verdicts = self.filtered(left)
+            left = only(left, [name for name, verdict in verdicts.items() if verdict is None])
+        if self.has("score") and len(left):
+            yield from self._score_problems(left, twin)
+
+    def _filter_problems(self, nodes: Nodes, twin: Any) -> Iterator[Problem]:
+        expected, less = self.filtered(nodes), nodes.where(np.arange(len(nodes)) % 2 == 0)
+        yield from differ("filter gives two answers to one question", self.filtered(nodes), expected)
+        yield from differ("filter depends on which other nodes it is asked about", self.filtered(less), expected)
+        by_row = getattr(self.plugin, "filters_by_row", False)
+        by_row = by_row(self.pod) if callable(by_row) else by_row
+        alone = by_row or getattr(self.plugin, "local", False)
+        yield from self._row_problems("filter", expected, self.filtered, alone)
+        if by_row:
+            yield from differ(f"filter {SHAPE}", self.filtered(nodes, pod=same_shape(self.pod)), expected)
+        if hasattr(twin, "fits"):
+            yield from differ("filter and its twin's fits disagree", self.filtered(nodes, Twin(twin)), expected)
+
+    def _score_problems(self, nodes: Nodes, twin: Any) -> Iterator[Problem]:
+        expected = self.scored(nodes)
+        yield from differ("score gives two answers to one question", self.scored(nodes), expected)
+        by_row = getattr(self.plugin, "scores_by_row", False)
+        yield from self._row_problems("score", expected, self.scored, by_row)
+        if by_row:
+            yield from differ(f"score {SHAPE}", self.scored(nodes, pod=same_shape(self.pod)), expected)
+        if hasattr(twin, "rate") and None not in expected.values():
+            yield from differ("score and its twin's rate disagree", self.scored(nodes, Twin(twin)), expected)
+
+    def _row_problems(
+        self, method: str, expected: Answers, answer_for: Callable[[Nodes], Answers], alone: bool
+    ) -> Iterator[Problem]:
+        """Yield a problem if the answer changes with the node's row, or (`alone`) in a cluster of that node only."""
+        reversed_nodes = Cluster(self.state(self.situation.reversed())).nodes
+        yield from differ(
+            f"{method} depends on the order of rows", answer_for(only(reversed_nodes, expected)), expected
+        )
+        for name in expected if alone else ():
+            single = Cluster(self.state(self.situation.alone(name))).nodes
+            yield from differ(f"{method} {ALONE}", answer_for(single), expected)
+
+
+class Twin:
+    """A version that looks at one node at a time, with the methods of a plugin."""
+
+    def __init__(self, twin: Any) -> None:
+        self._twin = twin
+
+    def filter(self, pod: Pod, nodes: Nodes) -> Any:
+        return filter_each(self._twin, pod, nodes)
+
+    def score(self, pod: Pod, nodes: Nodes) -> Any:
+        return score_each(self._twin, pod, nodes)
+
+
+def differ(what: str, found: Answers, expected: Answers) -> Iterator[Problem]:
+    """Yield a problem for the first node with another answer than before."""
+    for name, answer in found.items():
+        if answer != expected[name]:
+            yield what, f"node {name} gets {expected[name]}, and then {answer}"
+            return
+
+
+def only(nodes: Nodes, names: Collection[str]) -> Nodes:
+    return nodes.where(np.array([name in names for name in nodes.names], np.bool_))
+
+
+def picture(state: ClusterState) -> dict[str, Any]:
+    """Return what the columns hold, to compare it later."""
+    table = state.table
+    groups = {"allocatable": table.allocatable, "requested": table.requested, "presumed": table.presumed}
+    columns: dict[str, Any] = {
+        f"{group} {name}": column for group, each in groups.items() for name, column in each.items()
+    }
+    columns |= {f"label {key}": column.codes for key, column in table.labels.items()}
+    columns |= {"taints": table.taint_code, "features": table.feature_code, "unschedulable": table.unschedulable}
+    return {
+        **{name: column.tobytes() for name, column in columns.items()},
+        "pods": [{uid: each.pod for uid, each in pods.items()} for pods in state.pods_on],
+        "uses": {use: tally.items() for use, tally in state.uses.tallies.items()},
+        "objects": state.store.version,
+        "the clock of changes": table.clock,
+    }

@@ -1,0 +1,73 @@
+"""Which methods of a plugin had a say: gave, for at least one pod, an answer that makes a difference.
+
+A filter that rejects no node on any drawn cluster was not tried, whatever its code does for pods that were not drawn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from stowplan.framework.checks.lines import LinesRun, in_words
+
+# What a method did not do if it had no say. `reserve`, `unreserve` and `post_bind` are missing: they may have nothing
+# to answer.
+NEVER = {
+    "pre_enqueue": "never gated a pod",
+    "sort_key": "gave all pods the same key",
+    "cluster_key": "gave all pods the same key",
+    "group_of": "never put a pod into a group",
+    "pre_filter": "always answered None",
+    "filter": "never rejected a node",
+    "avoid": "never named nodes to avoid",
+    "score": "never preferred one node to another",
+    "permit": "never rejected a pod, nor made one wait",
+    "pre_bind": "never gave an action",
+    "gauges": "never gave a metric",
+}
+NO_HELP = "never said that an event helps a pod"
+PER_NODE = {"filter": "fits", "score": "rate"}  # the methods that `@per_node` makes one of
+
+
+class Says:
+    """Counts calls, failures and answers that make a difference, by method."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
+        self.differences: Counter[str] = Counter()
+        self.pods = 0
+
+    def note(self, method: str, difference: bool) -> None:
+        self.calls[method] += 1
+        self.differences[method] += difference
+
+    def idle(
+        self, plugin: object, hints: Mapping[str, str], lines: LinesRun, accepted: Mapping[str, str]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield each method that never had a say, and a sentence that says what to do.
+
+        `hints`: the methods that `wakes_on` names, with the kinds of their events. `accepted`: methods that need not
+        have a say here, with the reason.
+        """
+        expected = {name: text for name, text in NEVER.items() if callable(getattr(plugin, name, None))}
+        for method, never in {**expected, **dict.fromkeys(hints, NO_HELP)}.items():
+            if not self.differences[method] and method not in accepted:
+                yield method, self._sentence(method, never, hints, lines)
+
+    def _sentence(self, method: str, never: str, hints: Mapping[str, str], lines: LinesRun) -> str:
+        give = "give pods that it acts on with --pods FILE (or pods= in check_plugin)"
+        if not self.calls[method] and not self.failures[method]:
+            if method in hints:
+                objects = "give some with --objects FILE (or objects= in check_plugin)"
+                return f"{method} was never called: no {hints[method]} was drawn; {objects}"
+            return f"{method} was never called: pre_filter left it nothing to do for all {self.pods} drawn pods; {give}"
+        why = f"none of the {self.pods} drawn pods made it"
+        if method == "gauges":
+            why = f"not for any of the {self.pods} drawn clusters"
+        if self.failures[method]:
+            why += f", and it failed for {self.failures[method]} of them"
+        written = PER_NODE.get(method, method) if not lines.ran(method) else method
+        never_ran = lines.never(written) if lines.ran(written) else []
+        where = f"; {in_words(never_ran)} never ran" if never_ran else ""
+        return f"{method} {never}: {why}{where}; {give}"
