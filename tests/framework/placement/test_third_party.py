@@ -179,7 +179,7 @@ class Filtering:
         pytest.param(lambda _: [5], "rejected rows must be 3 booleans, one per cluster; found None", id="a number"),
         pytest.param(lambda _: [Reject(np.zeros(2, np.bool_), "x")], "found bool of shape (2,)", id="two rows"),
         pytest.param(lambda _: [Reject(np.zeros(3, np.int64), "x")], "found int64 of shape (3,)", id="numbers"),
-        pytest.param(lambda c: [Reject(c.current, 5)], "a reason must be a text; found 5", id="a reason of 5"),
+        pytest.param(lambda c: [Reject(c.current, 5)], "a reason must be a text; found 5", id="a reason of 5"),  # type: ignore[arg-type]
         pytest.param(lambda _: [Misconfigured(5)], "must be texts; found 5", id="a message of 5"),  # type: ignore[arg-type]
     ],
 )
