@@ -15,7 +15,16 @@ def brought(profiles: Iterable[Profile]) -> dict[str, ApiResource]:
 
     Raises ConfigError, which names the plugin, if what it declares to read or to write cannot be right.
     """
-    found = declared_kinds.check(_named(profiles), RESOURCES)
+    return _brought(_named(profiles))
+
+
+def of_plugin(name: str, plugin: object) -> dict[str, ApiResource]:
+    """Return the resources that one plugin brings; errors as with `brought`."""
+    return _brought([(name, plugin)])
+
+
+def _brought(plugins: Iterable[tuple[str, object]]) -> dict[str, ApiResource]:
+    found = declared_kinds.check(plugins, RESOURCES)
     return {name: resources.custom(each.resource, ", ".join(each.plugins)) for name, each in found.items()}
 
 

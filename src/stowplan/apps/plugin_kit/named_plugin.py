@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from stowplan.apps import cluster_objects, profile_loader
+from stowplan.apps import cluster_objects, plugin_kinds, profile_loader
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -70,9 +70,14 @@ def _pending(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def objects(files: Sequence[Path]) -> list[Object]:
-    """Return the objects in these files."""
-    found, skipped = cluster_objects.from_files(files)
+def objects(files: Sequence[Path], plugin: object) -> list[Object]:
+    """Return the objects in these files, those of kinds that the plugin brings included."""
+
+    def refuse(problem: str) -> None:
+        raise ConfigError(problem, file=str(files[0]))
+
+    found, skipped = cluster_objects.from_files(files, plugin_kinds.of_plugin(type(plugin).__name__, plugin), refuse)
     if skipped:
-        raise ConfigError(f"no plugin can read {', '.join(sorted(skipped))}", file=str(files[0]))
+        remedy = "a plugin reads other kinds than ours by a CustomResource in its reads"
+        raise ConfigError(f"no plugin can read {', '.join(sorted(skipped))}", file=str(files[0]), remedy=remedy)
     return found
