@@ -21,7 +21,7 @@ GROUP = "cluster.open-cluster-management.io"
 
 # What `placement/write_plan.py` and `placement/status.py` want done, and events.
 WRITTEN = {
-    (GROUP, "placementdecisions"): {"create", "patch", "delete"},
+    (GROUP, "placementdecisions"): {"get", "create", "patch", "delete"},
     (GROUP, "placementdecisions/status"): {"patch"},
     (GROUP, "placements/status"): {"patch"},
     (GROUP, "placements/finalizers"): {"update"},

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from stowplan.kube.client import Client
 from stowplan.kube.writer import Writer
+from stowplan.objects import kinds
 from stowplan.objects.actions import (
     Action,
     Ask,
@@ -23,11 +24,13 @@ from stowplan.objects.actions import (
     Patch,
     PodRef,
     Read,
+    ReadObject,
     Record,
     SetCondition,
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import Service
 from stowplan.testing.builders import a_pod
 from tests.kube.fakes import a_client, answered, refused, serving
 
@@ -306,6 +309,25 @@ async def test_a_read_that_is_refused_reports_nothing() -> None:
         notes = Notes()
         assert await a_writer(client, notes).perform(Read(id=3, pod=REF)) == Result(3, 403, "not you")
         assert notes.learned == []
+
+
+@pytest.mark.parametrize(
+    ("status", "learned"), [pytest.param(200, Put, id="it is there"), pytest.param(404, Gone, id="it is gone")]
+)
+async def test_an_object_of_any_kind_is_read(status: int, learned: type[Change]) -> None:
+    document = {"metadata": {"name": "cpu", "namespace": "ns", "uid": "u1", "resourceVersion": "9"}}
+
+    async def handler(request: web.Request) -> web.Response:
+        return answered(document) if status == 200 else refused(status)
+
+    async with serving(handler) as fake, a_client(fake) as client:
+        notes = Notes()
+        known = kinds.convert(Service, document)
+        writer = Writer(client, learn=notes.learn, recorder=notes, known=lambda *_: known)
+        result = await writer.perform(ReadObject(id=3, kind="Service", key="ns/cpu"))
+        (change,) = notes.learned
+        assert (type(change), change.object.key, result.succeeded) == (learned, "ns/cpu", learned is Put)
+        assert [path for _, path, _ in fake.asked] == ["/api/v1/namespaces/ns/services/cpu"]
 
 
 async def test_events_are_queued_and_questions_passed_on() -> None:

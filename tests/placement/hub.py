@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from stowplan.objects import kinds
-from stowplan.objects.actions import Action, Create, Delete, Patch, Record
+from stowplan.objects.actions import Action, Create, Delete, Patch, ReadObject, Record
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement, PlacementDecision
@@ -26,6 +26,7 @@ class Hub:
         self.engine = PlacementScheduler(clusters.policy(ocm=ocm), ocm=ocm, **settings)
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.writes: list[Action] = []
+        self.reads: list[str] = []  # the keys of objects that were read
         self.events: list[Record] = []
         self.seen: list[dict[str, tuple[str, ...]]] = []  # the clusters of each decision, after every write
         self.refuse: Callable[[Action], int] = lambda _: (
@@ -33,6 +34,7 @@ class Hub:
         )  # a status other than 0 is the result, and nothing is written
         self.shuffle: Callable[[list[Action]], list[Action]] = lambda actions: actions
         self.deaf = False  # writes are not shown to the scheduler
+        self.lose: Callable[[Action], bool] = lambda _: False  # the action is carried out, and its answer is lost
         self._version = 0
         for found in (*BOUND, *objects):
             self.put(found)
@@ -86,13 +88,36 @@ class Hub:
                 self.events.append(action)
                 continue
             status = self.refuse(action)
-            if not status:
+            if not status and isinstance(action, ReadObject):
+                status = self._read(action)
+                self.reads.append(action.key)
+            elif not status:
                 status = self._apply(action)
                 self.writes.append(action)
                 self.seen.append(self.held())
+                status = 503 if self.lose(action) else status
             queue += self.shuffle(
                 self.engine.handle(Result(action.id, status, "no" if status >= 300 else ""), self.now)
             )
+
+    def catch_up(self) -> None:
+        """The watch goes on: the scheduler sees the decisions as they are."""
+        self.deaf = False
+        for key in self.engine.decision_cache.of("test/test").keys() - {key for _, key in self.objects}:
+            gone = kinds.convert(PlacementDecision, {"metadata": {"namespace": "test", "name": key.partition("/")[2]}})
+            self.engine.handle(Gone(gone), self.now)
+        for (kind, _), document in list(self.objects.items()):
+            if kind == "PlacementDecision":
+                self.engine.handle(Put(kinds.convert(PlacementDecision, document)), self.now)
+
+    def _read(self, action: ReadObject) -> int:
+        document = self.objects.get((action.kind, action.key))
+        if document is None:
+            gone = {"metadata": {"namespace": "test", "name": action.key.partition("/")[2]}}
+            self.engine.handle(Gone(kinds.convert(PlacementDecision, gone)), self.now)
+            return 404
+        self.engine.handle(Put(kinds.convert(kinds.KINDS[action.kind], document)), self.now)
+        return 200
 
     def _apply(self, action: Action) -> int:
         match action:
@@ -109,7 +134,10 @@ class Hub:
             case Delete(kind=kind, key=key):
                 if (kind, key) not in self.objects:
                     return 404
-                self.gone(kind, key)
+                if self.deaf:
+                    del self.objects[kind, key]
+                else:
+                    self.gone(kind, key)
                 return 200
         raise NotImplementedError(action)
 

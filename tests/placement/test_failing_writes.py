@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+from typing import Any
+
 import pytest
 
-from stowplan.objects.actions import Create, Patch
+from stowplan.objects.actions import Action, Create, Patch, ReadObject
 from tests.placement.fleets import (
     a_cluster,
     a_placement,
@@ -73,3 +76,56 @@ def test_the_writes_of_a_deleted_placement_are_dropped() -> None:
     hub.settle()
     assert sorts(hub) == ["Create PlacementDecision"]
     assert hub.engine.next_deadline() is None
+
+
+def groups_of(size: int) -> dict[str, Any]:
+    return {"decisionStrategy": {"groupStrategy": {"clustersPerDecisionGroup": size}}}
+
+
+@pytest.mark.parametrize("sizes", [(4, 3, 4), (3, 6, 3), (6, 2, 6), (4, 3, 5), (3, 6, 2)], ids=str)
+@pytest.mark.parametrize("number", range(12))
+def test_a_lost_answer_and_a_late_watch_never_cost_a_cluster(sizes: tuple[int, int, int], number: int) -> None:
+    """A write is carried out, its answer is lost, and the watch does not show it when the placement changes again."""
+    names = {each.name for each in some_clusters(12)}
+    hub = Hub(*some_clusters(12), a_placement(**groups_of(sizes[0])))
+    hub.settle()
+    hub.forget()
+    countdown = count()
+
+    def lose(action: Action) -> bool:
+        hub.deaf = hub.deaf or next(countdown) == number
+        return hub.deaf and len(hub.writes) - 1 == number
+
+    hub.lose = lose
+    hub.put(a_placement(generation=2, **groups_of(sizes[1])))
+    hub.settle()
+    hub.put(a_placement(generation=3, **groups_of(sizes[2])))
+    hub.settle()
+    hub.later(3)
+    hub.catch_up()
+    hub.later(60)
+    assert [names - {name for listed in seen.values() for name in listed} for seen in hub.seen if seen] == [
+        set() for seen in hub.seen if seen
+    ]
+    assert [len(listed) for listed in hub.decisions().values()] == [sizes[2]] * (12 // sizes[2]) + [
+        12 % sizes[2]
+    ] * bool(12 % sizes[2])
+
+
+def test_decisions_in_doubt_are_read_before_the_next_decision() -> None:
+    hub = Hub(*some_clusters(2), a_placement())
+    hub.settle()
+    hub.forget()
+    hub.deaf, hub.lose = True, lambda action: isinstance(action, Patch) and action.kind == "PlacementDecision"
+    hub.put(a_cluster("c003"))
+    hub.settle()
+    assert hub.reads == [] and reasons(hub)[-1] == "BindFailed"
+    hub.lose = lambda _: False
+    hub.refuse = lambda action: 503 if isinstance(action, ReadObject) else 0
+    before = hub.engine.decisions
+    hub.later(10)
+    assert hub.engine.decisions == before and reasons(hub)[-1] == "BindFailed"
+    hub.refuse = lambda _: 0
+    hub.later(10)
+    assert hub.reads == ["test/test-decision-1"] and hub.engine.decisions == before + 1
+    assert hub.chosen() == ["c001", "c002", "c003"]

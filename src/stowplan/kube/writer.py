@@ -21,7 +21,20 @@ from stowplan.kube.resources import PODS, RESOURCES, ApiResource
 from stowplan.kube.responses import RefusedError, Response, UnreachableError
 from stowplan.kube.transport import RETRIED
 from stowplan.objects import kinds
-from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, PodRef, Read, Record, Write, written_part
+from stowplan.objects.actions import (
+    Action,
+    Ask,
+    Bind,
+    Create,
+    Delete,
+    Patch,
+    PodRef,
+    Read,
+    ReadObject,
+    Record,
+    Write,
+    written_part,
+)
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object, ObjectMeta
@@ -43,7 +56,9 @@ class Learner(Protocol):
 
 
 class Writer:
-    """`learn` is given what a Read finds out (`Reflector.learn`); `pod` returns the pod that is known under a key.
+    """`learn` is given what a read finds out (`Reflector.learn`).
+
+    `pod` returns the pod that is known under a key, `known` the object of any kind.
 
     `clock` is the clock of the actions' deadlines, `now` the wall clock of conditions.
     """
@@ -56,12 +71,13 @@ class Writer:
         recorder: Recorder,
         extenders: ExtenderClient | None = None,
         pod: Callable[[str], Object | None] = lambda _: None,
+        known: Callable[[str, str], Object | None] = lambda *_: None,
         resources: Mapping[str, ApiResource] = RESOURCES,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client, self._learn, self._recorder, self.extenders = client, learn, recorder, extenders
-        self._pod, self._clock, self._now = pod, clock, now
+        self._pod, self._known, self._clock, self._now = pod, known, clock, now
         self._resources, self._found = dict(resources), dict[str, ApiResource]()  # as given, and as they are served
 
     def know(self, resources: Mapping[str, ApiResource]) -> None:
@@ -93,6 +109,8 @@ class Writer:
                 return await self._bind(action, until)
             case Read():
                 return await self._read(action, until)
+            case ReadObject():
+                return await self._read_object(action, until)
             case Patch() | Create() | Delete():
                 return await self._write(action, until)
             case _:
@@ -143,6 +161,17 @@ class Writer:
             response = Response(404, [], b'{"message": "a later pod has its name"}')
         if response.status == 404:
             self._learn(Gone(self._last_known(action.pod)))
+        return _result(action, response)
+
+    async def _read_object(self, action: ReadObject, until: float) -> Result:
+        resource = await self._served(action.kind)
+        if resource is None:
+            return Result(action.id, 404, f"the server has no {action.kind}")
+        response = await self._client.get(resource, action.key, until=until)
+        if response.ok:
+            self._learn(Put(resource.decode(response.body)), response.body)
+        elif response.status == 404 and (known := self._known(action.kind, action.key)) is not None:
+            self._learn(Gone(known))
         return _result(action, response)
 
     async def _ask(self, action: Ask, until: float) -> Result:

@@ -137,6 +137,13 @@ class Read(AnyAction, frozen=True):
     pod: PodRef
 
 
+class ReadObject(AnyAction, frozen=True):
+    """Read an object whose state is not known. The caller also reports it as a Put; if the result is 404, as a Gone."""
+
+    kind: str
+    key: str
+
+
 class Victims(msgspec.Struct, frozen=True):
     """The victims on a node, and how many of them a disruption budget protects."""
 
@@ -167,4 +174,4 @@ def written_part(action: Write) -> str:
     return "status" if of_status else "patch"
 
 
-Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Create | Delete | Read | Ask
+Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Create | Delete | Read | ReadObject | Ask

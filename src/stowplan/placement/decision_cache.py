@@ -88,12 +88,16 @@ class DecisionCache:
         self._assumed.pop(key, None)
         self._update(key, before)
 
-    def drop_outdated(self, placement: str, now: float) -> None:
-        """Drop the assumptions about a placement's objects that the API server did not confirm in time."""
-        for key in list(self._of.get(placement, ())):
-            assumed = self._assumed.get(key)
-            if assumed is not None and assumed.until <= now:
-                self.drop_assumed(key)
+    def drop_outdated(self, placement: str, now: float) -> list[str]:
+        """Drop the assumptions about a placement's objects that the API server did not confirm in time.
+
+        Return the keys of these objects.
+        """
+        listed = ((key, self._assumed.get(key)) for key in self._of.get(placement, ()))
+        outdated = [key for key, assumed in listed if assumed is not None and assumed.until <= now]
+        for key in outdated:
+            self.drop_assumed(key)
+        return outdated
 
     # -- counts and index
 

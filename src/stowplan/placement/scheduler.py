@@ -6,7 +6,7 @@
              │                │
              │                └── a write is refused, or not answered in time
              │                                     ▼
-             ├───────────────────────────────── backoff
+             ├───────────────────────────────── backoff ── decisions in doubt are read first ──► due
              │
              └── settled: requeued when a change affects the placement, when a toleration or a score expires, when
                           another client writes to its decisions or status, and at the latest after `reschedule` seconds
@@ -187,8 +187,12 @@ class PlacementScheduler:
         placement = self.placements.get(key)
         if placement is None or placement.ignored:
             return []
+        self._writes.doubt(key, self.decision_cache.drop_outdated(key, now))
+        if self._writes.has_doubts(key):
+            self._queue.start(key)
+            self._queue.add((key,))  # due again when the reads are answered
+            return self._writes.read(placement, now)
         self.decisions += 1
-        self.decision_cache.drop_outdated(key, now)
         current = self.decision_cache.of(key)
         choice = self.choose(placement, now)
         self._index.set_sets(key, choice.sets)

@@ -28,7 +28,7 @@ from stowplan.embedded.store import StoreChange
 from stowplan.kube import action_requests
 from stowplan.kube.action_requests import ActionRequest, key_of
 from stowplan.kube.resources import RESOURCES, ApiResource
-from stowplan.objects.actions import Action, Ask, Create, Delete, Patch, Read, Record
+from stowplan.objects.actions import Action, Ask, Create, Delete, Patch, Read, ReadObject, Record
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object
@@ -127,6 +127,8 @@ class Bridge:
                 return self._record(action, moment)
             case Read():
                 return self._read(action)
+            case ReadObject():
+                return self._read_object(action)
             case Patch() | Create() | Delete():
                 resource = self._served(action.kind)
                 if resource is None:
@@ -163,6 +165,12 @@ class Bridge:
         if document is None or document["metadata"]["uid"] != action.pod.uid:
             return Result(action.id, 404, f'pods "{action.pod.name}" not found')
         return Result(action.id)
+
+    def _read_object(self, action: ReadObject) -> Result:
+        """The status alone, as in `_read`."""
+        resource = self._served(action.kind)
+        document = None if resource is None else self._api.store.get(_collection(resource), action.key)
+        return Result(action.id) if document is not None else Result(action.id, 404, f"{action.key} not found")
 
     def _record(self, action: Record, moment: datetime) -> Result:
         """Create an Event. Every event is an object of its own: there are no series."""

@@ -20,6 +20,7 @@ from stowplan.objects.actions import (
     Nominate,
     Patch,
     Read,
+    ReadObject,
     Record,
     SetCondition,
 )
@@ -83,6 +84,8 @@ class FakeApiServer:
                 return self._create(action)
             case Delete():
                 return self._delete(action)
+            case ReadObject():
+                return Result(action.id) if (action.kind, action.key) in self.objects else Result(action.id, 404)
         pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
         if not isinstance(pod, Pod) or pod.uid != action.pod.uid:
             return Result(action.id, 404, "not found")

@@ -33,6 +33,7 @@ from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
 from stowplan.objects.errors import PluginError, StowplanError
 from stowplan.objects.leases import Lease
+from stowplan.objects.meta import Object
 from stowplan.placement.availability import LEASE_NAME, Availability
 from stowplan.placement.scheduler import PlacementScheduler
 
@@ -106,7 +107,7 @@ class PlacementService(Program):
     async def prepare(self) -> None:
         recorder = self.open_recorder(EVENT_WRITERS)
         self._client = self.open_client(self.access(), CONNECTIONS)
-        self._writer = Writer(self._client, learn=lambda *_: None, recorder=recorder, clock=time.time)
+        self._writer = Writer(self._client, learn=self._learn, recorder=recorder, known=self._object, clock=time.time)
 
     def server(self) -> HttpServer | None:
         if not self.options.secure_port and not self.options.plain_port:
@@ -166,6 +167,13 @@ class PlacementService(Program):
 
     async def _perform(self, action: Action) -> Result:
         return await self.metrics.timed_write(self._writer.perform, action)
+
+    def _learn(self, change: Change, document: bytes = b"") -> None:
+        """Take in the result of a single read, ahead of the watch."""
+        self.reflectors[type(change.object).__name__].learn(change, document)
+
+    def _object(self, kind: str, key: str) -> Object | None:
+        return self.reflectors[kind].cache.objects.get(key)
 
     def _receive(self, kind: str, changes: list[Change]) -> None:
         if kind in KINDS:

@@ -91,7 +91,7 @@ class Work:
 def run(options: BenchOptions) -> int:
     """Measure the plugin. Return 1 if a method that the scheduler calls is slow, else 0."""
     plugin = named_plugin.load(options.name, options.args, options.plugin_path)
-    twin = named_plugin.load(options.twin, options.args, options.plugin_path) if options.twin else plugin
+    twin = named_plugin.load_twin(options.twin, options.args, options.plugin_path) if options.twin else plugin
     works = list(_works(plugin, twin))
     if not works:
         raise ConfigError(f"{options.name} has neither filter nor score", remedy="nothing else is called for each node")

@@ -5,6 +5,7 @@ A file that is named on the command line is loaded from wherever it is.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import msgspec
 import yaml
 
 from stowplan.apps import cluster_objects, plugin_kinds, profile_loader
+from stowplan.framework.config.document import snake
+from stowplan.framework.registry import Registry
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -20,14 +23,29 @@ from stowplan.objects.pods import Pod
 
 def load(name: str, args: Sequence[str] = (), plugin_path: Sequence[Path] = ()) -> Any:
     """Return an instance of the plugin, made from its arguments."""
-    source, colon, attribute = name.rpartition(":")
-    folder = Path(source).parent if source.endswith(".py") else Path()
+    registry, known = _registry(name, plugin_path)
+    return registry.make(known, arguments(args))
+
+
+def load_twin(name: str, args: Sequence[str] = (), plugin_path: Sequence[Path] = ()) -> Any:
+    """Return an instance of a plugin's twin, made from those of the plugin's arguments that it takes."""
+    registry, known = _registry(name, plugin_path)
+    twin = registry.find(known)
+    taken = inspect.signature(twin).parameters if twin is not None else {}
+    return registry.make(known, {key: value for key, value in arguments(args).items() if snake(key) in taken})
+
+
+def _registry(name: str, plugin_path: Sequence[Path]) -> tuple[Registry, str]:
+    """Return the plugins, and the name that they know this one by."""
     if name.endswith(".py"):
         raise ConfigError(f"{name} is a file", remedy=f"name the class in it: {name}:MyPlugin")
-    registry = profile_loader.registry(folder, (folder, *plugin_path))
-    if colon and source.endswith(".py") and (folder / Path(source).name).is_file():
-        name = f"{Path(source).name}:{attribute}"
-    return registry.make(name, arguments(args))
+    source, _, attribute = name.rpartition(":")
+    if not source.endswith(".py"):
+        return profile_loader.registry(code=tuple(plugin_path)), name
+    file = Path(source)
+    if not file.is_file():  # its folder may be one of the plugin path
+        return profile_loader.registry(code=(Path(), *plugin_path)), name
+    return profile_loader.registry(file.parent, (file.parent, *plugin_path)), f"{file.name}:{attribute}"
 
 
 def arguments(given: Sequence[str]) -> dict[str, Any]:

@@ -62,11 +62,10 @@ def plugin_name(name: str) -> PluginName:
     class_name = "".join(word[:1].upper() + word[1:] for word in re.split("[-_]", name))
     if keyword.iskeyword(module) or keyword.issoftkeyword(module):
         raise ConfigError(f"{name!r} is a word of Python itself", remedy=f"choose another name, {example}")
-    if module.startswith("test_") or module in sys.stdlib_module_names or _importable(module):
-        problem = (
-            f"{name!r} would hide the module {module}" if not module.startswith("test_") else f"{name!r} is a test"
-        )
-        raise ConfigError(problem, remedy=f"choose another name, {example}")
+    if module.startswith("test_"):
+        raise ConfigError(f"{name!r} is the name of a test", remedy=f"choose another name, {example}")
+    if module in sys.stdlib_module_names or _importable(module):
+        raise ConfigError(f"{name!r} would hide the module {module}", remedy=f"choose another name, {example}")
     return PluginName(module, class_name)
 
 

@@ -1,0 +1,131 @@
+"""`stowplan plugin check`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stowplan.apps.cli import main
+
+PLUGINS = """
+from stowplan.plugin import Reject, per_node
+
+
+class Heavy:
+    def filter(self, pod, nodes):
+        if pod.labels.get("heavy") == "true":
+            1 / 0
+            yield Reject(nodes.label("size") != "large", "node(s) are small")
+
+
+class Named:
+    def __init__(self, wanted: str = "", most: int = 5) -> None:
+        self.wanted = wanted
+
+    def filter(self, pod, nodes):
+        if pod.name == "large":
+            yield Reject(nodes.label("zone") != self.wanted, "node(s) are elsewhere")
+
+    def reconcile(self, changed, cluster):
+        return ()
+
+
+@per_node
+class Twin:
+    def fits(self, pod, node):
+        return "node(s) are elsewhere" if pod.name == "large" and node.labels.get("zone") else None
+
+
+class Both(Named):
+    def filter(self, pod, nodes):
+        if pod.name == "large":
+            yield Reject(nodes.label("zone").present, "node(s) are elsewhere")
+"""
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: large, namespace: default}
+spec: {nodeName: n0, containers: [{name: c}]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(PLUGINS)
+    (tmp_path / "pods.yaml").write_text(POD)
+    (tmp_path / "node.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n0}\n")
+    (tmp_path / "args.yaml").write_text("wanted: a\nmost: 3\n")
+    return tmp_path
+
+
+def check(folder: Path, plugin: str, *words: str) -> Result:
+    return CliRunner().invoke(main, ["plugin", "check", f"{folder / 'mine.py'}:{plugin}", "--clusters", "20", *words])
+
+
+def test_the_vacuous_plugin_fails_with_a_sentence_that_says_what_to_do(folder: Path) -> None:
+    done = check(folder, "Heavy")
+    assert done.exit_code == 1
+    assert "Heavy: filter fails: ZeroDivisionError: division by zero" in done.output
+    assert "Heavy: filter never rejected a node: none of the 40 drawn pods made it" in done.output
+    assert "give pods that it acts on with --pods FILE (or pods= in check_plugin)" in done.output
+    assert 'yield Reject(nodes.label("size") != "large"' in done.output, "the line that never ran"
+
+
+def test_a_method_that_never_acted_until_its_pods_are_given(folder: Path) -> None:
+    done = check(folder, "Named", "--args", "wanted=a")
+    assert done.exit_code == 1 and "Named: filter never rejected a node" in done.output
+    done = check(folder, "Named", "--args", "wanted=a", "--pods", str(folder / "pods.yaml"))
+    assert done.exit_code == 0, done.output
+    assert "mine.py:Named: keeps the contract, with 80 pods" in done.output
+    assert "not called here, test it in a World: reconcile" in done.output
+
+
+def test_output_for_programs(folder: Path) -> None:
+    found = json.loads(check(folder, "Named", "--args", str(folder / "args.yaml"), "-o", "json").stdout)
+    assert (found["kind"], found["apiVersion"], found["pods"]) == ("PluginCheck", "stowplan.io/v1alpha1", 40)
+    assert found["methods"]["filter"]["hadASay"] == 0 and found["methods"]["filter"]["calls"] > 0
+    assert len(found["problems"]) == 1 and found["neverRan"]["filter"] == [18]
+    assert found["notCalled"] == ["reconcile"]
+
+
+def test_a_twin_of_another_class(folder: Path) -> None:
+    words = ["--twin", f"{folder / 'mine.py'}:Twin", "--pods", str(folder / "pods.yaml")]
+    assert check(folder, "Both", *words).exit_code == 0
+    done = check(folder, "Named", "--args", "wanted=a", *words)
+    assert done.exit_code == 1 and "filter and its twin's fits disagree" in done.output
+
+
+def test_a_plugin_that_is_known(folder: Path) -> None:
+    done = CliRunner().invoke(main, ["plugin", "check", "NodeUnschedulable"])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        pytest.param(["mine.py"], "mine.py is a file; name the class in it: ", id="no class"),
+        pytest.param(["mine.py:Nmaed"], "has no class 'Nmaed'; did you mean 'Named'?", id="no such class"),
+        pytest.param(["none.py:X"], "there is no file ", id="no such file"),
+        pytest.param(["NodeNaem"], "no plugin is called 'NodeNaem'", id="no such plugin"),
+        pytest.param(["mine.py:Named", "--args", "most=ten"], '.most: found "ten", expected an integer', id="a type"),
+        pytest.param(["mine.py:Named", "--args", "mots=1"], "did you mean 'most'?", id="an argument"),
+        pytest.param(["mine.py:Named", "--args", "none.yaml"], "cannot be read: No such file", id="no such arguments"),
+        pytest.param(["mine.py:Named", "--args", "mine.py"], "not YAML", id="arguments that are none"),
+        pytest.param(["mine.py:Named", "--pods", "node.yaml"], "found no Pod, but Node", id="no pods"),
+    ],
+)
+def test_input_that_cannot_be_used(
+    folder: Path, words: list[str], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(main, ["plugin", "check", *words])
+    assert done.exit_code == 2 and problem in done.output, done.output
+    assert "Traceback" not in done.output
+
+
+def test_the_current_folder_is_where_a_name_without_a_folder_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert CliRunner().invoke(main, ["plugin", "check", "mine.py:Heavy", "--clusters", "3"]).exit_code == 1
