@@ -23,11 +23,13 @@ from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
 from stowplan.framework.checks.says import NEVER, Says
 from stowplan.framework.checks.words import words_of
-from stowplan.framework.extension_points import points_of
+from stowplan.framework.extension_points import CLUSTERS, kind_of, points_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.interfaces import Wake
+from stowplan.framework.placement.plugin_checks import check_cluster_plugin
 from stowplan.framework.random_clusters import RandomCluster, draw
 from stowplan.objects.meta import Object
+from stowplan.objects.placements import Placement
 from stowplan.objects.pods import Pod
 
 
@@ -40,14 +42,21 @@ def check_plugin(
     pods: Sequence[Pod] = (),
     objects: Sequence[Object] = (),
     idle: Mapping[str, str] | None = None,
+    placements: Sequence[Placement] = (),
 ) -> list[str]:
     """Return what is wrong with a plugin (an instance, or a class that needs no arguments).
 
         assert check_plugin(MyPlugin(), pods=[a_pod(labels={"heavy": "true"})]) == []
 
     `pods` are used in addition to the random ones, and `objects` are in every cluster, for plugins that need them. A
-    method that never acts on any of these pods is a problem, too: `idle={"permit": "why"}` accepts that.
+    method that never acts on any of these pods is a problem, too: `idle={"permit": "why"}` accepts that. A plugin for
+    clusters is asked about random fleets, and about `placements`.
     """
+    cls = plugin if isinstance(plugin, type) else type(plugin)
+    if kind_of(cls) is CLUSTERS:
+        return check_cluster_plugin(
+            plugin, twin=twin, seed=seed, fleets=clusters, placements=placements, objects=objects, idle=idle or ()
+        )
     return examine(
         plugin, twin=twin, seed=seed, clusters=clusters, pods=pods, objects=objects, idle=idle or {}
     ).problems

@@ -10,6 +10,7 @@ import pytest
 from stowplan.framework.placement.plugin_checks import check_cluster_plugin
 from stowplan.plugin import Clusters, OneCluster, Placement, Reject, per_node
 from stowplan.plugins.clusters import BUILT_IN
+from stowplan.testing import check_plugin
 from tests.placement.fleets import a_placement
 
 UNTRIED = {"Predicate": ("filter",), "Spread": ("filter", "score")}
@@ -92,6 +93,12 @@ class Vacuous:
         return ()
 
 
+class Idle:
+    def filter(self, placement: Placement, clusters: Clusters) -> Any:
+        if placement.name == "mine":
+            yield Reject(clusters.name != "c0", "cluster(s) were not c0")
+
+
 class OtherTwin:
     def fits(self, placement: Placement, cluster: OneCluster) -> str | None:
         return None
@@ -107,7 +114,8 @@ class OtherTwin:
         pytest.param(ByPosition, None, "score depends on the order of rows", id="by row"),
         pytest.param(Relative, None, "filter depends on which other clusters it is asked about", id="relative"),
         pytest.param(Writes, None, "it changed what it was shown: decisions", id="it writes"),
-        pytest.param(Vacuous, None, "filter never rejected a cluster: none of the drawn placements", id="never acts"),
+        pytest.param(Vacuous, None, "filter fails: ZeroDivisionError", id="it fails for a label that its code names"),
+        pytest.param(Idle, None, "filter never rejected a cluster: none of the 80 drawn placements", id="never acts"),
         pytest.param(Sound, OtherTwin(), "filter and its twin's fits disagree", id="another twin"),
     ],
 )
@@ -117,7 +125,11 @@ def test_mistakes_are_named(plugin: type, twin: Any, said: str) -> None:
     assert all(each.startswith(f"{plugin.__name__}: ") for each in found)
 
 
-def test_words_make_a_plugin_act() -> None:
-    found = check_cluster_plugin(Vacuous, texts=("heavy", "true"))
-    assert len(found) == 1 and "filter fails: ZeroDivisionError" in found[0]
-    assert check_cluster_plugin(Vacuous, idle=("filter",)) == []
+def test_a_placement_that_a_plugin_acts_on() -> None:
+    assert check_plugin(Idle, placements=[a_placement("mine")]) == []
+    assert check_plugin(Idle, idle={"filter": "it acts on one placement"}) == []
+
+
+def test_check_plugin_knows_a_plugin_for_clusters() -> None:
+    assert check_plugin(Sound(), twin=Twin()) == []
+    assert "fleet seed" in check_plugin(TooHigh)[0]

@@ -15,14 +15,16 @@ placement, and the seed that gives the same fleet again.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters
+from stowplan.framework.checks.words import words_of
 from stowplan.framework.extension_points import CLUSTERS
 from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.placement.interfaces import Misconfigured
@@ -40,7 +42,21 @@ NEVER = {"filter": "never rejected a cluster", "score": "never preferred one clu
 GIVE = "give placements and objects that it acts on with placements= and objects="
 
 
-def check_cluster_plugin(
+@dataclass(frozen=True)
+class FleetExamination:
+    """What the checks found: problems, how often each method was called and had a say, how many placements it saw."""
+
+    problems: list[str]
+    acted: dict[str, tuple[int, int]]
+    placements: int
+
+
+def check_cluster_plugin(plugin: Any, **how: Any) -> list[str]:
+    """Return what is wrong with a cluster plugin, as `examine_cluster_plugin` finds it."""
+    return examine_cluster_plugin(plugin, **how).problems
+
+
+def examine_cluster_plugin(
     plugin: Any,
     *,
     twin: Any = None,
@@ -49,29 +65,31 @@ def check_cluster_plugin(
     placements: Sequence[Placement] = (),
     objects: Sequence[Object] = (),
     idle: Collection[str] = (),
-    texts: Sequence[str] = (),
-    numbers: Sequence[int] = (),
-) -> list[str]:
-    """Return what is wrong with a cluster plugin (an instance, or a class that needs no arguments).
+    on_fleet: Callable[[], object] = lambda: None,
+) -> FleetExamination:
+    """Check a cluster plugin (an instance, or a class that needs no arguments), and tell what was tried.
 
     `placements` are used in addition to the random ones, and `objects` are in every fleet. `idle` are methods that need
-    not have a say on any of these. `texts` and `numbers` are words for the fleets.
+    not have a say on any of these. `on_fleet` is called after each fleet.
     """
     plugin = plugin() if isinstance(plugin, type) else plugin
     found: dict[str, str] = {}
     if not CLUSTERS.points_of(type(plugin)):
         found["it has no method of any extension point; give it filter or score"] = ""
-    acted, fresh = set[str](), _copied(plugin)
+    calls, acted, fresh, words, seen = Counter[str](), Counter[str](), _copied(plugin), words_of(plugin, twin), 0
     for number in range(seed, seed + fleets):
-        for drawn in (draw(number), draw(number, texts, numbers)):
+        for drawn in (draw(number), draw(number, words)):
             for placement in (drawn.placement, *placements):
+                seen += 1
                 situation = replace(drawn, others=(*drawn.others, *objects), placement=placement)
-                for what, example in FleetCheck(plugin, twin, fresh, situation, acted).problems():
+                for what, example in FleetCheck(plugin, twin, fresh, situation, calls, acted).problems():
                     found.setdefault(what, f": {example} (placement {placement.key}, fleet seed {number})")
+            on_fleet()
     for method, never in NEVER.items():
-        if hasattr(plugin, method) and method not in acted and method not in idle and not found:
-            found[f"{method} {never}: none of the drawn placements made it; {GIVE}"] = ""
-    return [f"{type(plugin).__name__}: {what}{example}" for what, example in found.items()]
+        if hasattr(plugin, method) and not acted[method] and method not in idle:
+            found[f"{method} {never}: none of the {seen} drawn placements made it; {GIVE}"] = ""
+    problems = [f"{type(plugin).__name__}: {what}{example}" for what, example in found.items()]
+    return FleetExamination(problems, {method: (calls[method], acted[method]) for method in calls}, seen)
 
 
 def _copied(plugin: Any) -> Callable[[], Any]:
@@ -88,12 +106,19 @@ class _BrokenClusterAnswer(Exception):  # noqa: N818  used in this module only
 
 
 class FleetCheck:
-    """One plugin in one situation. `acted` gets the methods that had a say."""
+    """One plugin in one situation. `calls` and `acted` count how often methods were asked, and had a say."""
 
     def __init__(
-        self, plugin: Any, twin: Any, fresh: Callable[[], Any], situation: RandomFleet, acted: set[str]
+        self,
+        plugin: Any,
+        twin: Any,
+        fresh: Callable[[], Any],
+        situation: RandomFleet,
+        calls: Counter[str],
+        acted: Counter[str],
     ) -> None:
-        self._plugin, self._twin, self._fresh, self._situation, self._acted = plugin, twin, fresh, situation, acted
+        self._plugin, self._twin, self._fresh, self._situation = plugin, twin, fresh, situation
+        self._calls, self._acted = calls, acted
         self._name, self._placement = type(plugin).__name__, situation.placement
 
     def problems(self) -> Iterator[FleetProblem]:
@@ -122,8 +147,8 @@ class FleetCheck:
 
     def _filter_problems(self, clusters: Clusters) -> Iterator[FleetProblem]:
         expected, less = self._filtered(clusters), clusters.where(np.arange(len(clusters)) % 2 == 0)
-        if any(reason is not None for reason in expected.values()):
-            self._acted.add("filter")
+        self._calls["filter"] += 1
+        self._acted["filter"] += any(reason is not None for reason in expected.values())
         yield from _differ("filter gives two answers to one question", self._filtered(clusters), expected)
         yield from _differ(
             "filter remembers what it was asked before", self._filtered(clusters, self._fresh()), expected
@@ -138,8 +163,8 @@ class FleetCheck:
 
     def _score_problems(self, clusters: Clusters) -> Iterator[FleetProblem]:
         expected = self._scored(clusters)
-        if len(set(expected.values())) > 1:
-            self._acted.add("score")
+        self._calls["score"] += 1
+        self._acted["score"] += len(set(expected.values())) > 1
         yield from _differ("score gives two answers to one question", self._scored(clusters), expected)
         yield from _differ("score remembers what it was asked before", self._scored(clusters, self._fresh()), expected)
         turned = _only(self._situation.reversed().view(), expected)

@@ -15,6 +15,7 @@ import numpy as np
 
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters, WholeFleet
+from stowplan.framework.checks.words import Words
 from stowplan.objects import kinds
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
 from stowplan.objects.meta import Object
@@ -22,6 +23,7 @@ from stowplan.objects.placements import Placement, PlacementDecision
 
 NOW = 1_780_000_000.0
 EFFECTS = ("NoSelect", "PreferNoSelect", "NoSelectIfNew")
+NO_WORDS = Words()
 KEYS, VALUES, SCORES = ("region", "tier", "cloud"), ("a", "b", "c"), ("load", "price")
 
 
@@ -52,9 +54,9 @@ class RandomFleet:
         return replace(self, clusters=self.clusters[::-1])
 
 
-def draw(seed: int, texts: Sequence[str] = (), numbers: Sequence[int] = ()) -> RandomFleet:
+def draw(seed: int, words: Words = NO_WORDS) -> RandomFleet:
     """Return a fleet of one to nine clusters, and a placement that may have some of them."""
-    dice = FleetDice(np.random.default_rng(seed), texts, numbers)
+    dice = FleetDice(np.random.default_rng(seed), words)
     names = [f"c{number}" for number in range(dice.number(1, 9))]
     clusters = tuple(kinds.convert(ManagedCluster, dice.cluster(name)) for name in names)
     scores = [kinds.convert(AddOnPlacementScore, each) for name in names for each in dice.scores(name)]
@@ -68,8 +70,8 @@ def draw(seed: int, texts: Sequence[str] = (), numbers: Sequence[int] = ()) -> R
 class FleetDice:
     """Draws manifests."""
 
-    def __init__(self, generator: np.random.Generator, texts: Sequence[str], numbers: Sequence[int]) -> None:
-        self._generator, self._texts, self._numbers = generator, tuple(texts), tuple(numbers)
+    def __init__(self, generator: np.random.Generator, words: Words) -> None:
+        self._generator, self._texts, self._numbers = generator, words.texts, words.numbers
 
     def number(self, low: int, high: int) -> int:
         return int(self._generator.integers(low, high, endpoint=True))
