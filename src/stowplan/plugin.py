@@ -38,8 +38,11 @@ At any time:
 
 For clusters, in `stowplan place`:
 
-    filter(placement, clusters)          yields Reject for clusters that may not be chosen
-    score(placement, clusters)           -100 to 100 for each cluster (int64), one number for all, or None: no opinion
+    filter(placement, clusters)          yields Reject for clusters that may not be chosen, or Misconfigured
+    score(placement, clusters)           -100 to 100 for each cluster (int64), one number for all, or None: no opinion;
+                                         what a masked array masks has no score, and counts as 0
+    why(placement, cluster)              a more precise reason for one rejected cluster, when somebody looks at it
+    changes_at(placement, clusters)      when time alone may change an answer (seconds since the epoch), or None
 
 Class attributes that a policy may have:
 
@@ -53,11 +56,14 @@ Class attributes that a policy may have:
 """
 
 from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.fleet.one_cluster import OneCluster
+from stowplan.columns.fleet.views import Clusters
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.decision import SKIP, Avoid, Only, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
 from stowplan.framework.per_node import per_node
+from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.actions import Create, Delete, Patch, status_patch
 from stowplan.objects.affinity import PodQuery, pods_with
 from stowplan.objects.custom_resources import CustomResource
@@ -73,6 +79,7 @@ __all__ = [
     "Avoid",
     "Bools",
     "Cluster",
+    "Clusters",
     "ConfigError",
     "Create",
     "CustomResource",
@@ -80,9 +87,11 @@ __all__ = [
     "Gauge",
     "Group",
     "Ints",
+    "Misconfigured",
     "Node",
     "Nodes",
     "Object",
+    "OneCluster",
     "OneNode",
     "Only",
     "Patch",

@@ -102,7 +102,8 @@ def rights(plane: ControlPlane, folder: Path) -> Iterator[str]:
 def test_with_the_rights_that_config_check_prints_and_no_others(
     plane: ControlPlane, undefined: Cluster, namespace: str, folder: Path, rights: str
 ) -> None:
-    with plane.nodes(2, prefix="budgeted"), deployed(plane, folder, config()) as scheduler:
+    code = f"--plugin-path={folder}"
+    with plane.nodes(2, prefix="budgeted"), deployed(plane, folder, config(), [code]) as scheduler:
         explain = scheduler.program.tail
         apply(plane, namespace, a_live_pod("plain", scheduler="budgeted"), a_team_pod("web"))
         wait_until_bound(plane, namespace, 1, explain=explain)
@@ -189,7 +190,9 @@ def test_a_reload_follows_a_kind_that_its_plugins_bring_now(undefined: Cluster, 
     apply(cluster, namespace, a_budget(1))
     with (
         cluster.nodes(2, prefix="reload"),
-        stowplan_process.stowplan(cluster, "own-kinds", "--config", str(file)) as program,
+        stowplan_process.stowplan(
+            cluster, "own-kinds", "--config", str(file), "--plugin-path", str(file.parent)
+        ) as program,
     ):
         apply(cluster, namespace, a_team_pod("first"))
         wait_until_bound(cluster, namespace, 1, explain=program.explain)

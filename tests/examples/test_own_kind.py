@@ -66,11 +66,14 @@ def test_a_team_gets_as_many_pods_as_its_budget_has() -> None:
 
 def test_it_passes_check_plugin() -> None:
     _, profiles = profile_loader.read_configuration(CONFIG)
-    assert check_plugin(profiles["budgeted"].plugin(PLUGIN), pods=[a_team_pod("web")]) == []
+    kind = profiles["budgeted"].own_types["TeamBudget"]
+    budget = from_yaml(kind, (FOLDER / "budget.yaml").read_text())
+    plugin = profiles["budgeted"].plugin(PLUGIN)
+    assert check_plugin(plugin, pods=[a_team_pod("web")], objects=[budget]) == []
 
 
 def test_the_configuration_has_no_notes_and_the_workload_names_its_scheduler() -> None:
-    configuration, profiles = profile_loader.read_configuration(CONFIG)
+    configuration, profiles = profile_loader.read_configuration(CONFIG, [FOLDER])
     deployment = yaml.safe_load((FOLDER / "workloads.yaml").read_text())
     assert configuration.notes == () and list(profiles) == [deployment["spec"]["template"]["spec"]["schedulerName"]]
 
@@ -127,6 +130,14 @@ def explain(*arguments: str) -> str:
     answer = CliRunner().invoke(main, ["explain", "--config", str(CONFIG), *arguments])
     assert answer.exit_code in (0, 1), answer.output
     return " ".join(answer.output.split())
+
+
+def test_the_command_checks_it_with_the_same_objects(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(POD))
+    given = ["--pods", str(tmp_path / "pod.yaml"), "--objects", str(FOLDER / "budget.yaml")]
+    answer = CliRunner().invoke(main, ["plugin", "check", str(FOLDER / PLUGIN), *given])
+    assert answer.exit_code == 0, answer.output
+    assert CliRunner().invoke(main, ["plugin", "check", str(FOLDER / PLUGIN)]).exit_code == 1
 
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}

@@ -27,7 +27,7 @@ class OnSsd:
 
 
 def saying(answer: Any) -> Any:
-    """A policy whose `fits` answers this for node a, and nothing for the others."""
+    """A policy whose `fits` answers this for a, and nothing for the others."""
 
     @per_node
     class Saying:
@@ -77,9 +77,9 @@ def test_nodes_may_give_the_same_reasons_in_different_order() -> None:
 @pytest.mark.parametrize(
     ("fits", "problem"),
     [
-        pytest.param(True, "fits answered True for node a; None, a reason or (reason, resolvable) was due", id="yes"),
-        pytest.param(("no", "way"), "fits answered ('no', 'way') for node a", id="not a pair of text and bool"),
-        pytest.param(["no", 5], "fits answered 5 for node a", id="a number among reasons"),
+        pytest.param(True, "fits answered True for a; None, a reason or (reason, resolvable) was due", id="yes"),
+        pytest.param(("no", "way"), "fits answered ('no', 'way') for a", id="not a pair of text and bool"),
+        pytest.param(["no", 5], "fits answered 5 for a", id="a number among reasons"),
     ],
 )
 def test_a_wrong_answer_of_fits_is_named(fits: Any, problem: str) -> None:
@@ -91,8 +91,8 @@ def test_a_wrong_answer_of_fits_is_named(fits: Any, problem: str) -> None:
 @pytest.mark.parametrize(
     ("rate", "problem"),
     [
-        pytest.param(0.5, "rate answered 0.5 for node a; a whole number was due", id="a fraction"),
-        pytest.param(None, "rate answered None for node a", id="nothing"),
+        pytest.param(0.5, "rate answered 0.5 for a; a whole number was due", id="a fraction"),
+        pytest.param(None, "rate answered None for a", id="nothing"),
         pytest.param(101, "within 0 and 100; found 101", id="too much"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Create, Delete, Patch, ReadObject, Record
 from stowplan.objects.changes import Gone, Put, Result
@@ -21,9 +22,11 @@ from tests.placement.fleets import BOUND, NOW
 
 
 class Hub:
-    def __init__(self, *objects: Object, ocm: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, *objects: Object, ocm: bool = False, policy: ClusterPolicy | None = None, **settings: Any
+    ) -> None:
         self.now = NOW
-        self.engine = PlacementScheduler(clusters.policy(ocm=ocm), ocm=ocm, **settings)
+        self.engine = PlacementScheduler(policy or clusters.policy(ocm=ocm), ocm=ocm, **settings)
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.writes: list[Action] = []
         self.reads: list[str] = []  # the keys of objects that were read

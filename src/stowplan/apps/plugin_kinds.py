@@ -15,7 +15,12 @@ def brought(profiles: Iterable[Profile]) -> dict[str, ApiResource]:
 
     Raises ConfigError, which names the plugin, if what it declares to read or to write cannot be right.
     """
-    found = declared_kinds.check(_named(profiles), RESOURCES)
+    return brought_by(_named(profiles))
+
+
+def brought_by(plugins: Iterable[tuple[str, object]]) -> dict[str, ApiResource]:
+    """Return the resources that these plugins bring; each plugin is given with its name."""
+    found = declared_kinds.check(plugins, RESOURCES)
     return {name: resources.custom(each.resource, ", ".join(each.plugins)) for name, each in found.items()}
 
 

@@ -9,7 +9,8 @@
             return node.free("cpu") * 100 // node.allocatable("cpu")
 
 `fits` becomes `filter`, `rate` becomes `score`. Such a policy is slow, since Python looks at every node. It can serve
-later as the twin that checks a version with arrays (`check_plugin(twin=…)` in `plugin_checks`).
+later as the twin that checks a version with arrays (`check_plugin(twin=…)` in `plugin_checks`). A cluster policy works
+in the same way, with `fits(placement, cluster)` and `rate(placement, cluster)`.
 """
 
 from __future__ import annotations
@@ -88,11 +89,11 @@ def _refusal(answer: Any, node: str) -> tuple[str, bool]:
             return reason, True
         case (str(reason), bool(resolvable)):
             return reason, resolvable
-    raise TypeError(f"fits answered {answer!r} for node {node}; None, a reason or (reason, resolvable) was due")
+    raise TypeError(f"fits answered {answer!r} for {node}; None, a reason or (reason, resolvable) was due")
 
 
 def _rating(answer: Any, node: str) -> int:
     try:
         return operator.index(answer)
     except TypeError:
-        raise TypeError(f"rate answered {answer!r} for node {node}; a whole number was due") from None
+        raise TypeError(f"rate answered {answer!r} for {node}; a whole number was due") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from stowplan.framework.placement import decision_groups
-from stowplan.framework.placement.choice import ClusterPluginStatus, PlacementChoice
+from stowplan.framework.placement.choice import ERROR, ClusterPluginStatus, PlacementChoice
 from stowplan.placement import status as placement_status
 from stowplan.placement.explain import explanation
 
@@ -39,7 +39,9 @@ def missing(choice: PlacementChoice) -> dict[str, int]:
 
 
 def _error(status: ClusterPluginStatus) -> str:
-    return f"{status.plugin}: {status.text}".removeprefix(": ") if status.failed else ""
+    if not status.failed:
+        return ""
+    return status.text if status.code == ERROR else f"{status.plugin}: {status.text}".removeprefix(": ")
 
 
 def _conditions(choice: PlacementChoice, status: ClusterPluginStatus) -> list[Answer]:

@@ -97,7 +97,7 @@ def run(options: BenchOptions) -> int:
         raise ConfigError(f"{options.name} has neither filter nor score", remedy="nothing else is called for each node")
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task(f"making {options.nodes:,} nodes", total=options.rounds + 2)
-        state, drawn = _cluster(plugin, twin, options.nodes, named_plugin.objects(options.objects))
+        state, drawn = _cluster(plugin, twin, options.nodes, named_plugin.objects(options.objects, plugin))
         pods = named_plugin.pods(options.pods) or drawn
         progress.update(bar, description="measuring", advance=1)
         costs, basic = measured(plugin, works, state, pods, options.rounds, lambda: progress.advance(bar))

@@ -39,7 +39,7 @@ def run(options: CheckOptions) -> int:
     """Check the plugin. Return 0 if nothing is wrong with it, else 1."""
     plugin = named_plugin.load(options.name, options.args, options.plugin_path)
     twin = named_plugin.load_twin(options.twin, options.args, options.plugin_path) if options.twin else None
-    pods, objects = named_plugin.pods(options.pods), named_plugin.objects(options.objects)
+    pods, objects = named_plugin.pods(options.pods), named_plugin.objects(options.objects, plugin)
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("asking the plugin", total=2 * options.clusters)
         found = examine(

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from stowplan.apps import cluster_objects, profile_loader
+from stowplan.apps import cluster_objects, plugin_kinds, profile_loader
 from stowplan.framework.config.document import snake
 from stowplan.framework.registry import Registry
 from stowplan.objects.errors import ConfigError
@@ -88,9 +88,13 @@ def _pending(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def objects(files: Sequence[Path]) -> list[Object]:
-    """Return the objects in these files."""
-    found, skipped = cluster_objects.from_files(files)
+def objects(files: Sequence[Path], plugin: object) -> list[Object]:
+    """Return the objects in these files; the plugin may bring kinds of its own."""
+    brought = plugin_kinds.brought_by([(type(plugin).__name__, plugin)])
+    problems: list[str] = []
+    found, skipped = cluster_objects.from_files(files, brought, problems.append)
+    if problems:
+        raise ConfigError(problems[0], file=str(files[0]))
     if skipped:
         raise ConfigError(f"no plugin can read {', '.join(sorted(skipped))}", file=str(files[0]))
     return found

@@ -1,0 +1,123 @@
+"""Small random fleets with all kinds of clusters, scores and decisions, for checks of cluster plugins.
+
+A seed gives the same fleet. With words of a plugin (the texts and numbers of its code and arguments) the fleet uses
+them as labels, claims and scores, and so finds by itself what the plugin acts on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.fleet.clusters import Fleet
+from stowplan.columns.fleet.views import Clusters, WholeFleet
+from stowplan.objects import kinds
+from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
+from stowplan.objects.meta import Object
+from stowplan.objects.placements import Placement, PlacementDecision
+
+NOW = 1_780_000_000.0
+EFFECTS = ("NoSelect", "PreferNoSelect", "NoSelectIfNew")
+KEYS, VALUES, SCORES = ("region", "tier", "cloud"), ("a", "b", "c"), ("load", "price")
+
+
+@dataclass(frozen=True)
+class RandomFleet:
+    """Clusters, their scores, decisions of placements, and the placement to decide."""
+
+    clusters: tuple[ManagedCluster, ...]
+    others: tuple[Object, ...]
+    placement: Placement
+    own: tuple[str, ...]  # the clusters that the placement has
+
+    def view(self) -> Clusters:
+        """Return all clusters as a plugin sees them."""
+        table = Fleet()
+        for cluster in self.clusters:
+            table.put(cluster)
+        for each in self.others:
+            if isinstance(each, AddOnPlacementScore):
+                table.put_score(each)
+            elif isinstance(each, PlacementDecision):
+                table.count_decision(each.cluster_names, 1)
+        table.count_decision(self.own, 1)
+        return WholeFleet(table, NOW, table.rows(self.own)).clusters
+
+    def reversed(self) -> RandomFleet:
+        """Return the same fleet with other row numbers."""
+        return replace(self, clusters=self.clusters[::-1])
+
+
+def draw(seed: int, texts: Sequence[str] = (), numbers: Sequence[int] = ()) -> RandomFleet:
+    """Return a fleet of one to nine clusters, and a placement that may have some of them."""
+    dice = FleetDice(np.random.default_rng(seed), texts, numbers)
+    names = [f"c{number}" for number in range(dice.number(1, 9))]
+    clusters = tuple(kinds.convert(ManagedCluster, dice.cluster(name)) for name in names)
+    scores = [kinds.convert(AddOnPlacementScore, each) for name in names for each in dice.scores(name)]
+    decisions = [
+        kinds.convert(PlacementDecision, dice.decision(f"other-{number}", names)) for number in range(dice.number(0, 3))
+    ]
+    own = tuple(name for name in names if dice.number(0, 3) == 0)
+    return RandomFleet(clusters, (*scores, *decisions), kinds.convert(Placement, dice.placement()), own)
+
+
+class FleetDice:
+    """Draws manifests."""
+
+    def __init__(self, generator: np.random.Generator, texts: Sequence[str], numbers: Sequence[int]) -> None:
+        self._generator, self._texts, self._numbers = generator, tuple(texts), tuple(numbers)
+
+    def number(self, low: int, high: int) -> int:
+        return int(self._generator.integers(low, high, endpoint=True))
+
+    def one_of(self, options: Sequence[Any]) -> Any:
+        return options[self.number(0, len(options) - 1)]
+
+    def pairs(self) -> dict[str, str]:
+        """Labels, annotations or claims: some common ones, and words of the plugin."""
+        found = {key: self.one_of(VALUES) for key in KEYS if self.number(0, 1)}
+        for at, text in enumerate(self._texts):
+            if self.number(0, 2) == 0:
+                follows = self._texts[at + 1 : at + 2] or self._texts
+                found[text] = self.one_of((*self._texts, *follows, *follows, *VALUES))
+        return {key: value for key, value in found.items() if "/" not in value}
+
+    def amount(self) -> int:
+        near = [each + step for each in self._numbers for step in (-1, 0, 1) if 0 <= each < 2**31]
+        return int(self.one_of((*near, 0, 4, 16, 64)))
+
+    def cluster(self, name: str) -> dict[str, Any]:
+        reported = {key: str(self.amount()) for key in ("cpu", "memory", "nvidia.com/gpu") if self.number(0, 3)}
+        effects = [effect for effect in EFFECTS if self.number(0, 4) == 0]
+        return {
+            "metadata": {"name": name, "uid": name, "labels": self.pairs()},
+            "spec": {"hubAcceptsClient": True, "taints": [{"key": "k", "effect": effect} for effect in effects]},
+            "status": {
+                "allocatable": reported,
+                "capacity": reported,
+                "clusterClaims": [{"name": key, "value": value} for key, value in self.pairs().items()],
+            },
+        }
+
+    def scores(self, cluster: str) -> list[dict[str, Any]]:
+        """AddOnPlacementScores; a few of them have expired."""
+        names = [name for name in ("default", *self._texts) if self.number(0, 1)]
+        found = []
+        for name in names:
+            values = [{"name": each, "value": self.number(-100, 100)} for each in (*SCORES, *self._texts)]
+            until = datetime.fromtimestamp(NOW + self.one_of((-60, 60, 3600)), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            status = {"scores": values, "validUntil": until}
+            found.append({"metadata": {"name": name, "namespace": cluster}, "status": status})
+        return found
+
+    def decision(self, name: str, clusters: Sequence[str]) -> dict[str, Any]:
+        listed = [{"clusterName": each, "reason": ""} for each in clusters if self.number(0, 1)]
+        return {"metadata": {"name": name, "namespace": "elsewhere"}, "status": {"decisions": listed}}
+
+    def placement(self) -> dict[str, Any]:
+        metadata = {"name": "drawn", "namespace": "default", "uid": "drawn", "labels": self.pairs()}
+        return {"metadata": metadata | {"annotations": self.pairs()}, "spec": {"numberOfClusters": self.number(0, 5)}}
