@@ -110,11 +110,11 @@ class FleetDice:
     def pairs(self) -> dict[str, str]:
         """Labels, annotations or claims: some common ones, and words of the plugin."""
         found = {key: self.one_of(VALUES) for key in KEYS if self.number(0, 1)}
-        for at, text in enumerate(self._texts):
-            if self.number(0, 2) == 0:
-                follows = self._texts[at + 1 : at + 2] or self._texts
-                found[text] = self.one_of((*self._texts, *follows, *follows, *VALUES))
-        return {key: value for key, value in found.items() if "/" not in value}
+        for text, follows in zip(self._texts, (*self._texts[1:], ""), strict=False):
+            if self.number(0, 1):  # the word that follows a key in the code is a likely value
+                likely = follows in self._words.values and self.number(0, 1)
+                found[text] = follows if likely else self.one_of((*self._words.values, *VALUES))
+        return found
 
     def amount(self) -> int:
         """An amount of a resource. Numbers of the policy may be thousandths."""
