@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from stowplan.framework.checks.answers import Asked
-from stowplan.framework.checks.asking import Problem
+from stowplan.framework.checks.called_plugin import Problem
 from stowplan.framework.checks.examination import Examination, Examiner
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
 from stowplan.framework.checks.words import words_of

@@ -11,14 +11,12 @@ from stowplan.apps.place import configuration
 from stowplan.apps.plugin_kit.measuring import Batch
 from stowplan.apps.plugin_kit.named_plugin import NamedPlugin
 from stowplan.apps.plugin_kit.yardstick import Yardstick
-from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.views import Clusters
 from stowplan.framework.checks.words import words_of
 from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.framework.placement.evaluation import choose
-from stowplan.framework.placement.random_fleets import NOW, draw
+from stowplan.framework.placement.random_fleets import NOW, draw, in_one_set
 from stowplan.objects import kinds
-from stowplan.objects.clusters import ManagedClusterSet, ManagedClusterSetBinding
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
 
@@ -48,7 +46,7 @@ class MeasuredFleet:
 
     def decisions(self) -> Batch:
         """Return a batch of decisions of plain placements, which want one cluster of all."""
-        policy, sets, numbers = configuration.default().policy, _all_in_one(ClusterSets(self._fleet)), itertools.count()
+        policy, sets, numbers = configuration.default().policy, in_one_set(self._fleet, "default"), itertools.count()
 
         def batch() -> tuple[float, int]:
             placements = [_plain_placement(f"p{next(numbers)}") for _ in range(DECISIONS)]
@@ -58,16 +56,6 @@ class MeasuredFleet:
             return perf_counter() - start, DECISIONS
 
         return batch
-
-
-def _all_in_one(sets: ClusterSets) -> ClusterSets:
-    """Add a set of all clusters that the namespace `default` may use."""
-    selector = {"selectorType": "LabelSelector", "labelSelector": {}}
-    document = {"metadata": {"name": "all"}, "spec": {"clusterSelector": selector}}
-    sets.put(kinds.convert(ManagedClusterSet, document))
-    binding = {"metadata": {"name": "all", "namespace": "default"}, "spec": {"clusterSet": "all"}}
-    sets.put(kinds.convert(ManagedClusterSetBinding, binding))
-    return sets
 
 
 def _plain_placement(name: str) -> Placement:

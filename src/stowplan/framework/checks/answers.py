@@ -9,7 +9,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework.checks.asking import Answers, Asking, BrokenAnswer, Problem, Twin, differ, only
+from stowplan.framework.checks.called_plugin import Answers, BrokenAnswer, CalledPlugin, Problem, Twin, differ, only
 from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.says import Says
 from stowplan.framework.decision import FEASIBLE, SKIP, Only, RejectPod
@@ -23,7 +23,7 @@ ALONE = "depends on other nodes, though the plugin declares that it judges by th
 SHAPE = "depends on more than the pod's shape, though the plugin declares that it judges by the row alone"
 
 
-class Asked(Asking):
+class Asked(CalledPlugin):
     """A node plugin in one situation."""
 
     def __init__(self, plugin: Any, situation: RandomCluster, says: Says, lines: LinesRun) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.framework.checks.asking import Problem
+from stowplan.framework.checks.called_plugin import Problem
 from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.says import Says
 from stowplan.framework.extension_points import PluginKind

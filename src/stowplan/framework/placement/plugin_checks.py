@@ -24,8 +24,8 @@ import numpy as np
 
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters
-from stowplan.framework.checks import asking
-from stowplan.framework.checks.asking import Answers, Asking, BrokenAnswer, Problem, Twin, only
+from stowplan.framework.checks import called_plugin
+from stowplan.framework.checks.called_plugin import Answers, BrokenAnswer, CalledPlugin, Problem, Twin, only
 from stowplan.framework.checks.examination import Examination, Examiner
 from stowplan.framework.checks.words import words_of
 from stowplan.framework.extension_points import CLUSTERS
@@ -36,7 +36,7 @@ from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
 
-differ = partial(asking.differ, one=CLUSTERS.one)
+differ = partial(called_plugin.differ, one=CLUSTERS.one)
 
 
 def examine_cluster_policy(
@@ -79,7 +79,7 @@ def _copied(plugin: Any) -> Callable[[], Any]:
     return lambda: copy.deepcopy(kept)
 
 
-class FleetCheck(Asking):
+class FleetCheck(CalledPlugin):
     """A cluster policy in one situation."""
 
     def __init__(self, examiner: Examiner, twin: Any, fresh: Callable[[], Any], situation: RandomFleet) -> None:

@@ -14,11 +14,17 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters, WholeFleet
 from stowplan.framework.checks.words import Words
 from stowplan.objects import kinds
-from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
+from stowplan.objects.clusters import (
+    AddOnPlacementScore,
+    ManagedCluster,
+    ManagedClusterSet,
+    ManagedClusterSetBinding,
+)
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement, PlacementDecision
 
@@ -44,16 +50,7 @@ class RandomFleet:
         return WholeFleet(table, NOW, table.rows(self.own)).clusters
 
     def table(self) -> Fleet:
-        table = Fleet()
-        for cluster in self.clusters:
-            table.put(cluster)
-        for each in self.others:
-            if isinstance(each, AddOnPlacementScore):
-                table.put_score(each)
-            elif isinstance(each, PlacementDecision):
-                table.count_decision(each.cluster_names, 1)
-        table.count_decision(self.own, 1)
-        return table
+        return table_of((*self.clusters, *self.others), self.own)
 
     def with_objects(self, objects: Iterable[Object]) -> RandomFleet:
         """Return the same fleet with these clusters, scores and decisions in addition; a cluster may replace one."""
@@ -64,6 +61,31 @@ class RandomFleet:
     def reversed(self) -> RandomFleet:
         """Return the same fleet with other row numbers."""
         return replace(self, clusters=self.clusters[::-1])
+
+
+def table_of(objects: Iterable[Object], own: Iterable[str] = ()) -> Fleet:
+    """Return the fleet of these clusters, scores and decisions; `own` are the clusters that the placement has."""
+    table = Fleet()
+    for each in objects:
+        match each:
+            case ManagedCluster():
+                table.put(each)
+            case AddOnPlacementScore():
+                table.put_score(each)
+            case PlacementDecision():
+                table.count_decision(each.cluster_names, 1)
+    table.count_decision(own, 1)
+    return table
+
+
+def in_one_set(fleet: Fleet, namespace: str) -> ClusterSets:
+    """Return a set of all clusters that this namespace may use."""
+    sets, selector = ClusterSets(fleet), {"selectorType": "LabelSelector", "labelSelector": {}}
+    document = {"metadata": {"name": "all"}, "spec": {"clusterSelector": selector}}
+    sets.put(kinds.convert(ManagedClusterSet, document))
+    binding = {"metadata": {"name": "all", "namespace": namespace}, "spec": {"clusterSet": "all"}}
+    sets.put(kinds.convert(ManagedClusterSetBinding, binding))
+    return sets
 
 
 def draw(seed: int, words: Words | None = None, *, clusters: int | None = None) -> RandomFleet:

@@ -24,7 +24,7 @@ class BrokenAnswer(Exception):  # noqa: N818  used in the checks only
     """An answer that ends the checks of one situation."""
 
 
-class Asking:
+class CalledPlugin:
     """A plugin in one situation: calls it, counts its lines, and notes when it had a say."""
 
     def __init__(self, plugin: Any, says: Says, lines: LinesRun) -> None:
