@@ -38,6 +38,8 @@ def _names() -> Iterator[str]:
 def _parameters(value: object) -> str:
     if not callable(value) or isinstance(value, enum.Enum) or not str(value.__module__).startswith("stowplan"):
         return ""
+    if isinstance(value, type) and issubclass(value, enum.Enum):
+        return ""  # made by nobody; and its signature is Python's own
     if isinstance(value, type) and issubclass(value, msgspec.Struct):
         return f"({', '.join(value.__struct_fields__)})"
     found = inspect.signature(value).parameters.values()

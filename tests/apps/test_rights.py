@@ -91,7 +91,7 @@ def config(tmp_path: Path) -> Path:
 def check(*arguments: str) -> str:
     answer = CliRunner().invoke(main, ["config", "check", *arguments])
     assert answer.exit_code == 0, answer.output
-    return answer.output
+    return answer.stdout
 
 
 def test_a_plugin_of_somebody_else(config: Path) -> None:
@@ -111,6 +111,21 @@ def test_the_plain_answer_names_the_rights_and_the_command(config: Path) -> None
     assert valid == f"{config}: valid, 1 profile(s): odd: name"
     assert "list, watch, create, delete teams.example.com; patch teams.example.com/status" in needs
     assert grant.endswith(f"stowplan config check --rbac {config} | kubectl apply -f -")
+
+
+def test_the_command_names_the_folders_with_code(config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    config.with_name("teams.py").rename(folder / "teams.py")
+    *_, grant = check(str(config), "--plugin-path", str(folder)).splitlines()
+    assert grant.endswith(f"--rbac {config} --plugin-path {folder} | kubectl apply -f -")
+
+
+def test_rights_are_not_printed_for_placements(tmp_path: Path) -> None:
+    file = tmp_path / "place.yaml"
+    file.write_text("apiVersion: stowplan.io/v1alpha1\nkind: PlacementConfiguration\n", encoding="utf-8")
+    answer = CliRunner().invoke(main, ["config", "check", "--rbac", str(file)])
+    assert answer.exit_code == 2 and "--rbac is for a KubeSchedulerConfiguration" in answer.output
 
 
 def test_a_configuration_that_needs_nothing_more() -> None:

@@ -27,8 +27,9 @@ TEAMS = ("team-a", "team-b", "team-c")
 @contextmanager
 def at_work(cluster: Cluster, example: str) -> Iterator[Stowplan]:
     """The example's configuration in force."""
-    config = str(EXAMPLES / example / "config.yaml")
-    with stowplan(cluster, f"example-{Path(example).name}", "--config", config) as program:
+    folder = EXAMPLES / example
+    flags = ("--config", str(folder / "config.yaml"), "--plugin-path", str(folder))
+    with stowplan(cluster, f"example-{Path(example).name}", *flags) as program:
         program.wait_until_leading()
         yield program
 

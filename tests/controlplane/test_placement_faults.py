@@ -47,6 +47,8 @@ def fleet(cluster: Cluster, namespace: str) -> Iterator[Hub]:
         hub.tidy()
         cluster.api().must("DELETE", path)
         cluster.api().must("DELETE", hub.path("placements"))
+        # Not left to the garbage collector: the next test's placement would be kept off clusters that these list.
+        cluster.api().must("DELETE", hub.path("placementdecisions"))
 
 
 def grouped(size: int, *, few: bool) -> dict[str, Any]:

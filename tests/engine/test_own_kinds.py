@@ -22,7 +22,8 @@ from stowplan.plugin import (
     Wake,
     status_patch,
 )
-from stowplan.testing import World, a_pod, a_profile, from_yaml, replayed
+from stowplan.testing import World, a_pod, a_profile, from_yaml
+from stowplan.testing.journal import replayed
 
 
 class Spec(ApiValue, frozen=True):

@@ -58,6 +58,6 @@ def test_it_passes_the_checks() -> None:
 
 
 def test_a_price_that_names_no_score() -> None:
-    made = type(load_policy(FOLDER / "config.yaml").policy.prioritizers[NAME].plugin)
+    made: Any = type(load_policy(FOLDER / "config.yaml").policy.prioritizers[NAME].plugin)
     with pytest.raises(Exception, match="price is 'hourly'"):
         made({}, price="hourly")

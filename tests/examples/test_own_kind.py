@@ -65,17 +65,16 @@ def test_a_team_gets_as_many_pods_as_its_budget_has() -> None:
 
 
 def test_it_passes_check_plugin() -> None:
-    _, profiles = profile_loader.read_configuration(CONFIG)
-    kind = profiles["budgeted"].own_types["TeamBudget"]
-    budget = from_yaml(kind, (FOLDER / "budget.yaml").read_text())
-    plugin = profiles["budgeted"].plugin(PLUGIN)
-    assert check_plugin(plugin, pods=[a_team_pod("web")], objects=[budget]) == []
+    world, a_budget = a_world()
+    plugin = world.profiles["budgeted"].plugin(PLUGIN)
+    assert check_plugin(plugin, pods=[a_team_pod("web"), a_team_pod("db", "red")], objects=[a_budget("blue", 2)]) == []
 
 
 def test_the_configuration_has_no_notes_and_the_workload_names_its_scheduler() -> None:
     configuration, profiles = profile_loader.read_configuration(CONFIG, [FOLDER])
     deployment = yaml.safe_load((FOLDER / "workloads.yaml").read_text())
-    assert configuration.notes == () and list(profiles) == [deployment["spec"]["template"]["spec"]["schedulerName"]]
+    assert configuration.notes == ()
+    assert list(profiles) == [deployment["spec"]["template"]["spec"]["schedulerName"]]
 
 
 def manifest(name: str) -> Any:
@@ -166,3 +165,13 @@ def test_explained_from_a_dump(tmp_path: Path, budget: dict[str, Any], expected:
     items = [NODE, POD, manifest("budget.yaml") | budget]
     (tmp_path / "dump.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
     assert expected in explain("web", "--from", str(tmp_path / "dump.yaml"))
+
+
+def test_the_kit_reads_its_objects_from_files(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(POD))
+    command = ["plugin", "check", f"{FOLDER}/{PLUGIN}", "--pods", str(tmp_path / "pod.yaml"), "--objects"]
+    answer = CliRunner().invoke(main, [*command, str(FOLDER / "budget.yaml")])
+    assert answer.exit_code == 0, answer.output
+    (tmp_path / "odd.yaml").write_text(yaml.safe_dump(manifest("budget.yaml") | {"spec": {"maxPods": "many"}}))
+    answer = CliRunner().invoke(main, [*command, str(tmp_path / "odd.yaml")])
+    assert answer.exit_code == 2 and "spec.maxPods: expected `int`" in answer.output

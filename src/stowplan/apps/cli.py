@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from stowplan.apps.flags import FROM, OUTPUT, PLUGIN_PATH, LogLevel, serving_options
-from stowplan.objects.errors import StowplanError
+from stowplan.objects.errors import ConfigError, StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
 KUBERNETES = "1.36"  # the kube-scheduler whose decisions we make
@@ -244,6 +244,9 @@ def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
     from stowplan.apps.place import config_commands
 
     if config_commands.is_placement_configuration(file):
+        if rbac:
+            remedy = "deploy/placement/rbac.yaml has the rights of stowplan place"
+            raise ConfigError("--rbac is for a KubeSchedulerConfiguration", file=str(file), remedy=remedy)
         config_commands.check(file, plugin_path)
         return
     configuration, profiles = profile_loader.read_configuration(file, plugin_path)
@@ -256,7 +259,8 @@ def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
     click.echo(f"{file}: valid, {len(profiles)} profile(s): {', '.join(profiles)}")
     if more:
         click.echo(f"Its plugins need rights that deploy/rbac.yaml does not grant: {rights.told(more)}.")
-        click.echo(f"To grant them: stowplan config check --rbac {file} | kubectl apply -f -")
+        flags = "".join(f" --plugin-path {folder}" for folder in plugin_path)
+        click.echo(f"To grant them: stowplan config check --rbac {file}{flags} | kubectl apply -f -")
 
 
 @config.command(epilog=EXIT_CODES)

@@ -100,7 +100,8 @@ def test_a_plugin_that_fails_is_named(tmp_path: Path) -> None:
 
 def test_check_and_show(tmp_path: Path) -> None:
     file = config(tmp_path)
-    assert run("config", "check", file) == (0, f"{file}: valid, 3 filter(s), 5 score plugin(s)\n")
+    code, said = run("config", "check", file, "--plugin-path", tmp_path)
+    assert (code, said) == (0, f"{file}: valid, 3 filter(s), 5 score plugin(s)\n")
     assert run("config", "show", file) == (
         0,
         "filter: Predicate, TaintToleration, policy.py:Allowed\n"
@@ -127,7 +128,7 @@ def test_check_and_show(tmp_path: Path) -> None:
 )
 def test_files_that_are_refused(tmp_path: Path, change: Any, said: str) -> None:
     file = config(tmp_path, **change)
-    for command in (("config", "check", file), ("place", "--config", file)):
+    for command in (("config", "check", file), ("place", "--config", file, "--plugin-path", tmp_path)):
         code, output = run(*command)
         assert code == 2 and said in output and str(file) in output
 
@@ -151,9 +152,16 @@ def test_timed_plugins_of_a_file_decide_the_same(tmp_path: Path) -> None:
     assert b'plugin_name="policy.py:Allowed",plugin_type="filter"' in metrics.text("")[0]
 
 
+def test_place_loads_files_from_named_folders_only(tmp_path: Path) -> None:
+    code, said = run("place", "--config", config(tmp_path))
+    assert code == 2 and f"give --plugin-path {tmp_path}" in said
+    code, said = run("config", "check", tmp_path / "config.yaml")
+    assert code == 0 and "--plugin-path" in said, "a note says what `stowplan place` needs"
+
+
 def test_a_reload_imports_no_code(tmp_path: Path) -> None:
     file = config(tmp_path)
-    watched = policy_file(file, ocm=False)
+    watched = policy_file(file, (tmp_path,), ocm=False)
     first = watched.load()
     config(tmp_path, weight=2)
     (tmp_path / "policy.py").write_text("raise SystemExit('this is not imported')")
@@ -167,7 +175,7 @@ def test_a_reload_imports_no_code(tmp_path: Path) -> None:
 
 def test_a_changed_file_is_adopted_or_refused_as_a_whole(tmp_path: Path) -> None:
     file = config(tmp_path)
-    watched, seen, refused = policy_file(file, ocm=False), list[int](), list[str]()
+    watched, seen, refused = policy_file(file, (tmp_path,), ocm=False), list[int](), list[str]()
 
     async def adopt(new: LoadedPolicy) -> None:
         seen.append(new.policy.defaults["policy.py:Allowed"])

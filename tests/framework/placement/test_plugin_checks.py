@@ -93,6 +93,12 @@ class Vacuous:
         return ()
 
 
+class Idle:
+    def filter(self, placement: Placement, clusters: Clusters) -> Any:
+        if placement.name == "mine":
+            yield Reject(clusters.name != "c0", "cluster(s) were not c0")
+
+
 class SaysNothing(Sound):
     def why(self, placement: Placement, cluster: OneCluster) -> Any:
         return 5
@@ -118,7 +124,8 @@ class OtherTwin:
         pytest.param(ByPosition, None, "score depends on the order of rows", id="by row"),
         pytest.param(Relative, None, "filter depends on which other clusters it is asked about", id="relative"),
         pytest.param(Writes, None, "it changed what it was shown: decisions", id="it writes"),
-        pytest.param(Vacuous, None, "filter never rejected a cluster: none of the 80 drawn", id="never acts"),
+        pytest.param(Vacuous, None, "filter fails: ZeroDivisionError", id="it fails for a label that its code names"),
+        pytest.param(Idle, None, "filter never rejected a cluster: none of the 80 drawn placements", id="never acts"),
         pytest.param(Sound, OtherTwin(), "filter and its twin's fits disagree", id="another twin"),
         pytest.param(SaysNothing, None, "why gives a wrong answer: 5 for cluster c", id="a why that gives no text"),
         pytest.param(NoReason, None, "why fails: KeyError: 'none'", id="a why that raises"),
@@ -181,6 +188,11 @@ def test_placements_and_objects_that_it_acts_on() -> None:
     (scores,) = check_plugin(Hidden(), placements=[heavy])
     assert "score never preferred" in scores
     assert check_plugin(Hidden(), placements=[heavy], objects=dear) == []
+
+
+def test_a_placement_that_a_plugin_acts_on() -> None:
+    assert check_plugin(Idle, placements=[a_placement("mine")]) == []
+    assert check_plugin(Idle, idle={"filter": "it acts on one placement"}) == []
 
 
 class Filters:

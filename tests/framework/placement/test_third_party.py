@@ -13,6 +13,7 @@ from stowplan.plugin import Clusters, Misconfigured, OneCluster, Placement, Reje
 from tests.framework.placement.policies import a_policy
 from tests.placement.fleets import NOW, a_cluster, a_placement, a_score, chosen
 
+FIVE: Any = 5
 OBJECTS = [
     a_cluster("c1", labels={"region": "eu"}, cpu="4"),
     a_cluster("c2", labels={"region": "us"}, cpu="8"),
@@ -179,8 +180,8 @@ class Filtering:
         pytest.param(lambda _: [5], "rejected rows must be 3 booleans, one per cluster; found None", id="a number"),
         pytest.param(lambda _: [Reject(np.zeros(2, np.bool_), "x")], "found bool of shape (2,)", id="two rows"),
         pytest.param(lambda _: [Reject(np.zeros(3, np.int64), "x")], "found int64 of shape (3,)", id="numbers"),
-        pytest.param(lambda c: [Reject(c.current, 5)], "a reason must be a text; found 5", id="a reason of 5"),
-        pytest.param(lambda _: [Misconfigured(5)], "must be texts; found 5", id="a message of 5"),  # type: ignore[arg-type]
+        pytest.param(lambda c: [Reject(c.current, FIVE)], "a reason must be a text; found 5", id="a reason of 5"),
+        pytest.param(lambda _: [Misconfigured(FIVE)], "must be texts; found 5", id="a message of 5"),
     ],
 )
 def test_wrong_rejections_end_the_decision(monkeypatch: pytest.MonkeyPatch, answer: Any, said: str) -> None:

@@ -164,7 +164,8 @@ def objects(files: Sequence[Path], named: NamedPlugin) -> list[Object]:
     if problems:
         raise ConfigError(problems[0], file=str(files[0]))
     if skipped:
-        raise ConfigError(f"no plugin can read {', '.join(sorted(skipped))}", file=str(files[0]))
+        remedy = "a plugin reads other kinds than ours by a CustomResource in its reads"
+        raise ConfigError(f"no plugin can read {', '.join(sorted(skipped))}", file=str(files[0]), remedy=remedy)
     return found
 
 

@@ -23,7 +23,7 @@ from stowplan.objects.errors import StowplanError
 KindAndNamespace: TypeAlias = tuple[str, str, str]  # apiVersion, kind, and the namespace of the manifest or ""
 
 
-class PlannedWrite(msgspec.Struct, frozen=True):
+class WorkloadWrite(msgspec.Struct, frozen=True):
     """`does`: create, patch or delete. `body` is the object, the patch, or the options of the deletion."""
 
     does: str
@@ -47,13 +47,13 @@ class MemberCluster:
         namespace: str,
         *,
         adopt: bool = False,
-        on_write: Callable[[PlannedWrite], None] = lambda _: None,
+        on_write: Callable[[WorkloadWrite], None] = lambda _: None,
     ) -> None:
         self._client, self._follower, self._namespace = client, follower, namespace
         self._adopt, self._on_write = adopt, on_write
         self._discovery = Discovery(client)
 
-    async def plan(self, wanted: Iterable[Document], kinds: Iterable[KindAndNamespace]) -> list[PlannedWrite]:
+    async def plan(self, wanted: Iterable[Document], kinds: Iterable[KindAndNamespace]) -> list[WorkloadWrite]:
         """Return the writes after which the cluster has these objects, and no other of ours of these kinds.
 
         A Namespace or definition that the manifest has lost stays as long as anything is wanted in the cluster: to
@@ -101,17 +101,17 @@ class MemberCluster:
                     raise
         return found
 
-    async def _write_for(self, document: Document, ours: dict[tuple[str, str, str], Document]) -> PlannedWrite | None:
+    async def _write_for(self, document: Document, ours: dict[tuple[str, str, str], Document]) -> WorkloadWrite | None:
         version, kind = document["apiVersion"], document["kind"]
         resource = await self._discovery.resource(version, kind)
         if resource is None:  # its definition may be one of the objects before it
-            return PlannedWrite("create", version, kind, _key(document["metadata"]), document)
+            return WorkloadWrite("create", version, kind, _key(document["metadata"]), document)
         within = document["metadata"].get("namespace", self._namespace) if resource.namespaced else ""
         wanted = manifest.marked(document, self._follower, within)
         key = _key(wanted["metadata"])
         live = ours.pop((version, kind, key), None) or await self._read(resource, key)
         if live is None:
-            return PlannedWrite("create", version, kind, key, wanted)
+            return WorkloadWrite("create", version, kind, key, wanted)
         if not manifest.is_ours(live, self._follower) and not self._adopt:
             if kind == "Namespace":
                 return None
@@ -121,7 +121,7 @@ class MemberCluster:
             raise StowplanError(f"{kind} {key} is being deleted; it is created again when it is gone")
         body = manifest.patch_for(live, wanted)
         old = live["metadata"].get("resourceVersion", "")
-        return None if body is None else PlannedWrite("patch", version, kind, key, body, old)
+        return None if body is None else WorkloadWrite("patch", version, kind, key, body, old)
 
     async def _read(self, resource: ApiResource, key: str) -> Document | None:
         answer = await self._client.get(resource, key)
@@ -131,18 +131,18 @@ class MemberCluster:
         return found
 
     @staticmethod
-    def _deletion(identity: tuple[str, str, str], live: Document) -> PlannedWrite:
+    def _deletion(identity: tuple[str, str, str], live: Document) -> WorkloadWrite:
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": "Background",
             "preconditions": {"uid": live["metadata"]["uid"]},
         }
-        return PlannedWrite("delete", *identity, options)
+        return WorkloadWrite("delete", *identity, options)
 
     # -- writing
 
-    async def _perform(self, write: PlannedWrite) -> None:
+    async def _perform(self, write: WorkloadWrite) -> None:
         resource = await self._discovery.resource(write.api_version, write.kind)
         if resource is None:
             raise RefusedError(f"{write}", 404, "the cluster does not serve this kind (yet)")
@@ -153,7 +153,7 @@ class MemberCluster:
         if write.does != "patch" or msgspec.json.decode(answer.body)["metadata"]["resourceVersion"] != write.version:
             self._on_write(write)
 
-    async def _send(self, write: PlannedWrite, resource: ApiResource) -> Response:
+    async def _send(self, write: WorkloadWrite, resource: ApiResource) -> Response:
         if write.does == "patch":
             return await self._client.patch(resource, write.key, write.body)
         if write.does == "delete":

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stowplan.apps.place.follow.manifest import Document
-from stowplan.apps.place.follow.member_cluster import KindAndNamespace, MemberCluster, PlannedWrite
+from stowplan.apps.place.follow.member_cluster import KindAndNamespace, MemberCluster, WorkloadWrite
 from stowplan.apps.place.follow.rollout import Duty
 from stowplan.kube.client import Client
 from stowplan.kube.rate_limits import Backoff
@@ -71,7 +71,7 @@ class MemberTask:
             self._service.wake_members()  # others may have waited for this
         return self._service.options.resync if current else 0.0
 
-    async def plan(self, duty: Duty) -> list[PlannedWrite]:
+    async def plan(self, duty: Duty) -> list[WorkloadWrite]:
         """Return what would be written."""
         try:
             async with asyncio.timeout(TURN_WITHIN):
@@ -91,6 +91,6 @@ class MemberTask:
         self.problem = problem
         return wait
 
-    def _written(self, write: PlannedWrite) -> None:
+    def _written(self, write: WorkloadWrite) -> None:
         self._service.metrics.writes.labels(self._name, write.does).inc()
         self._service.log.info(PAST_TENSE[write.does], cluster=self._name, kind=write.kind, object=write.key)
