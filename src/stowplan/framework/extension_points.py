@@ -1,7 +1,7 @@
 """The extension points of kube-scheduler and of placements, and the methods that plugins have there.
 
 Plugins for nodes and plugins for clusters both have `filter` and `score`; they differ in what they are asked about, and
-so in the first parameter of these methods: `pod` or `placement`.
+so in the parameters of these methods: `(pod, nodes)` or `(placement, clusters)`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,20 @@ CALLED = (*filter(None, METHODS.values()), *ROLES)
 class PluginKind:
     """Plugins for nodes, or for clusters: their extension points, and the group of their entry points."""
 
-    about: str
-    asks: str  # the first parameter of filter and score, and the second
+    about: str  # what is chosen
+    asked: str  # what it is chosen for
     methods: Mapping[str, str]
     entry_points: str
+
+    @property
+    def one(self) -> str:
+        """One of those that are chosen; also what `--kind` calls it."""
+        return self.about.removesuffix("s")
+
+    @property
+    def asks(self) -> str:
+        """The parameters of filter and score."""
+        return f"({self.asked}, {self.about})"
 
     def points_of(self, plugin: type) -> frozenset[str]:
         """Return the points at which a configuration may list this plugin."""
@@ -63,27 +73,33 @@ class PluginKind:
     def check(self, plugin: type, name: str) -> None:
         """Raise an error if the plugin is of the other kind."""
         found = kind_of(plugin)
-        if found not in (None, self):
-            assert found is not None
+        if found is not None and self not in (found, EITHER):
             problem = f"plugin {name} is for {found.about}, and this configuration is for {self.about}"
             raise ConfigError(problem, remedy=f"a plugin for {self.about} has filter{self.asks} or score{self.asks}")
 
 
-NODES = PluginKind("nodes", "(pod, nodes)", METHODS, "stowplan.plugins")
-CLUSTERS = PluginKind(
-    "clusters", "(placement, clusters)", {"filter": "filter", "score": "score"}, "stowplan.cluster_plugins"
-)
+NODES = PluginKind("nodes", "pod", METHODS, "stowplan.plugins")
+CLUSTERS = PluginKind("clusters", "placement", {"filter": "filter", "score": "score"}, "stowplan.cluster_plugins")
+EITHER = PluginKind("nodes or clusters", "pod or placement", METHODS, "")  # not known before the plugin is loaded
+KINDS = {kind.one: kind for kind in (NODES, CLUSTERS)}
+
+TELL = f"name the parameters of filter and score {NODES.asks} or {CLUSTERS.asks}"  # what to do about a kind not known
+
+# What only plugins of one kind have.
+_OWN_METHODS = {NODES.one: {*CALLED} - {"filter", "score"}, CLUSTERS.one: {"why", "changes_at"}}
 
 
 def kind_of(plugin: type) -> PluginKind | None:
-    """Return what a plugin is for, by the first parameter of its methods; None: that does not say."""
+    """Return what a plugin is for, by the parameters of its methods or the methods it has; None: they do not say."""
     for method in ("fits", "rate", "filter", "score"):
         found = getattr(plugin, method, None)
-        if callable(found):
-            parameters = [*inspect.signature(found).parameters][1:]
-            if parameters and parameters[0] in ("pod", "placement"):
-                return NODES if parameters[0] == "pod" else CLUSTERS
-    return None
+        names = [name.lstrip("_") for name in inspect.signature(found).parameters][1:3] if callable(found) else []
+        for at, name in enumerate(names):
+            for kind in KINDS.values():
+                if name in ((kind.asked,), (kind.about, kind.one))[at]:
+                    return kind
+    has = [one for one, own in _OWN_METHODS.items() if any(callable(getattr(plugin, each, None)) for each in own)]
+    return KINDS[has[0]] if len(has) == 1 else None
 
 
 def points_of(plugin: type) -> frozenset[str]:

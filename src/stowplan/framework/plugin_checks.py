@@ -8,25 +8,27 @@
     5  its twin     (a version that looks at one node at a time) gives the same answers
     6  has a say    each method gave an answer that makes a difference: what never acted was not tried
 
+A cluster policy is checked on small random fleets (`placement.plugin_checks`).
+
 `check_plugin(MyPlugin()) == []`: nothing is wrong. A problem names the plugin, the method, what was wrong, the pod, and
 the seed that gives the same cluster again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
-from stowplan.framework.checks.answers import Asked, Problem
-from stowplan.framework.checks.lines import LinesRun
+from stowplan.framework.checks.answers import Asked
+from stowplan.framework.checks.called_plugin import Problem
+from stowplan.framework.checks.examination import Examination, Examiner
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
-from stowplan.framework.checks.says import NEVER, Says
 from stowplan.framework.checks.words import words_of
-from stowplan.framework.extension_points import CLUSTERS, kind_of, points_of
+from stowplan.framework.extension_points import CLUSTERS, KINDS, NODES, TELL, PluginKind, kind_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.placement.plugin_checks import check_cluster_plugin
+from stowplan.framework.placement.plugin_checks import examine_cluster_policy
 from stowplan.framework.random_clusters import RandomCluster, draw
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
@@ -40,89 +42,86 @@ def check_plugin(
     seed: int = 0,
     clusters: int = 40,
     pods: Sequence[Pod] = (),
+    placements: Sequence[Placement] = (),
     objects: Sequence[Object] = (),
     idle: Mapping[str, str] | None = None,
-    placements: Sequence[Placement] = (),
+    kind: Literal["node", "cluster"] | None = None,
 ) -> list[str]:
-    """Return what is wrong with a plugin (an instance, or a class that needs no arguments).
+    """Return what is wrong with a plugin or a cluster policy (an instance, or a class that needs no arguments).
 
         assert check_plugin(MyPlugin(), pods=[a_pod(labels={"heavy": "true"})]) == []
+        assert check_plugin(MyPolicy(), placements=[a_placement(labels={"heavy": "true"})]) == []
 
-    `pods` are used in addition to the random ones, and `objects` are in every cluster, for plugins that need them. A
-    method that never acts on any of these pods is a problem, too: `idle={"permit": "why"}` accepts that. A plugin for
-    clusters is asked about random fleets, and about `placements`.
+    `pods` (for a cluster policy `placements`) are used in addition to the random ones, and `objects` are in every
+    cluster (fleet), for plugins that need them. A method that never acts on any of these is a problem, too:
+    `idle={"permit": "why"}` accepts that. `kind` is needed if neither parameters nor methods tell what it chooses.
     """
-    cls = plugin if isinstance(plugin, type) else type(plugin)
-    if kind_of(cls) is CLUSTERS:
-        return check_cluster_plugin(
-            plugin, twin=twin, seed=seed, fleets=clusters, placements=placements, objects=objects, idle=idle or ()
-        )
     return examine(
-        plugin, twin=twin, seed=seed, clusters=clusters, pods=pods, objects=objects, idle=idle or {}
+        plugin,
+        kind=None if kind is None else KINDS[kind],
+        twin=twin,
+        seed=seed,
+        clusters=clusters,
+        pods=pods,
+        placements=placements,
+        objects=objects,
+        idle=idle or {},
     ).problems
-
-
-@dataclass(frozen=True)
-class Examination:
-    """What the checks found.
-
-    problems     what is wrong, one sentence each, those about idle methods included
-    acted        how often each method was called, and how often its answer made a difference
-    never_ran    lines of methods that never ran, by method
-    not_called   methods that only a whole scheduler calls
-    pods         how many pods were drawn or given
-    """
-
-    problems: list[str]
-    acted: dict[str, tuple[int, int]]
-    never_ran: dict[str, list[int]]
-    not_called: list[str]
-    pods: int
 
 
 def examine(
     plugin: Any,
     *,
+    kind: PluginKind | None = None,
     twin: Any = None,
     seed: int = 0,
     clusters: int = 40,
     pods: Sequence[Pod] = (),
+    placements: Sequence[Placement] = (),
     objects: Sequence[Object] = (),
     idle: Mapping[str, str] = {},
     on_cluster: Callable[[], object] = lambda: None,
 ) -> Examination:
-    """Check a plugin, and tell what was tried. `on_cluster` is called after each cluster."""
+    """Check a plugin, and tell what was tried. `on_cluster` is called after each cluster, or fleet."""
     plugin = plugin() if isinstance(plugin, type) else plugin
-    says, lines = Says(), LinesRun(plugin)
+    told = kind or kind_of(type(plugin))
+    examiner = Examiner(plugin, told or NODES, idle)
+    if told is None and NODES.points_of(type(plugin)):
+        examiner.note((f"neither parameters nor methods tell what it chooses; {TELL}, or give kind=",))
+        return examiner.examination()
+    useless, seeds = pods if told is CLUSTERS else placements, range(seed, seed + clusters)
+    if useless:
+        examiner.note((f"it is for {examiner.kind.about}, and is not asked about {type(useless[0]).__name__}s",))
+    if told is CLUSTERS:
+        return examine_cluster_policy(examiner, twin, seeds, placements, objects, on_cluster)
+    return _examine_node_plugin(examiner, twin, seeds, pods, objects, on_cluster)
+
+
+def _examine_node_plugin(
+    examiner: Examiner,
+    twin: Any,
+    seeds: Iterable[int],
+    pods: Sequence[Pod],
+    objects: Sequence[Object],
+    on_cluster: Callable[[], object],
+) -> Examination:
+    plugin = examiner.plugin
     wakes, wrong_wakes = _wakes(plugin)
-    found = dict.fromkeys((*_incomplete(plugin, idle), *wrong_wakes), "")
-    for number, drawn in _clusters(plugin, twin, seed, clusters):
+    examiner.note((*_incomplete(plugin), *wrong_wakes))
+    for number, drawn in _clusters(plugin, twin, seeds):
         for pod in (drawn.pod, *pods):
-            says.pods += 1
             situation = replace(drawn, others=(*drawn.others, *objects), pod=pod)
-            for what, example in _problems(Asked(plugin, situation, says, lines), twin, wakes):
-                found.setdefault(what, f": {example} (pod {pod.key}, cluster seed {number})")
+            asked = Asked(plugin, situation, examiner.says, examiner.lines)
+            examiner.asked(pod.key, f"cluster seed {number}", _problems(asked, twin, wakes))
         on_cluster()
     hints = {wake.hint: wake.resource for wake in wakes if wake.hint and callable(getattr(plugin, wake.hint, None))}
-    if points_of(type(plugin)):
-        found |= {sentence: "" for _, sentence in says.idle(plugin, hints, lines, idle)}
-    name = type(plugin).__name__
-    called = {
-        method: (says.calls[method], says.differences[method]) for method in (*NEVER, *hints) if says.calls[method]
-    }
-    return Examination(
-        problems=[f"{name}: {what}{example}" for what, example in found.items()],
-        acted={method: (says.calls[method], says.differences[method]) for method in called},
-        never_ran={method: never for method in lines.methods if lines.ran(method) and (never := lines.never(method))},
-        not_called=[method for method in NOT_CALLED if callable(getattr(plugin, method, None))],
-        pods=says.pods,
-    )
+    return examiner.examination(hints, NOT_CALLED)
 
 
-def _clusters(plugin: Any, twin: Any, seed: int, clusters: int) -> Iterator[tuple[int, RandomCluster]]:
+def _clusters(plugin: Any, twin: Any, seeds: Iterable[int]) -> Iterator[tuple[int, RandomCluster]]:
     """Yield each cluster twice, the second time with the words of the plugin."""
     words = words_of(plugin, twin)
-    for number in range(seed, seed + clusters):
+    for number in seeds:
         yield number, draw(number)
         if words:
             yield number, draw(number, words)
@@ -145,13 +144,8 @@ def _wakes(plugin: Any) -> tuple[list[Wake], list[str]]:
     return wakes, wrong + [f"wakes_on names the hint {hint!r}, and there is no such method" for hint in lost]
 
 
-def _incomplete(plugin: Any, idle: Mapping[str, str]) -> Iterator[str]:
-    if not points_of(type(plugin)):
-        yield "it has no method of any extension point; give it filter or score"
+def _incomplete(plugin: Any) -> Iterator[str]:
     if hasattr(plugin, "reserve") != hasattr(plugin, "unreserve"):
         yield "reserve and unreserve go together, and it has one of them only"
     if getattr(plugin, "local", "") not in LOCALITY:
         yield f"local is {plugin.local!r}, and may be one of {', '.join(filter(None, LOCALITY))}"
-    for method in idle:
-        if not callable(getattr(plugin, method, None)):
-            yield f"idle names {method!r}, and there is no such method"

@@ -21,6 +21,9 @@ one, where `config` is a KubeSchedulerConfiguration as a user writes it; `a_prof
 plugin alone. For one decision no world is needed: `filtered`, `refused` and `scored` call a plugin for a pod and an
 `a_state(…)`.
 
+A cluster policy is asked with `refused` and `scored`, too, about a placement and an `a_fleet(a_managed_cluster(…), …)`.
+`chosen(a_placement(…), *clusters, config=path)` decides a placement with the PlacementConfiguration of a file.
+
 For what a world leaves out (manifests, definitions, controllers, the configuration file, kubectl) there is
 `EmbeddedCluster`: the cluster of `stowplan up` and the scheduler of `stowplan run`, in the process of the test. The
 fixture `embedded_cluster` gives a test one; pytest finds it once Stowplan is installed.
@@ -44,6 +47,7 @@ from stowplan.testing.builders import (
     a_state,
     from_yaml,
 )
+from stowplan.testing.fleets import a_fleet, a_managed_cluster, a_placement, a_score, chosen
 from stowplan.testing.plugin_questions import filtered, refused, scored
 from stowplan.testing.world import World
 
@@ -55,15 +59,20 @@ __all__ = [
     "World",
     "a_budget",
     "a_cluster",
+    "a_fleet",
+    "a_managed_cluster",
     "a_namespace",
     "a_node",
+    "a_placement",
     "a_pod",
     "a_profile",
     "a_profile_of",
     "a_replica_set",
+    "a_score",
     "a_service",
     "a_state",
     "check_plugin",
+    "chosen",
     "filtered",
     "from_yaml",
     "refused",

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
-from stowplan.apps.plugin_kit.bench import Cost, sentence
+from stowplan.apps.plugin_kit.bench import sentence
+from stowplan.apps.plugin_kit.measuring import Cost
+from stowplan.framework.extension_points import NODES
 
 PLUGINS = """
 import numpy as np
@@ -103,7 +105,7 @@ def test_who_is_slow(cost: Cost, slow: bool) -> None:
 
 def test_what_is_said_of_it() -> None:
     cost = Cost("filter", "arrays", "p", 240.4, 9600.0, own=True, why="it looks at one node at a time")
-    assert sentence(cost, 5000) == (
+    assert sentence(cost, NODES, 5000) == (
         "filter costs 240 yardsticks a pod (9.6 ms at 5,000 nodes; more than 100 is slow); it looks at one node at a "
         "time; see docs/plugins.md#what-is-slow"
     )

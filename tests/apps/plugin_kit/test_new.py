@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,10 +25,31 @@ def called(*words: str) -> Result:
     return CliRunner().invoke(main, ["plugin", *words])
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What is written for one kind of plugins, and the commands that its page names."""
+
+    name: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    valid: str
+
+
+KINDS = (
+    Kind("node", (), ("config", "plugin", "plugin", "up", "run"), "valid, 1 profile(s)"),
+    Kind("cluster", ("hub.yaml",), ("config", "plugin", "plugin", "place", "place"), "valid"),
+)
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.name)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return request.param  # type: ignore[no-any-return]
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("kit")
-    done = called("new", "rack-spread", "--directory", str(directory))
+    done = called("new", "rack-spread", "--kind", kind.name, "--directory", str(directory))
     assert done.exit_code == 0, done.output
     assert f"stowplan config check {directory / 'rack_spread' / 'config.yaml'}" in done.output
     return directory / "rack_spread"
@@ -37,9 +60,9 @@ def run(folder: Path, *command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_is_written(folder: Path) -> None:
+def test_what_is_written(folder: Path, kind: Kind) -> None:
     written = sorted(file.name for file in folder.iterdir() if file.is_file())
-    assert written == ["README.md", "config.yaml", "rack_spread.py", "test_rack_spread.py"]
+    assert written == sorted(["README.md", "config.yaml", "rack_spread.py", "test_rack_spread.py", *kind.files])
     assert not any("$" in file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file())
 
 
@@ -70,17 +93,29 @@ def test_mypy_has_nothing_to_say(folder: Path) -> None:
     run(folder, sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, ".")
 
 
-def test_the_configuration_and_the_plugin_are_right(folder: Path) -> None:
+def test_the_configuration_and_the_plugin_are_right(folder: Path, kind: Kind) -> None:
     done = CliRunner().invoke(main, ["config", "check", str(folder / "config.yaml")])
-    assert done.exit_code == 0 and "valid, 1 profile(s)" in done.output
+    assert done.exit_code == 0 and kind.valid in done.output
     done = called("check", f"{folder / 'rack_spread.py'}:RackSpread")
     assert done.exit_code == 0 and "keeps the contract" in done.output, done.output
 
 
-def test_each_command_of_the_readme_is_one(folder: Path) -> None:
+def test_the_readme_names_the_commands(folder: Path, kind: Kind) -> None:
     lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
     commands = [line.split() for line in lines if line.startswith("    stowplan ")]
-    assert [words[1] for words in commands] == ["config", "plugin", "plugin", "up", "run"]
+    assert tuple(words[1] for words in commands) == kind.commands
+    assert any(line.startswith("    pytest ") for line in lines)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:], ids=["cluster"], indirect=True)
+def test_the_policy_chooses_clusters_as_its_readme_says(folder: Path) -> None:
+    lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
+    (line,) = (line for line in lines if "place explain" in line)
+    words = [str(folder / word) if word.endswith(".yaml") else word for word in line.partition("#")[0].split()[1:]]
+    done = CliRunner().invoke(main, [*words, "-o", "json"])
+    found = json.loads(done.output)
+    assert (done.exit_code, [each["clusterName"] for each in found["selected"]]) == (0, ["large"])
+    assert [each["reason"] for each in found["dropped"]] == ["its region is not known"]
 
 
 def test_an_existing_folder_is_never_overwritten(folder: Path) -> None:

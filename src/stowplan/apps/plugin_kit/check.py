@@ -16,8 +16,10 @@ from rich.table import Table
 
 from stowplan.apps import json_output
 from stowplan.apps.plugin_kit import named_plugin
+from stowplan.framework.checks.examination import Examination
 from stowplan.framework.checks.lines import in_words
-from stowplan.framework.plugin_checks import Examination, examine
+from stowplan.framework.extension_points import CLUSTERS, NODES
+from stowplan.framework.plugin_checks import examine
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class CheckOptions:
 
     name: str
     args: tuple[str, ...] = ()
+    kind: str | None = None
     pods: tuple[Path, ...] = ()
+    placements: tuple[Path, ...] = ()
     objects: tuple[Path, ...] = ()
     twin: str = ""
     clusters: int = 40
@@ -37,22 +41,24 @@ class CheckOptions:
 
 def run(options: CheckOptions) -> int:
     """Check the plugin. Return 0 if nothing is wrong with it, else 1."""
-    plugin = named_plugin.load(options.name, options.args, options.plugin_path)
-    twin = named_plugin.load_twin(options.twin, options.args, options.plugin_path) if options.twin else None
-    pods, objects = named_plugin.pods(options.pods), named_plugin.objects(options.objects, plugin)
+    named = named_plugin.load(options.name, options.args, options.plugin_path, kind=options.kind, twin=options.twin)
+    asked = named_plugin.asked(options.name, named, options.pods, options.placements)
+    objects = named_plugin.objects(options.objects, named)
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("asking the plugin", total=2 * options.clusters)
         found = examine(
-            plugin,
-            twin=twin,
+            named.plugin,
+            kind=named.kind,
+            twin=named.twin,
             seed=options.seed,
             clusters=options.clusters,
-            pods=pods,
+            pods=asked if named.kind is NODES else (),
+            placements=asked if named.kind is CLUSTERS else (),
             objects=objects,
             on_cluster=lambda: progress.advance(bar),
         )
     if options.output == "table":
-        _show(Console(highlight=False, markup=False, emoji=False, soft_wrap=True), options.name, plugin, found)
+        _show(Console(highlight=False, markup=False, emoji=False, soft_wrap=True), options.name, named.plugin, found)
     else:
         json_output.echo(_as_json(options.name, found), options.output)
     return 1 if found.problems else 0
@@ -72,8 +78,9 @@ def _show(console: Console, name: str, plugin: Any, found: Examination) -> None:
         console.print(f"note: not called here, test it in a World: {', '.join(found.not_called)}")
     for problem in found.problems:
         console.print(problem)
+    where = "fleets" if found.kind is CLUSTERS else "clusters"
     verdict = f"{len(found.problems)} problem(s)" if found.problems else "keeps the contract"
-    console.print(f"{name}: {verdict}, with {found.pods} pods on small random clusters")
+    console.print(f"{name}: {verdict}, with {found.asked} {found.kind.asked}s on small random {where}")
 
 
 def _source(plugin: Any, lines: Sequence[int]) -> list[str]:
@@ -90,7 +97,7 @@ def _as_json(name: str, found: Examination) -> dict[str, Any]:
         "apiVersion": json_output.VERSION,
         "kind": "PluginCheck",
         "plugin": name,
-        "pods": found.pods,
+        f"{found.kind.asked}s": found.asked,
         "problems": found.problems,
         "methods": {method: {"calls": calls, "hadASay": acted} for method, (calls, acted) in found.acted.items()},
         "neverRan": found.never_ran,

@@ -18,8 +18,14 @@ ARGUMENTS = click.option(
 )
 FILES = click.Path(exists=True, path_type=Path)
 PODS = click.option("--pods", multiple=True, type=FILES, help="A file with pods that the plugin acts on.")
+PLACEMENTS = click.option(
+    "--placements", multiple=True, type=FILES, help="A file with placements that the cluster policy acts on."
+)
+KIND = click.option(
+    "--kind", type=click.Choice(["node", "cluster"]), help="What it chooses, if the class does not tell."
+)
 OBJECTS = click.option("--objects", multiple=True, type=FILES, help="A file with objects that the plugin reads.")
-TWIN = click.option("--twin", default="", help="FILE:Class, the same policy with `fits` and `rate`, node by node.")
+TWIN = click.option("--twin", default="", help="FILE:Class, the same policy with `fits` and `rate`, one by one.")
 NAMED = click.argument("name", metavar="FILE:Class")
 
 
@@ -32,9 +38,11 @@ NAMED = click.argument("name", metavar="FILE:Class")
     show_default=True,
     help="Where to create the folder.",
 )
-@click.option("--kind", type=click.Choice(["node"]), default="node", show_default=True, help="What it chooses.")
+@click.option(
+    "--kind", type=click.Choice(["node", "cluster"]), default="node", show_default=True, help="What it chooses."
+)
 def new(name: str, directory: Path, kind: str) -> None:
-    """Write a plugin that works, with its test and its configuration, into a new folder."""
+    """Write a plugin, or a cluster policy, that works, with its test and its configuration, into a new folder."""
     from stowplan.apps.plugin_kit import new as command
 
     sys.exit(command.run(name, directory, kind))
@@ -43,26 +51,29 @@ def new(name: str, directory: Path, kind: str) -> None:
 @click.command(
     epilog="Exit codes: 0 nothing is wrong, 1 something is, or a method was never tried, 2 the input cannot be used."
 )
-@with_options(NAMED, ARGUMENTS, PODS, OBJECTS, TWIN)
-@click.option("--clusters", type=click.IntRange(min=1), default=40, show_default=True, help="How many to draw.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The number of the first random cluster.")
+@with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, TWIN)
+@click.option(
+    "--clusters", type=click.IntRange(min=1), default=40, show_default=True, help="How many random clusters, or fleets."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The number of the first one.")
 @with_options(PLUGIN_PATH, OUTPUT)
 def check(**options: Any) -> None:
-    """Check whether a plugin keeps the contract of plugins, and which of its methods never had a say."""
+    """Check whether a plugin, or a cluster policy, keeps the contract, and which of its methods never had a say."""
     from stowplan.apps.plugin_kit import check as command
 
     sys.exit(command.run(command.CheckOptions(**options)))
 
 
 @click.command(
-    epilog="Exit codes: 0 no method is slow, 1 one costs more than 100 yardsticks a pod, 2 the input cannot be used."
+    epilog="Exit codes: 0 no method is slow, 1 one costs more than 100 yardsticks, 2 the input cannot be used."
 )
-@with_options(NAMED, ARGUMENTS, PODS, OBJECTS, TWIN)
-@click.option("--nodes", type=click.IntRange(min=1), default=5000, show_default=True, help="The number of nodes.")
+@with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, TWIN)
+@click.option("--nodes", type=click.IntRange(min=1), help="The number of nodes.  [default: 5000]")
+@click.option("--clusters", type=click.IntRange(min=1), help="For a cluster policy: of clusters.  [default: 5000]")
 @click.option("--rounds", type=click.IntRange(min=1), default=11, show_default=True, help="How often each is measured.")
 @with_options(PLUGIN_PATH, OUTPUT)
 def bench(**options: Any) -> None:
-    """Measure what a plugin costs, in yardsticks: passes of plain NumPy over all nodes."""
+    """Measure what a plugin, or a cluster policy, costs, in yardsticks: passes of plain NumPy over all nodes."""
     from stowplan.apps.plugin_kit import bench as command
 
     sys.exit(command.run(command.BenchOptions(**options)))

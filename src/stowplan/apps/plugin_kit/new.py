@@ -1,4 +1,7 @@
-"""`stowplan plugin new NAME`: a folder with a plugin that works, its test, its configuration and how to run each."""
+"""`stowplan plugin new NAME`: a folder with a plugin that works, its test, its configuration and how to run each.
+
+`templates/KIND` has the files: `plugin.py.txt` becomes the module, `test_plugin.py.txt` its test.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,10 @@ from stowplan.framework.config.document import snake
 from stowplan.objects.errors import ConfigError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
-FILES = {  # each template, and the file that becomes of it
-    "plugin.py.txt": "$module.py",
-    "test_plugin.py.txt": "test_$module.py",
-    "config.yaml.txt": "config.yaml",
-    "README.md.txt": "README.md",
+TEMPLATE = ".txt"  # after the name of each template
+RUNS = {  # what to try last
+    "node": "stowplan up --config {folder}/config.yaml",
+    "cluster": "stowplan place explain web --config {folder}/config.yaml --from {folder}/hub.yaml",
 }
 
 
@@ -37,15 +39,15 @@ def run(name: str, directory: Path, kind: str) -> int:
     """Write the folder, and say what to do with it."""
     names = plugin_name(name)
     folder = directory / names.module
-    write(folder, names, kind)
-    click.echo(f"Written to {folder}: {', '.join(sorted(_file_names(names)))}. Try:")
+    written = write(folder, names, kind)
+    click.echo(f"Written to {folder}: {', '.join(sorted(written))}. Try:")
     click.echo("")
     for line in (
         f"stowplan config check {folder / 'config.yaml'}",
         f"pytest {folder}",
         f"stowplan plugin check {folder / names.module}.py:{names.class_name}",
         f"stowplan plugin bench {folder / names.module}.py:{names.class_name}",
-        f"stowplan up --config {folder / 'config.yaml'}",
+        RUNS[kind].format(folder=folder),
     ):
         click.echo(f"    {line}")
     return 0
@@ -76,12 +78,8 @@ def _importable(module: str) -> bool:
         return False
 
 
-def _file_names(names: PluginName) -> list[str]:
-    return [Template(file).substitute(vars(names)) for file in FILES.values()]
-
-
-def write(folder: Path, names: PluginName, kind: str) -> None:
-    """Write the files into a new folder."""
+def write(folder: Path, names: PluginName, kind: str) -> list[str]:
+    """Write the files into a new folder. Return their names."""
     templates = resources.files("stowplan.apps.plugin_kit").joinpath("templates", kind)
     try:
         folder.mkdir(parents=True)
@@ -91,7 +89,11 @@ def write(folder: Path, names: PluginName, kind: str) -> None:
         ) from None
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", file=str(folder)) from None
-    for template, file in FILES.items():
-        text = templates.joinpath(template).read_text(encoding="utf-8")
-        target = folder / Template(file).substitute(vars(names))
-        target.write_text(Template(text).substitute(vars(names)), encoding="utf-8")
+    texts = {
+        each.name.removesuffix(TEMPLATE).replace("plugin", names.module): each.read_text(encoding="utf-8")
+        for each in templates.iterdir()
+        if each.name.endswith(TEMPLATE)
+    }
+    for file, text in texts.items():
+        (folder / file).write_text(Template(text).substitute(vars(names)), encoding="utf-8")
+    return list(texts)

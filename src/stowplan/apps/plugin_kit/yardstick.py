@@ -1,4 +1,4 @@
-"""The yardstick: one plain NumPy pass over the nodes, fit and LeastAllocated for cpu and memory.
+"""The yardstick: one plain NumPy pass over the nodes (or clusters), fit and LeastAllocated for cpu and memory.
 
 It is about the least that any scheduler written with arrays must do for a decision, so costs given in such passes mean
 something on any machine.
@@ -11,6 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.fleet.views import Clusters
 from stowplan.columns.state import ClusterState
 
 PASSES = 20
@@ -18,10 +19,14 @@ CPU, MEMORY = 100, 500 * 1024**2
 
 
 class Yardstick:
-    """Plain arrays of as many rows as the cluster has nodes."""
+    """Plain arrays of as many rows as the cluster has nodes, or the fleet has clusters."""
 
-    def __init__(self, state: ClusterState) -> None:
-        rows, table = state.table.live_rows(), state.table
+    def __init__(self, these: ClusterState | Clusters) -> None:
+        if isinstance(these, Clusters):
+            self._cpu, self._memory = (np.maximum(these.allocatable[name], 1) for name in ("cpu", "memory"))
+            self._cpu_taken, self._memory_taken = (np.zeros(len(these), np.int64) for _ in range(2))
+            return
+        rows, table = these.table.live_rows(), these.table
         self._cpu, self._memory = (table.allocatable[name][rows] for name in ("cpu", "memory"))
         self._cpu_taken, self._memory_taken = (table.requested[name][rows] for name in ("cpu", "memory"))
 

@@ -2,60 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework.checks.called_plugin import Answers, BrokenAnswer, CalledPlugin, Problem, Twin, differ, only
 from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.says import Says
 from stowplan.framework.decision import FEASIBLE, SKIP, Only, RejectPod
-from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, attach_plugin
 from stowplan.framework.random_clusters import RandomCluster, same_shape
 from stowplan.framework.verdict_codes import VerdictCodes
-from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
-
-Answers: TypeAlias = dict[str, Any]  # by the name of the node
-Problem: TypeAlias = tuple[str, str]  # what is wrong, and an example
 
 ALONE = "depends on other nodes, though the plugin declares that it judges by the row alone"
 SHAPE = "depends on more than the pod's shape, though the plugin declares that it judges by the row alone"
 
 
-class BrokenAnswer(Exception):  # noqa: N818  used in this package only
-    """An answer that ends the checks of one situation."""
-
-
-class Asked:
-    """A plugin in one situation: calls it, counts its lines, and notes when it had a say."""
+class Asked(CalledPlugin):
+    """A node plugin in one situation."""
 
     def __init__(self, plugin: Any, situation: RandomCluster, says: Says, lines: LinesRun) -> None:
-        self.plugin, self.situation, self.says, self.lines = plugin, situation, says, lines
-        self.name, self.pod = type(plugin).__name__, situation.pod
+        super().__init__(plugin, says, lines)
+        self.situation, self.pod = situation, situation.pod
 
     def state(self, situation: RandomCluster | None = None) -> ClusterState:
         state = (situation or self.situation).state()
         attach_plugin(self.plugin, state)
         return state
-
-    def ask(self, method: str, run: Callable[[], Any]) -> Any:
-        try:
-            with self.lines.counting():
-                return run()
-        except PluginError as error:
-            self.says.failures[method] += 1
-            raise BrokenAnswer(f"{method} fails", error.problem) from error
-        except Exception as error:
-            self.says.failures[method] += 1
-            raise BrokenAnswer(f"{method} fails", f"{type(error).__name__}: {error}") from error
-
-    def has(self, method: str) -> bool:
-        return callable(getattr(self.plugin, method, None))
 
     # -- filter and score, node by node
 
@@ -169,31 +147,6 @@ class Asked:
         if self.has("pre_filter"):
             self.ask("pre_filter", lambda: self.plugin.pre_filter(self.pod, cluster))
         return cluster
-
-
-class Twin:
-    """A version that looks at one node at a time, with the methods of a plugin."""
-
-    def __init__(self, twin: Any) -> None:
-        self._twin = twin
-
-    def filter(self, pod: Pod, nodes: Nodes) -> Any:
-        return filter_each(self._twin, pod, nodes)
-
-    def score(self, pod: Pod, nodes: Nodes) -> Any:
-        return score_each(self._twin, pod, nodes)
-
-
-def differ(what: str, found: Answers, expected: Answers) -> Iterator[Problem]:
-    """Yield a problem for the first node with another answer than before."""
-    for name, answer in found.items():
-        if answer != expected[name]:
-            yield what, f"node {name} gets {expected[name]}, and then {answer}"
-            return
-
-
-def only(nodes: Nodes, names: Collection[str]) -> Nodes:
-    return nodes.where(np.array([name in names for name in nodes.names], np.bool_))
 
 
 def picture(state: ClusterState) -> dict[str, Any]:

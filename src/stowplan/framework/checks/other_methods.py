@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.checks.answers import Asked, BrokenAnswer, Problem, differ
+from stowplan.framework.checks.answers import Asked
+from stowplan.framework.checks.called_plugin import BrokenAnswer, Problem, differ
 from stowplan.framework.cluster_event import ASSIGNED, UNSCHEDULED
 from stowplan.framework.decision import Avoid, RejectPod
 from stowplan.framework.extension_points import CALLED

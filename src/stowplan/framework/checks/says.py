@@ -1,4 +1,4 @@
-"""Which methods of a plugin had a say: gave, for at least one pod, an answer that makes a difference.
+"""Which methods of a plugin had a say: gave, for at least one pod (or placement), an answer that makes a difference.
 
 A filter that rejects no node on any drawn cluster was not tried, whatever its code does for pods that were not drawn.
 """
@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from stowplan.framework.checks.lines import LinesRun, in_words
+from stowplan.framework.extension_points import CLUSTERS, NODES, PluginKind
 
 # What a method did not do if it had no say. `reserve`, `unreserve` and `post_bind` are missing: they may have nothing
-# to answer.
+# to answer. So are `why` and `changes_at` of cluster plugins.
 NEVER = {
     "pre_enqueue": "never gated a pod",
     "sort_key": "gave all pods the same key",
@@ -26,17 +27,23 @@ NEVER = {
     "gauges": "never gave a metric",
 }
 NO_HELP = "never said that an event helps a pod"
+NEVER_OF_CLUSTERS = {
+    "filter": "never rejected a cluster",
+    "score": "never preferred one cluster to another",
+}
 PER_NODE = {"filter": "fits", "score": "rate"}  # the methods that `@per_node` makes one of
 
 
 class Says:
     """Counts calls, failures and answers that make a difference, by method."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: PluginKind = NODES) -> None:
+        self.kind = kind
+        self.never = NEVER_OF_CLUSTERS if kind is CLUSTERS else NEVER
         self.calls: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self.differences: Counter[str] = Counter()
-        self.pods = 0
+        self.asked = 0  # how many pods or placements
 
     def note(self, method: str, difference: bool) -> None:
         self.calls[method] += 1
@@ -50,21 +57,25 @@ class Says:
         `hints`: the methods that `wakes_on` names, with the kinds of their events. `accepted`: methods that need not
         have a say here, with the reason.
         """
-        expected = {name: text for name, text in NEVER.items() if callable(getattr(plugin, name, None))}
+        expected = {name: text for name, text in self.never.items() if callable(getattr(plugin, name, None))}
         for method, never in {**expected, **dict.fromkeys(hints, NO_HELP)}.items():
             if not self.differences[method] and method not in accepted:
                 yield method, self._sentence(method, never, hints, lines)
 
     def _sentence(self, method: str, never: str, hints: Mapping[str, str], lines: LinesRun) -> str:
-        give = "give pods that it acts on with --pods FILE (or pods= in check_plugin)"
+        drawn, objects = f"{self.asked} drawn {self.kind.asked}s", "--objects FILE (or objects= in check_plugin)"
+        give = f"give {self.kind.asked}s that it acts on with --{self.kind.asked}s FILE (or {self.kind.asked}s= in "
+        give += "check_plugin)"
+        if self.kind is CLUSTERS:
+            give += f", and clusters and scores with {objects}"
         if not self.calls[method] and not self.failures[method]:
             if method in hints:
-                objects = "give some with --objects FILE (or objects= in check_plugin)"
-                return f"{method} was never called: no {hints[method]} was drawn; {objects}"
-            return f"{method} was never called: pre_filter left it nothing to do for all {self.pods} drawn pods; {give}"
-        why = f"none of the {self.pods} drawn pods made it"
+                return f"{method} was never called: no {hints[method]} was drawn; give some with {objects}"
+            before = "filter" if self.kind is CLUSTERS else "pre_filter"
+            return f"{method} was never called: {before} left it nothing to do for all {drawn}; {give}"
+        why = f"none of the {drawn} made it"
         if method == "gauges":
-            why = f"not for any of the {self.pods} drawn clusters"
+            why = f"not for any of the {self.asked} drawn clusters"
         if self.failures[method]:
             why += f", and it failed for {self.failures[method]} of them"
         written = PER_NODE.get(method, method) if not lines.ran(method) else method

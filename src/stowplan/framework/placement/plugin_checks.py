@@ -1,4 +1,4 @@
-"""Checks of the contract of cluster plugins, for any plugin, on small random fleets.
+"""Checks of the contract of cluster policies, for any policy, on small random fleets.
 
     1  complete     it has filter or score
     2  well formed  answers have the right types, one entry per cluster; scores are int64 within -100 and 100
@@ -8,88 +8,66 @@
     5  its twin     (a version that looks at one cluster at a time) gives the same answers
     6  has a say    each method gave an answer that makes a difference: what never acted was not tried
 
-`check_cluster_plugin(MyPolicy()) == []`: nothing is wrong. A problem names the plugin, the method, what was wrong, the
-placement, and the seed that gives the same fleet again.
+`check_plugin` (`framework.plugin_checks`) comes here with a cluster policy. A problem names the policy, the method,
+what was wrong, the placement, and the seed that gives the same fleet again.
 """
 
 from __future__ import annotations
 
 import copy
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters
+from stowplan.framework.checks import called_plugin
+from stowplan.framework.checks.called_plugin import Answers, BrokenAnswer, CalledPlugin, Problem, Twin, only
+from stowplan.framework.checks.examination import Examination, Examiner
 from stowplan.framework.checks.words import words_of
 from stowplan.framework.extension_points import CLUSTERS
-from stowplan.framework.per_node import filter_each, score_each
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.framework.placement.plugin_calls import call_changes_at, call_cluster_filter, call_cluster_score
 from stowplan.framework.placement.random_fleets import RandomFleet, draw
 from stowplan.framework.profile import EnabledPlugin
-from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
 
-ClusterAnswers: TypeAlias = dict[str, Any]  # by the name of the cluster
-FleetProblem: TypeAlias = tuple[str, str]  # what is wrong, and an example
-Answer = TypeVar("Answer")
-NEVER = {"filter": "never rejected a cluster", "score": "never preferred one cluster to another"}
-GIVE = "give placements and objects that it acts on with placements= and objects="
+differ = partial(called_plugin.differ, one=CLUSTERS.one)
 
 
-@dataclass(frozen=True)
-class FleetExamination:
-    """What the checks found: problems, how often each method was called and had a say, how many placements it saw."""
+def examine_cluster_policy(
+    examiner: Examiner,
+    twin: Any,
+    seeds: Iterable[int],
+    placements: Sequence[Placement],
+    objects: Sequence[Object],
+    on_fleet: Callable[[], object],
+) -> Examination:
+    """Check a cluster policy on the fleets of these seeds.
 
-    problems: list[str]
-    acted: dict[str, tuple[int, int]]
-    placements: int
-
-
-def check_cluster_plugin(plugin: Any, **how: Any) -> list[str]:
-    """Return what is wrong with a cluster plugin, as `examine_cluster_plugin` finds it."""
-    return examine_cluster_plugin(plugin, **how).problems
-
-
-def examine_cluster_plugin(
-    plugin: Any,
-    *,
-    twin: Any = None,
-    seed: int = 0,
-    fleets: int = 40,
-    placements: Sequence[Placement] = (),
-    objects: Sequence[Object] = (),
-    idle: Collection[str] = (),
-    on_fleet: Callable[[], object] = lambda: None,
-) -> FleetExamination:
-    """Check a cluster plugin (an instance, or a class that needs no arguments), and tell what was tried.
-
-    `placements` are used in addition to the random ones, and `objects` are in every fleet. `idle` are methods that need
-    not have a say on any of these. `on_fleet` is called after each fleet.
+    `placements` are used in addition to the random ones, and `objects` are in every fleet.
     """
-    plugin = plugin() if isinstance(plugin, type) else plugin
-    found: dict[str, str] = {}
-    if not CLUSTERS.points_of(type(plugin)):
-        found["it has no method of any extension point; give it filter or score"] = ""
-    calls, acted, fresh, words, seen = Counter[str](), Counter[str](), _copied(plugin), words_of(plugin, twin), 0
-    for number in range(seed, seed + fleets):
-        for drawn in (draw(number), draw(number, words)):
-            for placement in (drawn.placement, *placements):
-                seen += 1
-                situation = replace(drawn, others=(*drawn.others, *objects), placement=placement)
-                for what, example in FleetCheck(plugin, twin, fresh, situation, calls, acted).problems():
-                    found.setdefault(what, f": {example} (placement {placement.key}, fleet seed {number})")
-            on_fleet()
-    for method, never in NEVER.items():
-        if hasattr(plugin, method) and not acted[method] and method not in idle:
-            found[f"{method} {never}: none of the {seen} drawn placements made it; {GIVE}"] = ""
-    problems = [f"{type(plugin).__name__}: {what}{example}" for what, example in found.items()]
-    return FleetExamination(problems, {method: (calls[method], acted[method]) for method in calls}, seen)
+    fresh = _copied(examiner.plugin)
+    for number, drawn in _fleets(examiner.plugin, twin, seeds):
+        for placement in (drawn.placement, *placements):
+            situation = replace(drawn.with_objects(objects), placement=placement)
+            asked = FleetCheck(examiner, twin, fresh, situation)
+            examiner.asked(placement.key, f"fleet seed {number}", asked.problems())
+        on_fleet()
+    return examiner.examination()
+
+
+def _fleets(plugin: Any, twin: Any, seeds: Iterable[int]) -> Iterator[tuple[int, RandomFleet]]:
+    """Yield each fleet twice, the second time with the words of the policy."""
+    words = words_of(plugin, twin)
+    for number in seeds:
+        yield number, draw(number)
+        if words:
+            yield number, draw(number, words)
 
 
 def _copied(plugin: Any) -> Callable[[], Any]:
@@ -101,130 +79,93 @@ def _copied(plugin: Any) -> Callable[[], Any]:
     return lambda: copy.deepcopy(kept)
 
 
-class _BrokenClusterAnswer(Exception):  # noqa: N818  used in this module only
-    """An answer that ends the checks of one situation."""
+class FleetCheck(CalledPlugin):
+    """A cluster policy in one situation."""
 
+    def __init__(self, examiner: Examiner, twin: Any, fresh: Callable[[], Any], situation: RandomFleet) -> None:
+        super().__init__(examiner.plugin, examiner.says, examiner.lines)
+        self._twin, self._fresh, self._situation, self._placement = twin, fresh, situation, situation.placement
 
-class FleetCheck:
-    """One plugin in one situation. `calls` and `acted` count how often methods were asked, and had a say."""
-
-    def __init__(
-        self,
-        plugin: Any,
-        twin: Any,
-        fresh: Callable[[], Any],
-        situation: RandomFleet,
-        calls: Counter[str],
-        acted: Counter[str],
-    ) -> None:
-        self._plugin, self._twin, self._fresh, self._situation = plugin, twin, fresh, situation
-        self._calls, self._acted = calls, acted
-        self._name, self._placement = type(plugin).__name__, situation.placement
-
-    def problems(self) -> Iterator[FleetProblem]:
+    def problems(self) -> Iterator[Problem]:
         clusters = self._situation.view()
         before = _picture(clusters.fleet.table)
         try:
             yield from self._answers(clusters)
-        except _BrokenClusterAnswer as broken:
+        except BrokenAnswer as broken:
             yield broken.args
         after = _picture(clusters.fleet.table)
         changed = [what for what, was in before.items() if after.get(what) != was]
         if changed:
             yield "it changed what it was shown", ", ".join(changed)
 
-    def _answers(self, clusters: Clusters) -> Iterator[FleetProblem]:
+    def _answers(self, clusters: Clusters) -> Iterator[Problem]:
         left = clusters
-        if hasattr(self._plugin, "filter"):
+        if self.has("filter"):
             yield from self._filter_problems(clusters)
             verdicts = self._filtered(clusters)
-            left = _only(clusters, [name for name, reason in verdicts.items() if reason is None])
-        if hasattr(self._plugin, "score") and len(left):
+            left = only(clusters, [name for name, reason in verdicts.items() if reason is None])
+            if self.has("why"):
+                yield from self._why_problems(
+                    only(clusters, [name for name, it in verdicts.items() if type(it) is tuple])
+                )
+        if self.has("score") and len(left):
             yield from self._score_problems(left)
-        if hasattr(self._plugin, "changes_at"):
-            enabled: EnabledPlugin[Any] = EnabledPlugin(self._name, self._plugin)
-            self._guarded("changes_at", lambda: call_changes_at(enabled, self._placement, clusters))
+        if self.has("changes_at"):
+            enabled: EnabledPlugin[Any] = EnabledPlugin(self.name, self.plugin)
+            self.ask("changes_at", lambda: call_changes_at(enabled, self._placement, clusters))
 
-    def _filter_problems(self, clusters: Clusters) -> Iterator[FleetProblem]:
+    def _filter_problems(self, clusters: Clusters) -> Iterator[Problem]:
         expected, less = self._filtered(clusters), clusters.where(np.arange(len(clusters)) % 2 == 0)
-        self._calls["filter"] += 1
-        self._acted["filter"] += any(reason is not None for reason in expected.values())
-        yield from _differ("filter gives two answers to one question", self._filtered(clusters), expected)
-        yield from _differ(
+        yield from differ("filter gives two answers to one question", self._filtered(clusters), expected)
+        yield from differ(
             "filter remembers what it was asked before", self._filtered(clusters, self._fresh()), expected
         )
-        yield from _differ("filter depends on which other clusters it is asked about", self._filtered(less), expected)
-        turned = _only(self._situation.reversed().view(), expected)
-        yield from _differ("filter depends on the order of rows", self._filtered(turned), expected)
+        yield from differ("filter depends on which other clusters it is asked about", self._filtered(less), expected)
+        turned = only(self._situation.reversed().view(), expected)
+        yield from differ("filter depends on the order of rows", self._filtered(turned), expected)
         if hasattr(self._twin, "fits"):
-            yield from _differ(
-                "filter and its twin's fits disagree", self._filtered(clusters, TwinOfClusters(self._twin)), expected
+            yield from differ(
+                "filter and its twin's fits disagree", self._filtered(clusters, Twin(self._twin)), expected
             )
 
-    def _score_problems(self, clusters: Clusters) -> Iterator[FleetProblem]:
+    def _score_problems(self, clusters: Clusters) -> Iterator[Problem]:
         expected = self._scored(clusters)
-        self._calls["score"] += 1
-        self._acted["score"] += len(set(expected.values())) > 1
-        yield from _differ("score gives two answers to one question", self._scored(clusters), expected)
-        yield from _differ("score remembers what it was asked before", self._scored(clusters, self._fresh()), expected)
-        turned = _only(self._situation.reversed().view(), expected)
-        yield from _differ("score depends on the order of rows", self._scored(turned), expected)
+        yield from differ("score gives two answers to one question", self._scored(clusters), expected)
+        yield from differ("score remembers what it was asked before", self._scored(clusters, self._fresh()), expected)
+        turned = only(self._situation.reversed().view(), expected)
+        yield from differ("score depends on the order of rows", self._scored(turned), expected)
         if hasattr(self._twin, "rate") and None not in expected.values():
-            yield from _differ(
-                "score and its twin's rate disagree", self._scored(clusters, TwinOfClusters(self._twin)), expected
-            )
+            yield from differ("score and its twin's rate disagree", self._scored(clusters, Twin(self._twin)), expected)
+
+    def _why_problems(self, rejected: Clusters) -> Iterator[Problem]:
+        for cluster in rejected:
+            answer = self.ask("why", partial(self.plugin.why, self._placement, cluster))
+            if not isinstance(answer, str | None):
+                yield "why gives a wrong answer", f"{answer!r} for cluster {cluster.name}; a text was due"
+                return
 
     # -- calling the plugin
 
-    def _filtered(self, clusters: Clusters, plugin: Any = None) -> ClusterAnswers:
+    def _filtered(self, clusters: Clusters, plugin: Any = None) -> Answers:
         """Return the reason against each cluster, None for those that are kept; or what is wrong with the placement."""
-        enabled: EnabledPlugin[Any] = EnabledPlugin(self._name, plugin or self._plugin)
-        found = self._guarded("filter", lambda: call_cluster_filter(enabled, self._placement, clusters))
+        enabled: EnabledPlugin[Any] = EnabledPlugin(self.name, plugin or self.plugin)
+        found = self.ask("filter", lambda: call_cluster_filter(enabled, self._placement, clusters))
+        self.says.note("filter", plugin is None and (isinstance(found, Misconfigured) or found.kept is not None))
         if isinstance(found, Misconfigured):
             return dict.fromkeys(clusters.names, found)
         reasons = [tuple(each.reason for each in found.rejects if each.rows[at]) for at in range(len(clusters))]
         return {name: reason or None for name, reason in zip(clusters.names, reasons, strict=True)}
 
-    def _scored(self, clusters: Clusters, plugin: Any = None) -> ClusterAnswers:
-        enabled: EnabledPlugin[Any] = EnabledPlugin(self._name, plugin or self._plugin)
-        found = self._guarded("score", lambda: call_cluster_score(enabled, self._placement, clusters))
+    def _scored(self, clusters: Clusters, plugin: Any = None) -> Answers:
+        enabled: EnabledPlugin[Any] = EnabledPlugin(self.name, plugin or self.plugin)
+        found = self.ask("score", lambda: call_cluster_score(enabled, self._placement, clusters))
         if isinstance(found, Misconfigured):
+            self.says.note("score", plugin is None)
             return dict.fromkeys(clusters.names, found)
         present = [True] * len(clusters) if found.present is None else found.present.tolist()
-        scores = zip(clusters.names, found.values.tolist(), present, strict=True)
-        return {name: score if there else None for name, score, there in scores}
-
-    @staticmethod
-    def _guarded(method: str, run: Callable[[], Answer]) -> Answer:
-        try:
-            return run()
-        except PluginError as error:
-            raise _BrokenClusterAnswer(f"{method} fails", error.problem) from error
-
-
-class TwinOfClusters:
-    """A version that looks at one cluster at a time, with the methods of a plugin."""
-
-    def __init__(self, twin: Any) -> None:
-        self._twin = twin
-
-    def filter(self, placement: Any, clusters: Any) -> Any:
-        return filter_each(self._twin, placement, clusters)
-
-    def score(self, placement: Any, clusters: Any) -> Any:
-        return score_each(self._twin, placement, clusters)
-
-
-def _differ(what: str, found: ClusterAnswers, expected: ClusterAnswers) -> Iterator[FleetProblem]:
-    """Yield a problem for the first cluster with another answer than before."""
-    for name, answer in found.items():
-        if answer != expected[name]:
-            yield what, f"cluster {name} gets {expected[name]}, and then {answer}"
-            return
-
-
-def _only(clusters: Clusters, names: Collection[str]) -> Clusters:
-    return clusters.where(np.array([name in names for name in clusters.names], np.bool_))
+        each = [score if there else None for score, there in zip(found.values.tolist(), present, strict=True)]
+        self.says.note("score", plugin is None and len(set(each)) > 1)
+        return dict(zip(clusters.names, each, strict=True))
 
 
 def _picture(table: Fleet) -> Mapping[str, Any]:
