@@ -170,7 +170,8 @@ def test_what_is_not_an_argument_is_left_out(folder: Path) -> None:
 
 def test_an_argument_may_be_called_kind(folder: Path) -> None:
     (folder / "kinds.py").write_text(
-        "class Of:\n    def __init__(self, kind='Job'):\n        self.kind = kind\n\n    def score(self, pod, nodes): ...\n"
+        "class Of:\n    def __init__(self, kind='Job'):\n        self.kind = kind\n"
+        "    def score(self, pod, nodes): ...\n"
     )
     assert Registry({}, folder=folder).make("kinds.py:Of", {"kind": "Deployment"}).kind == "Deployment"
 
