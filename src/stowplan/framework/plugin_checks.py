@@ -23,6 +23,7 @@ from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
 from stowplan.framework.checks.says import NEVER, Says
 from stowplan.framework.checks.words import words_of
+from stowplan.framework.declared_kinds import check_objects
 from stowplan.framework.extension_points import CLUSTERS, kind_of, points_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.interfaces import Wake
@@ -52,6 +53,7 @@ def check_plugin(
     method that never acts on any of these pods is a problem, too: `idle={"permit": "why"}` accepts that. A plugin for
     clusters is asked about random fleets, and about `placements`.
     """
+    check_objects(objects, (plugin,))
     cls = plugin if isinstance(plugin, type) else type(plugin)
     if kind_of(cls) is CLUSTERS:
         return check_cluster_plugin(

@@ -21,6 +21,7 @@ import numpy as np
 
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.decision import Decision
+from stowplan.framework.declared_kinds import check_objects
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Action, Ask, Record
 from stowplan.objects.changes import Gone, Put, Result
@@ -96,7 +97,11 @@ class World:
     # -- what happens to the cluster
 
     def submit(self, *objects: Object) -> None:
-        """Create or replace objects at the API server."""
+        """Create or replace objects at the API server.
+
+        TypeError for an object that nobody can see: its type is not known, and no plugin of the profiles brings it.
+        """
+        self._check_types(objects)
         for each in objects:
             if isinstance(each, Pod) and each.node_name:
                 self.changed_nodes.add(each.node_name)
@@ -106,7 +111,8 @@ class World:
         self._deliver()
 
     def delete(self, *objects: Object) -> None:
-        """Delete objects at the API server; one that does not exist is ignored."""
+        """Delete objects at the API server, as submitted or as they are now; one that does not exist is ignored."""
+        self._check_types(objects)
         for each in objects:
             self._server.remove(each)
         self._deliver()
@@ -255,6 +261,9 @@ class World:
         invariants.check(self)
 
     # -- between the scheduler and the API server
+
+    def _check_types(self, objects: Iterable[Object]) -> None:
+        check_objects(objects, (enabled.plugin for profile in self.profiles.values() for enabled in profile.all))
 
     def _deliver(self) -> None:
         while self._inbox:
