@@ -22,7 +22,7 @@ from stowplan.framework.checks.answers import Asked, Problem
 from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
 from stowplan.framework.checks.says import NEVER, Says
-from stowplan.framework.checks.words import words_of
+from stowplan.framework.checks.words import Words, with_objects, words_of
 from stowplan.framework.declared_kinds import check_objects
 from stowplan.framework.extension_points import CLUSTERS, kind_of, points_of
 from stowplan.framework.filtering import LOCALITY
@@ -98,10 +98,11 @@ def examine(
     says, lines = Says(), LinesRun(plugin)
     wakes, wrong_wakes = _wakes(plugin)
     found = dict.fromkeys((*_incomplete(plugin, idle), *wrong_wakes), "")
-    for number, drawn in _clusters(plugin, twin, seed, clusters):
+    for number, drawn in _clusters(with_objects(words_of(plugin, twin), objects), seed, clusters):
         for pod in (drawn.pod, *pods):
             says.pods += 1
-            situation = replace(drawn, others=(*drawn.others, *objects), pod=pod)
+            waiting = (*pods, *drawn.waiting)
+            situation = replace(drawn, others=(*drawn.others, *objects), pod=pod, waiting=waiting)
             for what, example in _problems(Asked(plugin, situation, says, lines), twin, wakes):
                 found.setdefault(what, f": {example} (pod {pod.key}, cluster seed {number})")
         on_cluster()
@@ -121,9 +122,8 @@ def examine(
     )
 
 
-def _clusters(plugin: Any, twin: Any, seed: int, clusters: int) -> Iterator[tuple[int, RandomCluster]]:
-    """Yield each cluster twice, the second time with the words of the plugin."""
-    words = words_of(plugin, twin)
+def _clusters(words: Words, seed: int, clusters: int) -> Iterator[tuple[int, RandomCluster]]:
+    """Yield each cluster twice, the second time with the words of the plugin and the objects."""
     for number in range(seed, seed + clusters):
         yield number, draw(number)
         if words:

@@ -28,6 +28,7 @@ class CheckOptions:
     args: tuple[str, ...] = ()
     pods: tuple[Path, ...] = ()
     objects: tuple[Path, ...] = ()
+    idle: tuple[str, ...] = ()
     twin: str = ""
     clusters: int = 40
     seed: int = 0
@@ -49,6 +50,7 @@ def run(options: CheckOptions) -> int:
             clusters=options.clusters,
             pods=pods,
             objects=objects,
+            idle=named_plugin.idle(options.idle),
             on_cluster=lambda: progress.advance(bar),
         )
     if options.output == "table":

@@ -20,6 +20,12 @@ FILES = click.Path(exists=True, path_type=Path)
 PODS = click.option("--pods", multiple=True, type=FILES, help="A file with pods that the plugin acts on.")
 OBJECTS = click.option("--objects", multiple=True, type=FILES, help="A file with objects that the plugin reads.")
 TWIN = click.option("--twin", default="", help="FILE:Class, the same policy with `fits` and `rate`, node by node.")
+IDLE = click.option(
+    "--idle",
+    multiple=True,
+    metavar="METHOD=WHY",
+    help="A method that need not have a say here, and the reason; can be repeated.",
+)
 NAMED = click.argument("name", metavar="FILE:Class")
 
 
@@ -43,7 +49,7 @@ def new(name: str, directory: Path, kind: str) -> None:
 @click.command(
     epilog="Exit codes: 0 nothing is wrong, 1 something is, or a method was never tried, 2 the input cannot be used."
 )
-@with_options(NAMED, ARGUMENTS, PODS, OBJECTS, TWIN)
+@with_options(NAMED, ARGUMENTS, PODS, OBJECTS, IDLE, TWIN)
 @click.option("--clusters", type=click.IntRange(min=1), default=40, show_default=True, help="How many to draw.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The number of the first random cluster.")
 @with_options(PLUGIN_PATH, OUTPUT)
