@@ -7,6 +7,8 @@ import numpy as np
 
 from stowplan.plugin import SKIP, Cluster, ConfigError, Ints, Nodes, Pod, Reject, Skip, Wake
 
+REMEMBERED = 100  # pods of a team: more than are being bound at one time
+
 
 class Rotation:
     """`label`: the label that names the team. `mode`: "prefer" scores nodes, "require" rejects the last one."""
@@ -15,8 +17,7 @@ class Rotation:
         if not label:
             raise ConfigError("label is empty", remedy="name the label of your teams")
         self.label, self.mode = label, mode
-        self._last: dict[str, str] = {}  # while the process runs: the node of each team's last pod
-        self._before: dict[str, str | None] = {}  # by pod: what it was before, for `unreserve`
+        self._recent: dict[str, dict[str, str]] = {}  # while the process runs: by team, the nodes of its pods by uid
 
     # -- for one decision: what `pre_filter` finds out, `filter` and `score` use
 
@@ -24,7 +25,8 @@ class Rotation:
         team = pod.labels.get(self.label)
         if team is None:
             return SKIP  # `filter` has nothing to do for this pod
-        cluster.notes["Rotation"] = self._last.get(team) or self._newest(team, cluster)
+        recent = self._recent.get(team, {})
+        cluster.notes["Rotation"] = next(reversed(recent.values()), "") or self._newest(team, cluster)
         return None
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:  # noqa: ARG002
@@ -36,25 +38,19 @@ class Rotation:
         last = nodes.cluster.notes.get("Rotation")
         return np.where(nodes.name == last, 0, 100) if last and self.mode == "prefer" else None
 
-    # -- while the process runs: changed when a pod gets a node, undone if the binding fails
+    # -- while the process runs: changed when a pod gets a node, undone if the binding fails. Bindings overlap: the next
+    # pod is decided before the last one is bound. So the pods are remembered one by one, and the latest counts.
 
     def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
         team = pod.labels.get(self.label)
         if team is not None:
-            self._before[pod.uid] = self._last.get(team)
-            self._last[team] = node_name
+            recent = self._recent.setdefault(team, {})
+            recent[pod.uid] = node_name
+            if len(recent) > REMEMBERED:
+                del recent[next(iter(recent))]  # the oldest
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
-        if pod.uid in self._before:
-            before, team = self._before.pop(pod.uid), pod.labels[self.label]
-            if before is None:
-                self._last.pop(team, None)
-            else:
-                self._last[team] = before
-
-    def post_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[()]:  # noqa: ARG002
-        self._before.pop(pod.uid, None)  # bound: there is nothing left to undo
-        return ()
+        self._recent.get(pod.labels.get(self.label, ""), {}).pop(pod.uid, None)
 
     # -- after a restart: nothing is remembered, so look at the pods
 

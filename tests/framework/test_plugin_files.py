@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,30 @@ def test_without_code_folders_the_configurations_folder_is_the_one(folder: Path)
     assert Registry({}, folder=folder / "named").find("mine.py:Mine") is not None
     with pytest.raises(ConfigError, match="no folder is named"):
         Registry({}, folder=folder / "named", code=()).find("mine.py:Mine")
+
+
+# -- a file that is imported already
+
+
+def test_a_file_is_imported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test imports the file that the configuration names: both see the same classes."""
+    (tmp_path / "seats_of_one_test.py").write_text(PLUGIN)
+    (tmp_path / "alias").symlink_to(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "alias")
+    module = importlib.import_module("seats_of_one_test")
+    assert Registry({}, folder=tmp_path).find("seats_of_one_test.py:Mine") is module.Mine
+
+
+def test_two_configurations_share_a_file(folder: Path) -> None:
+    one, another = (Registry({}, folder=folder / each) for each in ("named", "alias"))
+    assert one.find("mine.py:Mine") is another.find("mine.py:Mine")
+    assert one.find("mine.py:Mine") is not one.find("sub/mine.py:Mine")
+
+
+def test_a_file_that_failed_is_imported_again(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN + "1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        plugin_files.load(file)
+    file.write_text(PLUGIN)
+    assert plugin_files.load(file).Mine

@@ -64,6 +64,30 @@ def undeclared(plugin: Any, action: Write) -> str:
     return f'{what} {action.kind} {action.key}, which it does not declare; add "{part}" to {where}'
 
 
+# -- objects that a test gives
+
+
+def check_objects(objects: Iterable[object], plugins: Iterable[Any]) -> None:
+    """Raise TypeError for an object that nobody can see: its type is not known, and none of the plugins brings it."""
+    known = [*kinds.KINDS.values(), *(each.type for plugin in plugins for each in resources_of(plugin))]
+    for each in objects:
+        if type(each) not in known:
+            raise TypeError(_stranger(each, known))
+
+
+def _stranger(found: object, known: Iterable[type[Object]]) -> str:
+    kind = type(found)
+    if not isinstance(found, Object):
+        return f"{found!r} is no object; a Pod, a Node or another subclass of Object was due"
+    its = f"{kind.__module__}.{kind.__name__}"
+    for twin in known:
+        if twin.__name__ == kind.__name__:
+            problem = f"{its} (of {found.key}) is another class than {twin.__module__}.{twin.__name__}"
+            return f"{problem}, which plugins read; import it from the module that the configuration loads"
+    problem = f"{its} (of {found.key}) is no known kind, and no plugin brings it"
+    return f"{problem}; list a CustomResource of it in the reads of a plugin that is enabled"
+
+
 # -- what the plugins of a configuration declare
 
 

@@ -24,7 +24,8 @@ from stowplan.framework.checks.answers import Asked
 from stowplan.framework.checks.called_plugin import Problem
 from stowplan.framework.checks.examination import Examination, Examiner
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
-from stowplan.framework.checks.words import words_of
+from stowplan.framework.checks.words import Words, with_objects, words_of
+from stowplan.framework.declared_kinds import check_objects
 from stowplan.framework.extension_points import CLUSTERS, KINDS, NODES, TELL, PluginKind, kind_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.interfaces import Wake
@@ -56,6 +57,7 @@ def check_plugin(
     cluster (fleet), for plugins that need them. A method that never acts on any of these is a problem, too:
     `idle={"permit": "why"}` accepts that. `kind` is needed if neither parameters nor methods tell what it chooses.
     """
+    check_objects(objects, (plugin,))
     return examine(
         plugin,
         kind=None if kind is None else KINDS[kind],
@@ -108,9 +110,10 @@ def _examine_node_plugin(
     plugin = examiner.plugin
     wakes, wrong_wakes = _wakes(plugin)
     examiner.note((*_incomplete(plugin), *wrong_wakes))
-    for number, drawn in _clusters(plugin, twin, seeds):
+    for number, drawn in _clusters(with_objects(words_of(plugin, twin), objects), seeds):
         for pod in (drawn.pod, *pods):
-            situation = replace(drawn, others=(*drawn.others, *objects), pod=pod)
+            waiting = (*pods, *drawn.waiting)
+            situation = replace(drawn, others=(*drawn.others, *objects), pod=pod, waiting=waiting)
             asked = Asked(plugin, situation, examiner.says, examiner.lines)
             examiner.asked(pod.key, f"cluster seed {number}", _problems(asked, twin, wakes))
         on_cluster()
@@ -118,9 +121,8 @@ def _examine_node_plugin(
     return examiner.examination(hints, NOT_CALLED)
 
 
-def _clusters(plugin: Any, twin: Any, seeds: Iterable[int]) -> Iterator[tuple[int, RandomCluster]]:
-    """Yield each cluster twice, the second time with the words of the plugin."""
-    words = words_of(plugin, twin)
+def _clusters(words: Words, seeds: Iterable[int]) -> Iterator[tuple[int, RandomCluster]]:
+    """Yield each cluster twice, the second time with the words of the plugin and the objects."""
     for number in seeds:
         yield number, draw(number)
         if words:

@@ -4,11 +4,15 @@ Whoever can write such a file runs code in the scheduler. So a configuration can
 told which folders may have code, and a name in a configuration is searched for there. What counts is where the file
 really is: a link, or `..` in a name, does not lead out of the folders. (A mounted ConfigMap is a folder of links that
 stay inside: `mine.py` → `..data/mine.py`.)
+
+A file that is imported already, by a test for example, is not imported a second time: there would be two classes of
+each kind in it, and objects of the one would be unknown to a plugin that reads the other.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -16,6 +20,8 @@ from pathlib import Path
 from types import ModuleType
 
 from stowplan.objects.errors import ConfigError
+
+OWN_NAME = "stowplan_plugin_"  # what the names of modules that are loaded here start with
 
 
 def found(source: str, folders: Sequence[Path], near: Path) -> tuple[Path, Path]:
@@ -44,11 +50,34 @@ def found(source: str, folders: Sequence[Path], near: Path) -> tuple[Path, Path]
 
 
 def load(file: Path) -> ModuleType:
-    """Import a file under a name of its own."""
-    module_name = "stowplan_plugin_" + re.sub(r"\W", "_", str(file))
+    """Import a file under a name of its own; if it is imported already, return that module."""
+    module = _imported(file)
+    if module is not None:
+        return module
+    module_name = OWN_NAME + re.sub(r"\W", "_", str(file))
     spec = importlib.util.spec_from_file_location(module_name, file)
     assert spec is not None and spec.loader is not None, "a .py file always has a loader"
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]  # half a module is of no use to the next one who asks
+        raise
     return module
+
+
+def _imported(file: Path) -> ModuleType | None:
+    """Return the module that was imported from this file; rather one that somebody else imported than our own."""
+    wanted = str(file.resolve())
+    found = [
+        (name.startswith(OWN_NAME), module)
+        for name, module in list(sys.modules.items())
+        if isinstance(module, ModuleType) and _file_of(module) == wanted
+    ]
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _file_of(module: ModuleType) -> str | None:
+    file = vars(module).get("__file__")
+    return os.path.realpath(file) if isinstance(file, str) else None

@@ -27,12 +27,13 @@ REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in
 
 @dataclass(frozen=True)
 class RandomCluster:
-    """A cluster, and a pod to be scheduled in it."""
+    """A cluster, and a pod to be scheduled in it. `waiting` are other pods that may get nodes before it."""
 
     nodes: tuple[Node, ...]
     placed: tuple[Pod, ...]
     others: tuple[Object, ...]
     pod: Pod
+    waiting: tuple[Pod, ...] = ()
 
     def state(self) -> ClusterState:
         state = ClusterState()
@@ -72,7 +73,9 @@ def draw(
     drawn_pods = tuple(
         kinds.convert(Pod, dice.pod(f"p{number}", node_name=dice.one_of(*names))) for number in range(count)
     )
-    return RandomCluster(drawn_nodes, drawn_pods, tuple(dice.namespaces()), kinds.convert(Pod, dice.pod("incoming")))
+    namespaces, incoming = tuple(dice.namespaces()), kinds.convert(Pod, dice.pod("incoming"))
+    waiting = tuple(kinds.convert(Pod, dice.pod(f"waiting-{number}")) for number in range(2))
+    return RandomCluster(drawn_nodes, drawn_pods, namespaces, incoming, waiting)
 
 
 class Dice:
@@ -148,6 +151,7 @@ class WordedDice(Dice):
         super().__init__(generator)
         self._keys, self._namespaces, self._resources = words.texts, words.namespaces, words.resources
         self._values = (*words.values, *(str(number) for number in words.numbers[:3]), "x", "3")
+        self._given = words.given
         self._numbers = [near for number in words.numbers for near in (number - 1, number, number + 1)]
         follows = zip(words.texts, words.texts[1:], strict=False)
         self._next = {key: value for key, value in follows if value in words.values}
@@ -173,7 +177,7 @@ class WordedDice(Dice):
     def pod(self, name: str, node_name: str = "") -> dict[str, Any]:
         found = super().pod(name, node_name)
         metadata, spec = found["metadata"], found["spec"]
-        metadata["labels"] = metadata["labels"] | self._pairs()
+        metadata["labels"] = metadata["labels"] | self._pairs() | self._given_pairs()
         metadata["annotations"] = self._pairs()
         if self._namespaces and self.number(0, 2) == 0:
             metadata["namespace"] = self.one_of(*self._namespaces)
@@ -183,6 +187,12 @@ class WordedDice(Dice):
         requests = spec["containers"][0]["resources"]["requests"]
         requests |= {key: self.number(0, 2) for key in self._resources if self.number(0, 1)}
         return found
+
+    def _given_pairs(self) -> dict[str, str]:
+        """Return keys with words of given objects, for some pods; and what an object has as a label."""
+        if not self._given or self.number(0, 1):
+            return {}
+        return {key: self.one_of(*self._given) for key in self.some(*self._keys, *self._given)}
 
     def _pairs(self) -> dict[str, str]:
         """Return keys with values; the word that follows a key in the code is a likely one."""

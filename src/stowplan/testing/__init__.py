@@ -19,7 +19,7 @@
 A world has kube-scheduler's default profile. `World(profiles={"default-scheduler": a_profile(config)})` has another
 one, where `config` is a KubeSchedulerConfiguration as a user writes it; `a_profile_of(MyPlugin())` is a profile of the
 plugin alone. For one decision no world is needed: `filtered`, `refused` and `scored` call a plugin for a pod and an
-`a_state(…)`.
+`a_state(…)`. `an_object(Kind, name, spec={…})` makes objects of kinds that a plugin brings.
 
 A cluster policy is asked with `refused` and `scored`, too, about a placement and an `a_fleet(a_managed_cluster(…), …)`.
 `chosen(a_placement(…), *clusters, config=path)` decides a placement with the PlacementConfiguration of a file.
@@ -48,6 +48,7 @@ from stowplan.testing.builders import (
     from_yaml,
 )
 from stowplan.testing.fleets import a_fleet, a_managed_cluster, a_placement, a_score, chosen
+from stowplan.testing.own_kinds import an_object
 from stowplan.testing.plugin_questions import filtered, refused, scored
 from stowplan.testing.world import World
 
@@ -71,6 +72,7 @@ __all__ = [
     "a_score",
     "a_service",
     "a_state",
+    "an_object",
     "check_plugin",
     "chosen",
     "filtered",

@@ -129,3 +129,12 @@ def test_input_that_cannot_be_used(
 def test_the_current_folder_is_where_a_name_without_a_folder_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     assert CliRunner().invoke(main, ["plugin", "check", "mine.py:Heavy", "--clusters", "3"]).exit_code == 1
+
+
+def test_a_method_may_be_idle_for_a_reason(folder: Path) -> None:
+    found = CliRunner().invoke(main, ["plugin", "check", f"{folder}/mine.py:Named", "--idle", "filter=no such pods"])
+    assert found.exit_code == 0 and "keeps the contract" in found.output
+    found = CliRunner().invoke(main, ["plugin", "check", f"{folder}/mine.py:Named", "--idle", "score=why"])
+    assert found.exit_code == 1 and "idle names 'score', and there is no such method" in found.output
+    found = CliRunner().invoke(main, ["plugin", "check", f"{folder}/mine.py:Named", "--idle", "filter"])
+    assert found.exit_code == 2 and "--idle 'filter' gives no reason" in found.output

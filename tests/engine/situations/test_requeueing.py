@@ -18,6 +18,7 @@ from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.actions import Bind, PodRef
 from stowplan.objects.changes import Gone
+from stowplan.objects.custom_resources import CustomResource
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
@@ -35,6 +36,8 @@ class Foo(Object, frozen=True):
 
 class NeedsFoo:
     """Rejects every node, and registers for all events of its own kind."""
+
+    reads = (CustomResource(Foo, group="example.com", version="v1", plural="foos"),)
 
     def filter(self, pod: Pod, nodes: Nodes) -> list[Reject]:
         return [Reject(np.ones(len(nodes), np.bool_), "always fail")]

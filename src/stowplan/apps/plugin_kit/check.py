@@ -32,6 +32,7 @@ class CheckOptions:
     pods: tuple[Path, ...] = ()
     placements: tuple[Path, ...] = ()
     objects: tuple[Path, ...] = ()
+    idle: tuple[str, ...] = ()
     twin: str = ""
     clusters: int = 40
     seed: int = 0
@@ -55,6 +56,7 @@ def run(options: CheckOptions) -> int:
             pods=asked if named.kind is NODES else (),
             placements=asked if named.kind is CLUSTERS else (),
             objects=objects,
+            idle=named_plugin.idle(options.idle),
             on_cluster=lambda: progress.advance(bar),
         )
     if options.output == "table":

@@ -26,6 +26,12 @@ KIND = click.option(
 )
 OBJECTS = click.option("--objects", multiple=True, type=FILES, help="A file with objects that the plugin reads.")
 TWIN = click.option("--twin", default="", help="FILE:Class, the same policy with `fits` and `rate`, one by one.")
+IDLE = click.option(
+    "--idle",
+    multiple=True,
+    metavar="METHOD=WHY",
+    help="A method that need not have a say here, and the reason; can be repeated.",
+)
 NAMED = click.argument("name", metavar="FILE:Class")
 
 
@@ -51,7 +57,7 @@ def new(name: str, directory: Path, kind: str) -> None:
 @click.command(
     epilog="Exit codes: 0 nothing is wrong, 1 something is, or a method was never tried, 2 the input cannot be used."
 )
-@with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, TWIN)
+@with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, IDLE, TWIN)
 @click.option(
     "--clusters", type=click.IntRange(min=1), default=40, show_default=True, help="How many random clusters, or fleets."
 )

@@ -113,6 +113,19 @@ def arguments(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def idle(given: Sequence[str]) -> dict[str, str]:
+    """Return the methods of `--idle` that need not have a say, with the reasons."""
+    found: dict[str, str] = {}
+    for each in given:
+        method, _, why = each.partition("=")
+        if not method or not why.strip():
+            raise ConfigError(
+                f"--idle {each!r} gives no reason", remedy='write METHOD=WHY: --idle "permit=it never waits"'
+            )
+        found[method] = why
+    return found
+
+
 def _yaml(text: str, where: str) -> Any:
     try:
         return yaml.safe_load(text)

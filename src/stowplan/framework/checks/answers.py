@@ -60,14 +60,14 @@ class Asked(CalledPlugin):
         """Return the nodes that the plugin's own filters leave."""
         filters, left = self.has("filter"), nodes
         if self.has("pre_filter"):
-            allowed = self._pre_filtered(nodes.cluster)
+            allowed = self.pre_filtered(nodes.cluster)
             filters, left = filters and allowed is not None, left if allowed is None else allowed
         if filters and len(left):
             verdicts = self.filtered(left)
             left = only(left, [name for name, verdict in verdicts.items() if verdict is None])
         return left
 
-    def _pre_filtered(self, cluster: Cluster) -> Nodes | None:
+    def pre_filtered(self, cluster: Cluster) -> Nodes | None:
         """Return the nodes that the pre-filter leaves; None if the filter has nothing to do."""
         answer = self.ask("pre_filter", lambda: self.plugin.pre_filter(self.pod, cluster))
         self.says.note("pre_filter", answer is not None)
@@ -97,7 +97,7 @@ class Asked(CalledPlugin):
     def _answers(self, cluster: Cluster, twin: Any) -> Iterator[Problem]:
         filters, left = self.has("filter"), cluster.nodes
         if self.has("pre_filter"):
-            allowed = self._pre_filtered(cluster)
+            allowed = self.pre_filtered(cluster)
             filters, left = filters and allowed is not None, left if allowed is None else allowed
         if filters and len(left):
             yield from self._filter_problems(left, twin)

@@ -6,22 +6,22 @@ Not called are those that need a whole scheduler: post_filter, bind, pre_bound, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.checks import bindings
 from stowplan.framework.checks.answers import Asked
-from stowplan.framework.checks.called_plugin import BrokenAnswer, Problem, differ
+from stowplan.framework.checks.called_plugin import BrokenAnswer, Problem
 from stowplan.framework.cluster_event import ASSIGNED, UNSCHEDULED
 from stowplan.framework.decision import Avoid, RejectPod
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
-from stowplan.objects.actions import AnyAction
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
@@ -29,28 +29,52 @@ CHECKED = (
     *("pre_enqueue", "sort_key", "cluster_key", "group_of", "pre_filter", "filter", "avoid", "score", "reserve"),
     *("unreserve", "permit", "pre_bind", "post_bind", "gauges", "wakes_on", "filters_by_row"),
 )
+Check: TypeAlias = Callable[[Asked, Cluster], Iterator[Problem]]
 NOT_CALLED = tuple(method for method in CALLED if method not in CHECKED)
 
 
 def problems_of_methods(asked: Asked, wakes: Iterable[Wake]) -> Iterator[Problem]:
     """Yield what is wrong with the answers of the methods that are not about single nodes."""
     cluster = Cluster(asked.state())
-    checks: list[Callable[[Asked, Cluster], Iterator[Problem]]] = [
+    checks: list[Check] = [
         lambda asked, cluster: _optional(asked, "pre_enqueue", RejectPod, cluster),
         lambda asked, cluster: _optional(asked, "avoid", Avoid, cluster),
         _group,
         _keys,
         _gauges,
-        _binding,
+        lambda asked, _: bindings.undone(asked),
+        lambda asked, _: bindings.bound(asked),
+        lambda asked, _: bindings.overlapping(asked),
     ]
     for check in checks:
-        try:
-            yield from check(asked, cluster)
-        except BrokenAnswer as broken:
-            yield broken.args
+        yield from _unbroken(check, asked, cluster)
+    if asked.has("reserve"):
+        yield from _unbroken(_with_reservations, asked, cluster)
     for wake in wakes:
         if wake.hint and asked.has(wake.hint):
             yield from _hint(asked, wake)
+
+
+def _unbroken(check: Check, asked: Asked, cluster: Cluster) -> Iterator[Problem]:
+    try:
+        yield from check(asked, cluster)
+    except BrokenAnswer as broken:
+        yield broken.args
+
+
+def _with_reservations(asked: Asked, _: Cluster) -> Iterator[Problem]:
+    """Ask again while the reservations of other pods stand."""
+    with bindings.remembering(asked) as remembering:
+        cluster = Cluster(remembering.state())
+        checks: list[Iterator[Problem]] = [
+            remembering.problems_of_answers(None),
+            _optional(remembering, "pre_enqueue", RejectPod, cluster),
+            _optional(remembering, "avoid", Avoid, cluster),
+            _gauges(remembering, cluster),
+            bindings.bound(remembering),
+        ]
+        for what, example in chain.from_iterable(checks):
+            yield what, f"{example}, while other pods are reserved"
 
 
 def _optional(asked: Asked, method: str, kind: type, cluster: Cluster) -> Iterator[Problem]:
@@ -108,67 +132,6 @@ def _gauges(asked: Asked, cluster: Cluster) -> Iterator[Problem]:
             yield "gauges gives a wrong answer", f"{each!r}; only Gauge is right"
         elif isinstance(each.value, bool) or not isinstance(each.value, int | float | np.number):
             yield f"the gauge {each.name} is no number", repr(each.value)
-
-
-# -- from reserve to post_bind
-
-
-def _binding(asked: Asked, cluster: Cluster) -> Iterator[Problem]:
-    """The pod gets the first feasible node, is reserved, permitted, pre-bound, and at last given up again."""
-    if not any(map(asked.has, ("reserve", "permit", "pre_bind", "post_bind"))):
-        return
-    nodes = asked.feasible(cluster.nodes)
-    if not len(nodes):
-        return
-    node_name, before = nodes.names[0], _answers(asked, cluster)
-    cluster.state.add_pod(asked.pod, node_name)
-    try:
-        yield from _answer(asked, "reserve", node_name, cluster, (RejectPod,), "None or RejectPod")
-        yield from _permit(asked, node_name, cluster)
-        for method in ("pre_bind", "post_bind"):
-            yield from _actions(asked, method, node_name, cluster)
-    finally:
-        if asked.has("unreserve"):
-            asked.ask("unreserve", lambda: asked.plugin.unreserve(asked.pod, node_name, cluster))
-        if asked.pod.uid in cluster.state.pods:
-            cluster.state.remove_pod(asked.pod.uid)
-    if asked.has("unreserve"):
-        for method, expected in before.items():
-            found = _answers(asked, cluster)[method]
-            yield from differ(f"unreserve does not undo reserve: {method} gives another answer", found, expected)
-
-
-def _answers(asked: Asked, cluster: Cluster) -> dict[str, dict[str, Any]]:
-    nodes = cluster.nodes
-    found = {"filter": asked.filtered(nodes)} if asked.has("filter") and not asked.has("pre_filter") else {}
-    return found | ({"score": asked.scored(nodes)} if asked.has("score") and not asked.has("pre_filter") else {})
-
-
-def _answer(
-    asked: Asked, method: str, node_name: str, cluster: Cluster, kinds: tuple[type, ...], right: str
-) -> Iterator[Problem]:
-    if asked.has(method):
-        answer = asked.ask(method, lambda: getattr(asked.plugin, method)(asked.pod, node_name, cluster))
-        asked.says.note(method, answer is not None)
-        if answer is not None and (not isinstance(answer, kinds) or isinstance(answer, bool)):
-            yield f"{method} gives a wrong answer", f"{answer!r}; {right} was due"
-        elif isinstance(answer, float) and not math.isfinite(answer):
-            yield f"{method} gives a wrong answer", f"{answer!r}; a finite number of seconds was due"
-
-
-def _permit(asked: Asked, node_name: str, cluster: Cluster) -> Iterator[Problem]:
-    right = "None, RejectPod or seconds to wait"
-    yield from _answer(asked, "permit", node_name, cluster, (RejectPod, int, float), right)
-
-
-def _actions(asked: Asked, method: str, node_name: str, cluster: Cluster) -> Iterator[Problem]:
-    if not asked.has(method):
-        return
-    found = asked.ask(method, lambda: list(getattr(asked.plugin, method)(asked.pod, node_name, cluster) or ()))
-    asked.says.note(method, bool(found))
-    for each in found:
-        if not isinstance(each, AnyAction):
-            yield f"{method} gives a wrong answer", f"{each!r}; only actions (Patch, Create, Delete) are right"
 
 
 # -- hints

@@ -1,19 +1,22 @@
 """The words of a plugin: the texts and numbers in its code and its arguments that a cluster could have.
 
 A plugin that acts on pods with the label `heavy=true` has both words in its code. Random clusters that use them as
-labels, annotations, taints, namespaces and resources find by themselves what the plugin acts on.
+labels, annotations, taints, namespaces and resources find by themselves what the plugin acts on. The same holds for the
+words of objects that are given to the checks: a pod's label may have to name one of them.
 """
 
 from __future__ import annotations
 
 import dis
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
 
 import msgspec
+
+from stowplan.objects.meta import Object
 
 WORD = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]{0,200}[A-Za-z0-9])?")
 SHORT = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -25,10 +28,15 @@ DEEPEST, MOST = 4, 40
 
 @dataclass(frozen=True)
 class Words:
-    """In the order in which the code has them: a value often comes right after its key."""
+    """In the order in which the code has them: a value often comes right after its key.
+
+    `given` are the texts of given objects, and `spaces` their namespaces.
+    """
 
     texts: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    given: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -37,14 +45,14 @@ class Words:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        return tuple(text for text in self.texts if NAMESPACE.fullmatch(text))
+        return (*(text for text in self.texts if NAMESPACE.fullmatch(text)), *self.spaces)
 
     @property
     def resources(self) -> tuple[str, ...]:
         return tuple(text for text in self.texts if RESOURCE.fullmatch(text))
 
     def __bool__(self) -> bool:
-        return bool(self.texts or self.numbers)
+        return bool(self.texts or self.numbers or self.given)
 
 
 def words_of(plugin: object, *more: object) -> Words:
@@ -53,6 +61,17 @@ def words_of(plugin: object, *more: object) -> Words:
     texts = dict.fromkeys(word for word in found if isinstance(word, str) and WORD.fullmatch(word))
     numbers = dict.fromkeys(word for word in found if isinstance(word, int) and abs(word) < 2**31)
     return Words(tuple(texts)[:MOST], tuple(numbers)[:MOST])
+
+
+def with_objects(words: Words, objects: Iterable[Object]) -> Words:
+    """Return the words, and those of these objects: names, namespaces, labels, and the texts in the spec."""
+    found, spaces = list[str | int](), dict[str, None]()
+    for each in objects:
+        metadata, spec = each.metadata, getattr(each, "spec", None)
+        found += (metadata.name, *(word for pair in metadata.labels.items() for word in pair), *_of_value(spec, 0))
+        spaces |= {metadata.namespace: None} if metadata.namespace else {}
+    texts = dict.fromkeys(word for word in found if isinstance(word, str) and SHORT.fullmatch(word))
+    return replace(words, given=tuple(texts)[:MOST], spaces=tuple(spaces)[:MOST])
 
 
 def _of_instance(plugin: object) -> Iterator[str | int]:
