@@ -19,7 +19,7 @@
 A world has kube-scheduler's default profile. `World(profiles={"default-scheduler": a_profile(config)})` has another
 one, where `config` is a KubeSchedulerConfiguration as a user writes it; `a_profile_of(MyPlugin())` is a profile of the
 plugin alone. For one decision no world is needed: `filtered`, `refused` and `scored` call a plugin for a pod and an
-`a_state(…)`.
+`a_state(…)`. `an_object(Kind, name, spec={…})` makes objects of kinds that a plugin brings.
 
 For what a world leaves out (manifests, definitions, controllers, the configuration file, kubectl) there is
 `EmbeddedCluster`: the cluster of `stowplan up` and the scheduler of `stowplan run`, in the process of the test. The
@@ -44,6 +44,7 @@ from stowplan.testing.builders import (
     a_state,
     from_yaml,
 )
+from stowplan.testing.own_kinds import an_object
 from stowplan.testing.plugin_questions import filtered, refused, scored
 from stowplan.testing.world import World
 
@@ -63,6 +64,7 @@ __all__ = [
     "a_replica_set",
     "a_service",
     "a_state",
+    "an_object",
     "check_plugin",
     "filtered",
     "from_yaml",

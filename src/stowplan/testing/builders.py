@@ -6,15 +6,18 @@ toleration tolerates any value; without a key (":NoExecute") any key.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import yaml
 
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
+from stowplan.framework.config.document import suggestion
 from stowplan.framework.decision import Decision
 from stowplan.framework.extension_points import METHODS, points_of
 from stowplan.framework.profile import EnabledPlugin, Profile
@@ -22,6 +25,7 @@ from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
+from stowplan.objects.pod_parts import PodSpec
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace, PodDisruptionBudget, ReplicaSet, Service
 from stowplan.plugins.nodes.default.default_binder import DefaultBinder
@@ -32,6 +36,14 @@ Kind = TypeVar("Kind", bound=Object)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOSTNAME = "kubernetes.io/hostname"
+# Fields of a pod's spec that scheduling does not look at: `a_pod` accepts them, and an object does not keep them.
+UNREAD = frozenset((
+    "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
+    "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostname", "hostnameOverride",
+    "imagePullSecrets", "os", "readinessGates", "restartPolicy", "runtimeClassName", "securityContext",
+    "serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain",
+    "terminationGracePeriodSeconds",
+))  # fmt: skip
 DELETED_AT = "2026-01-01T00:00:00Z"
 
 
@@ -71,8 +83,9 @@ def a_pod(
 
     `requests`: of other resources than cpu and memory. `ports`: host ports, 80, "80/UDP" or "10.0.0.1:80". `owner`: its
     controller, as in ownerReferences. `status`: more fields of the status, and any other keyword is a field of the
-    spec, both in the API's spelling.
+    spec, both in the API's spelling. A keyword that is none is a TypeError.
     """
+    _check_spec(spec)
     asked = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
     container = {
         "name": "main",
@@ -100,6 +113,16 @@ def a_pod(
             "status": {"phase": phase, "nominatedNodeName": nominated, **(status or {})},
         },
     )
+
+
+def _check_spec(given: Iterable[str]) -> None:
+    known = UNREAD.union(field.encode_name for field in msgspec.structs.fields(PodSpec))
+    for each in given:
+        if each not in known:
+            own = [name for name in inspect.signature(a_pod).parameters if name != "spec"]
+            remedy = suggestion(each.replace("_", ""), known) or suggestion(each, own)
+            problem = f"a_pod() got an unexpected keyword argument {each!r}, which is no field of a pod's spec either"
+            raise TypeError(f"{problem}; {remedy}" if remedy else problem)
 
 
 def _port(port: int | str) -> dict[str, Any]:

@@ -5,9 +5,10 @@
     world.run()
     assert world.bindings == {"web": "a"}
 
-The API server performs each action of the scheduler and answers it. A test can change that: `answers` says how actions
-are answered, `extender` what HTTP extenders say, and `pause_watch` delays what the scheduler sees. After every step the
-invariants are checked (`invariants.py`): no node is over-committed, no pod is lost or bound twice, and so on.
+The API server performs each action of the scheduler and answers it. A test can change that: `fail_next_binding` refuses
+a binding, `answers` says how actions are answered, `extender` what HTTP extenders say, and `pause_watch` delays what
+the scheduler sees. After every step the invariants are checked (`invariants.py`): no node is over-committed, no pod is
+lost or bound twice, and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.decision import Decision
 from stowplan.framework.declared_kinds import check_objects
 from stowplan.framework.profile import Profile
-from stowplan.objects.actions import Action, Ask, Record
+from stowplan.objects.actions import Action, Ask, Bind, Record
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
@@ -89,6 +90,7 @@ class World:
             own_types={name: kind for each in self.profiles.values() for name, kind in each.own_types.items()},
         )
         self._seed, self._options = seed, options
+        self._failures: deque[tuple[int, str]] = deque()  # of the next bindings: the HTTP status and a message
         self._inbox: deque[Put | Gone | Result] = deque()
         self.restart()
         self.submit(*(a_node(node) if isinstance(node, str) else node for node in nodes))
@@ -116,6 +118,18 @@ class World:
         for each in objects:
             self._server.remove(each)
         self._deliver()
+
+    def finish(self, name: str, namespace: str = "default", phase: str = "Succeeded") -> None:
+        """Let a pod that is on a node end, as its kubelet reports it; `phase` may be "Failed".
+
+        world.submit(a_pod("job"))
+        world.run()
+        world.finish("job")
+        """
+        pod = self.pod(name, namespace)
+        if not pod.node_name:
+            raise ValueError(f"pod {pod.key} has no node, so it does not run and cannot end; call run() first")
+        self.submit(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase)))
 
     def run(self, limit: int = 20_000) -> None:
         """Let the scheduler step until it has nothing more to do at this moment."""
@@ -172,6 +186,18 @@ class World:
         self._deliver()
 
     # -- answers that are late or lost, and a slow watch
+
+    def fail_next_binding(self, status: int = 500, message: str = "the test wants it", *, times: int = 1) -> None:
+        """Let the API server refuse the next binding, or so many of them, with this HTTP status.
+
+        world.fail_next_binding()
+        world.submit(a_pod("web"))
+        world.run()
+        assert world.bindings == {}
+        world.advance(60)
+        assert "web" in world.bindings
+        """
+        self._failures.extend([(status, message)] * times)
 
     @staticmethod
     def succeed(action: Action) -> Result:
@@ -274,7 +300,9 @@ class World:
     def _answer(self, actions: Iterable[Action]) -> None:
         for action in actions:
             self.actions.append(action)
-            answer = self.answers(action)
+            binds = isinstance(action, Bind) or (isinstance(action, Ask) and action.verb == "bind")
+            fails = self._failures.popleft() if binds and self._failures else None
+            answer = self.answers(action) if fails is None else Result(action.id, *fails)
             if answer is not None:
                 self._inbox.append(self.perform(action) if answer.succeeded else answer)
 
