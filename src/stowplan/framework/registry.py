@@ -19,7 +19,7 @@ from typing import Any
 
 from stowplan.framework import plugin_files
 from stowplan.framework.config.constructor_types import converted
-from stowplan.framework.config.document import snake
+from stowplan.framework.config.document import camel, snake
 from stowplan.framework.extension_points import NODES, PluginKind
 from stowplan.objects.errors import ConfigError
 
@@ -139,7 +139,7 @@ def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
         return
     for given in args:
         if given not in ("apiVersion", "kind") and snake(given) not in parameters:
-            remedy = _one_of(snake(given), list(parameters))
+            remedy = _one_of(camel(snake(given)), [camel(name) for name in parameters])
             raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy)
 
 
@@ -150,7 +150,9 @@ def _check_complete(plugin: type, keywords: Collection[str], where: str) -> None
             and name not in keywords
             and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ):
-            raise ConfigError(f"argument {name!r} is missing", path=where, remedy="it has no default; give it here")
+            raise ConfigError(
+                f"argument {camel(name)!r} is missing", path=where, remedy="it has no default; give it here"
+            )
 
 
 def _one_of(wanted: str, names: list[str]) -> str:

@@ -56,7 +56,8 @@ def plugin_name(name: str) -> PluginName:
     example = "such as rack-spread or RackSpread"
     if not NAME.fullmatch(name):
         raise ConfigError(
-            f"{name!r} cannot be the name of a plugin", remedy=f"use letters, digits and hyphens, {example}"
+            f"{name!r} cannot be the name of a plugin",
+            remedy=f"use letters, digits, hyphens and underscores, {example}",
         )
     module = snake(name.replace("-", "_"))
     class_name = "".join(word[:1].upper() + word[1:] for word in re.split("[-_]", name))

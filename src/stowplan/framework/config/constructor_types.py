@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect as types
 
-from stowplan.framework.config.document import WORDS, hint, reworded, shown, snake, suggestion, under
+from stowplan.framework.config.document import WORDS, camel, hint, reworded, shown, snake, suggestion, under
 from stowplan.objects.errors import ConfigError
 
 RECORDS = (types.StructType, types.DataclassType, types.TypedDictType)
@@ -138,14 +138,15 @@ def _renamed(value: Mapping[Any, Any], record: Any, path: str) -> dict[str, Any]
     for given, item in value.items():
         name = given if given in fields else snake(str(given))
         if name not in fields:
-            remedy = suggestion(str(given), fields) or f"known here: {', '.join(sorted(fields))}"
+            known = [camel(field) for field in sorted(fields)]
+            remedy = suggestion(str(given), known) or f"known here: {', '.join(known)}"
             raise ConfigError("unknown field", path=under(path, str(given)), remedy=remedy)
         if name in renamed:
             raise ConfigError(f"{shown(given)} is given twice, in two spellings", path=path, remedy="give it once")
         renamed[name] = _with_field_names(item, fields[name], under(path, str(given)))
     missing = [field.encode_name for field in record.fields if field.required and field.encode_name not in renamed]
     if missing:
-        raise ConfigError(f'"{missing[0]}" is missing', path=path)
+        raise ConfigError(f'"{camel(missing[0])}" is missing', path=path)
     return renamed
 
 

@@ -242,6 +242,13 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
+def camel(name: str) -> str:
+    """Return the name as it is written in a file, min_candidate_nodes → minCandidateNodes, if `snake` leads back."""
+    first, *others = name.split("_")
+    found = first + "".join(word[:1].upper() + word[1:] for word in others)
+    return found if snake(found) == name else name
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return `did you mean "score"?`, or an empty text if no known word is similar."""
     by_lower = {name.lower(): name for name in known}
