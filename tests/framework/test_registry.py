@@ -31,6 +31,14 @@ class Picky:
         return ()
 
 
+class Grids:
+    def __init__(self, low_grids):
+        pass
+
+    def filter(self, pod, nodes):
+        return ()
+
+
 class Nothing:
     pass
 
@@ -141,10 +149,17 @@ def test_a_name_that_nobody_has() -> None:
             "mine.py:Even", {"stpe": 3}, "unknown argument 'stpe'; did you mean 'step'?", id="a misspelt argument"
         ),
         pytest.param(
-            "mine.py:Even", {"size": 3}, "unknown argument 'size'; there is label_key, step", id="an unknown one"
+            "mine.py:Even", {"size": 3}, "unknown argument 'size'; there is labelKey, step", id="an unknown one"
+        ),
+        pytest.param(
+            "mine.py:Even",
+            {"labelKye": 3},
+            "unknown argument 'labelKye'; did you mean 'labelKey'?",
+            id="in the spelling of the file",
         ),
         pytest.param("mine.py:Picky", {}, "argument 'must' is missing", id="a missing one"),
         pytest.param("mine.py:Even", {True: 1}, "found the argument True, expected a text", id="on, which YAML reads"),
+        pytest.param("mine.py:Grids", {}, "argument 'lowGrids' is missing", id="a missing one of two words"),
         pytest.param(
             "mine.py:Picky", {"must": "value"}, "cannot be made from these arguments", id="it raises ValueError"
         ),

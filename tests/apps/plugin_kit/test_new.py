@@ -143,7 +143,9 @@ def test_names(name: str, module: str, class_name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        pytest.param("1x", "cannot be the name of a plugin; use letters", id="a digit first"),
+        pytest.param(
+            "1x", "cannot be the name of a plugin; use letters, digits, hyphens and underscores", id="a digit first"
+        ),
         pytest.param("", "cannot be the name of a plugin", id="empty"),
         pytest.param("a.b", "cannot be the name of a plugin", id="a dot"),
         pytest.param("../x", "cannot be the name of a plugin", id="a path"),

@@ -84,7 +84,7 @@ def test_the_period_of_recounts(args: dict[str, Any], seconds: float) -> None:
             "nodeSelector: one of its conditions cannot be read",
             id="an unknown operator",
         ),
-        pytest.param({"labelname": "tier"}, "unknown argument 'labelname'; did you mean 'label_name'?", id="a slip"),
+        pytest.param({"labelname": "tier"}, "unknown argument 'labelname'; did you mean 'labelName'?", id="a slip"),
     ],
 )
 def test_arguments_that_will_not_do(args: dict[str, Any], problem: str) -> None:

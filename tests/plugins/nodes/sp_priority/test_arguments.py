@@ -116,4 +116,4 @@ def test_an_unknown_setting_in_the_file_is_named(tmp_path: Path) -> None:
     file.write_text("skipMultiReplicas: true\n", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         with_file(file)
-    assert str(file) in str(caught.value) and "did you mean 'skip_multi_replica'?" in str(caught.value)
+    assert str(file) in str(caught.value) and "did you mean 'skipMultiReplica'?" in str(caught.value)
