@@ -240,3 +240,27 @@ CONTENT: dict[str, Any] = {"spec": {"pods": 1}}
 def test_writes_that_are_declared_or_not(action: Write, said: str) -> None:
     found = declared_kinds.undeclared(Writer(), action)
     assert re.search(said, found) if said else not found, found
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_instances_of_one_plugin_may_declare_different_kinds(order: int) -> None:
+    plugins = [("P", Declares(brought())), ("P", Declares())][::order]
+    assert declared_kinds.check(plugins, KNOWN)["TeamBudget"].plugins == ("P",)
+    wrong = [("P", Declares("Unicorn")), ("P", Declares())][::order]
+    with pytest.raises(ConfigError, match="kind Unicorn is unknown"):
+        declared_kinds.check(wrong, KNOWN)
+
+
+def test_instances_of_one_plugin_bring_one_type() -> None:
+    plugins = [("P", Declares(brought())), ("P", Declares(brought(another_type())))]
+    with pytest.raises(ConfigError, match="plugin P brings a kind TeamBudget twice, but different types"):
+        declared_kinds.check(plugins, KNOWN)
+
+
+def test_a_note_about_two_instances_comes_once() -> None:
+    class Waits(Declares):
+        def wakes_on(self) -> Iterator[Wake]:
+            yield Wake("Deployment", ("Add",))
+
+    assert len(list(declared_kinds.unread_wakes([("P", Waits()), ("P", Waits())]))) == 1
+    assert not list(declared_kinds.unread_wakes([("P", Waits("Deployment")), ("P", Waits())]))

@@ -94,18 +94,20 @@ def _stranger(found: object, known: Iterable[type[Object]]) -> str:
 def check(plugins: Iterable[tuple[str, Any]], known: Collection[str]) -> dict[str, Brought]:
     """Return the custom resources that these plugins, given by name, bring. `known`: the kinds that need no plugin.
 
+    Each profile has an instance of its own, so a name may come more than once, and with other declarations.
+
     Raises ConfigError for a declaration that cannot be right.
     """
-    listed, found = dict(plugins), dict[str, Brought]()
-    for name, plugin in listed.items():
+    listed, found = list(plugins), dict[str, Brought]()
+    for name, plugin in listed:
         for resource in _checked_reads(name, getattr(plugin, "reads", ()), known):
             _check_resource(name, resource, known)
             before = found.get(resource.name)
-            if before is not None and name not in before.plugins:
+            if before is not None:
                 _check_same(before, name, resource)
             others = () if before is None else before.plugins
             found[resource.name] = Brought(resource, tuple(dict.fromkeys((*others, name))))
-    for name, plugin in listed.items():
+    for name, plugin in listed:
         _check_writes(name, getattr(plugin, "writes", {}), {*known, *found})
         _check_names(name, "reconciles", getattr(plugin, "reconciles", ()), {*known, *found})
     return found
@@ -113,16 +115,19 @@ def check(plugins: Iterable[tuple[str, Any]], known: Collection[str]) -> dict[st
 
 def unread_wakes(plugins: Iterable[tuple[str, Any]]) -> Iterator[str]:
     """Yield a note for each kind that a plugin waits for and nobody reads: changes of such a kind are not seen."""
-    listed = dict(plugins)
-    if any(hasattr(plugin, "cluster_events") for plugin in listed.values()):
+    listed, told = list(plugins), set[tuple[str, str]]()
+    if any(hasattr(plugin, "cluster_events") for _, plugin in listed):
         return  # such a plugin has events of its own
-    seen = {"Pod", "Node", ASSIGNED, UNSCHEDULED, "*"}.union(*(reads_of(plugin) for plugin in listed.values()))
-    for name, plugin in listed.items():
+    seen = {"Pod", "Node", ASSIGNED, UNSCHEDULED, "*"}.union(*(reads_of(plugin) for _, plugin in listed))
+    for name, plugin in listed:
         try:
             kinds_of_wakes = {wake.resource for wake in plugin.wakes_on()} if hasattr(plugin, "wakes_on") else set()
         except Exception:  # the engine reports it when it asks
             continue
         for kind in sorted(kinds_of_wakes - seen):
+            if (name, kind) in told:
+                continue
+            told.add((name, kind))
             yield f"plugin {name} wakes on {kind}, which no plugin reads, so that never happens; add it to its reads"
 
 
@@ -214,7 +219,10 @@ def _check_same(before: Brought, plugin: str, resource: CustomResource) -> None:
     same = first.type is resource.type and _address(first) == _address(resource)
     if not same:
         what = "different types" if first.type is not resource.type else f"{_told(first)} and {_told(resource)}"
-        problem = f"plugins {before.plugins[0]} and {plugin} both bring a kind {resource.name}, but {what}"
+        first_name = before.plugins[0]
+        who = f"plugins {first_name} and {plugin} both bring" if first_name != plugin else f"plugin {plugin} brings"
+        twice = "" if first_name != plugin else " twice"
+        problem = f"{who} a kind {resource.name}{twice}, but {what}"
         raise ConfigError(problem, remedy="import one CustomResource in both plugins, or rename one of the types")
 
 

@@ -148,13 +148,20 @@ def load(
     environ: Mapping[str, str] | None = None,
     service_account: Path = SERVICE_ACCOUNT,
     now: Callable[[], float] = time.time,
+    instead_of_exec: str = "",
 ) -> Access:
-    """The cluster that the file, the environment or the service account of this pod names."""
+    """The cluster that the file, the environment or the service account of this pod names.
+
+    `instead_of_exec`: no program may be run for credentials; this is the remedy for somebody who needs one.
+    """
     environ = os.environ if environ is None else environ
     resolved = _resolve(kubeconfig_file, context, environ, service_account)
     if resolved.user.auth_provider is not None:
         remedy = "Kubernetes removed them in 1.26; use an exec plugin instead"
         raise ConfigError("found an auth-provider", path="user.auth-provider", file=resolved.user.file, remedy=remedy)
+    if resolved.user.exec is not None and instead_of_exec:
+        problem = "found an exec plugin, but nothing is run here"
+        raise ConfigError(problem, path="user.exec", file=resolved.user.file, remedy=instead_of_exec)
     exec_plugin.check(resolved)
     return Access(resolved, environ=environ, now=now)
 

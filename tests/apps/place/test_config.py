@@ -198,3 +198,27 @@ def test_a_changed_file_is_adopted_or_refused_as_a_whole(tmp_path: Path) -> None
 
 def test_the_default_is_open_cluster_managements() -> None:
     assert default().policy.defaults == default(ocm=True).policy.defaults == {"Balance": 1, "Steady": 1}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param('reads = ("Namespace",)', id="reads"),
+        pytest.param('writes = {"Deployment": ("patch",)}', id="writes"),
+        pytest.param('def __init__(self, names): self.reads, self.names = ["Namespace"], names', id="of the instance"),
+    ],
+)
+def test_a_cluster_policy_declares_no_kinds(tmp_path: Path, declared: str) -> None:
+    file = config(tmp_path, name="policy.py:Declares")
+    (tmp_path / "policy.py").write_text(f"{POLICY}\n\nclass Declares(Allowed):\n    {declared}\n")
+    with pytest.raises(ConfigError) as error:
+        load_policy(file)
+    assert str(error.value).startswith(
+        f"{file}: plugins.multiPoint.enabled[0]: a cluster policy cannot bring or write kinds yet; remove "
+    )
+
+
+def test_a_method_may_be_called_reads(tmp_path: Path) -> None:
+    file = config(tmp_path, name="policy.py:Reader")
+    (tmp_path / "policy.py").write_text(f"{POLICY}\n\nclass Reader(Allowed):\n    def reads(self): ...\n")
+    assert "policy.py:Reader" in load_policy(file).policy.third_party

@@ -162,3 +162,39 @@ def test_every_way_to_write_a_constructor(plugin: type) -> None:
     assert registry.make("Mine", {"mostPods": 7}).most_pods == 7
     with pytest.raises(ConfigError, match=r"args\.mostPods: found \"x\", expected an integer"):
         registry.make("Mine", {"mostPods": "x"})
+
+
+class Fixed(msgspec.Struct, tag="fixed"):
+    most_pods: int = 0
+
+
+class Share(msgspec.Struct, tag="share"):
+    most_pods: str = ""
+
+
+class Tagged:
+    def __init__(self, limit: Fixed | Share | None = None, limits: list[Fixed | Share] | None = None) -> None: ...
+
+
+def test_the_tag_tells_which_struct_is_meant() -> None:
+    given = {"limits": [{"type": "share", "mostPods": "10%"}, {"type": "fixed", "mostPods": 3}], "limit": None}
+    assert converted(Tagged, given, "args") == {"limits": [Share("10%"), Fixed(3)], "limit": None}
+    assert converted(Tagged, {"limit": {"type": "share"}}, "args") == {"limit": Share()}
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        pytest.param({"mostPods": 1}, 'args.limit: "type" is missing; choose one of "fixed", "share"', id="no tag"),
+        pytest.param(
+            {"type": "loose"}, 'args.limit.type: found "loose", expected one of "fixed", "share"', id="another tag"
+        ),
+        pytest.param(
+            {"type": "fixed", "mostPods": "x"}, 'args.limit.mostPods: found "x", expected an integer', id="a field"
+        ),
+    ],
+)
+def test_a_wrong_tag_is_named(limit: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        converted(Tagged, {"limit": limit}, "args")
+    assert str(error.value) == said

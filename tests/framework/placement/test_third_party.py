@@ -276,3 +276,50 @@ def test_reads_are_noted_for_plugins_that_do_not_declare_them() -> None:
     choice = chosen(a_placement(), objects, ocm=False, policy=a_policy(Prices))
     assert choice.reads == {("score", "cost", "hourly")}
     assert chosen(a_placement(), objects, ocm=False).reads == frozenset()
+
+
+# -- names that mean something in the plugins that come with Stowplan only
+
+
+class OwnHelpers(InEurope, Larger):
+    """Its author uses these names for something else."""
+
+    counts_always = True
+    additions = ("filter", "score")
+
+    def exclude(self, names: list[str]) -> list[str]:
+        raise AssertionError("not ours to call")
+
+    def warning(self) -> str:
+        raise AssertionError("not ours to call")
+
+    def lapses(self) -> None:
+        raise AssertionError("not ours to call")
+
+    def depends_on(self) -> None:
+        raise AssertionError("not ours to call")
+
+    def select(self, name: str) -> str:
+        raise AssertionError("not ours to call")
+
+
+@pytest.mark.parametrize("ocm", [False, True])
+def test_helpers_of_a_plugin_are_its_own(ocm: bool) -> None:
+    policy = a_policy(OwnHelpers, ocm=ocm)
+    spreading = {"spreadConstraints": [{"topologyKey": "region", "topologyKeyType": "Label"}]}
+    for placement in (a_placement(), a_placement(spreadPolicy=spreading)):
+        policy.reads(placement)
+        choice = chosen(placement, OBJECTS, ocm=ocm, policy=policy)
+        assert (choice.status.code, choice.names) == ("Success", ["c1"])
+    assert "OwnHelpers" in policy.defaults and "OwnHelpers" not in policy.always
+    assert policy.tracked, "what it reads is noted"
+
+
+def test_a_moment_that_cannot_be_told_ends_the_decision() -> None:
+    class Lost(Larger):
+        def changes_at(self, placement: Placement, clusters: Clusters) -> float | None:
+            raise KeyError("calendar")
+
+    choice = decided(Lost)
+    assert (choice.status.code, choice.status.plugin, choice.names) == ("Error", "Lost", [])
+    assert choice.status.message == "plugin \"Lost\" failed at changes_at: KeyError: 'calendar'"

@@ -6,7 +6,7 @@ it cannot enable our additions: the score of TaintToleration, and Spread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -68,6 +68,21 @@ def read_with(plugins: Registry, file: Path, text: str, *, ocm: bool) -> LoadedP
     try:
         implements = points_in(plugins, ocm=ocm)
         configuration = placement_configuration.load(text, implements=implements, known=plugins.names())
-        return LoadedPolicy(build(configuration, plugins, add_on, ocm=ocm), configuration, digest(text))
+        policy = build(configuration, plugins, add_on, ocm=ocm)
+        _check_kinds(policy, configuration)
+        return LoadedPolicy(policy, configuration, digest(text))
     except ConfigError as error:
         raise error.located(str(file)) from None
+
+
+def _check_kinds(policy: ClusterPolicy, configuration: PlacementConfiguration) -> None:
+    """Raise an error for a plugin that declares kinds: they would not be watched, and nothing would be written."""
+    for enabled in policy.plugins:
+        for attribute in ("reads", "writes"):
+            declared = getattr(enabled.plugin, attribute, ())
+            if isinstance(declared, Collection) and len(declared):  # a method of that name declares nothing
+                raise ConfigError(
+                    "a cluster policy cannot bring or write kinds yet",
+                    path=configuration.places.get(enabled.name, enabled.name),
+                    remedy=f"remove {attribute} from {enabled.name}; it can read clusters and AddOnPlacementScores",
+                )

@@ -6,8 +6,8 @@
     {"percent": "ten"}   →  ….args.percent: found "ten", expected an integer
 
 Types are those that msgspec knows: numbers, texts, lists, mappings, Literal, enums, `| None`, and msgspec Structs or
-dataclasses, whose fields may be written in camelCase. A parameter without an annotation, or with one that msgspec does
-not know, gets its argument as it is in the file.
+dataclasses, whose fields may be written in camelCase. Of a union of Structs the tag tells which one is meant. A
+parameter without an annotation, or with one that msgspec does not know, gets its argument as it is in the file.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
 def _unknown(kind: types.Type, seen: set[type]) -> bool:
     """True if a part of the type is nothing that a file can have."""
     if isinstance(kind, RECORDS):
+        if getattr(kind, "array_like", False):
+            return True
         if kind.cls in seen:
             return False
         seen.add(kind.cls)
@@ -121,9 +123,11 @@ def _unknown(kind: types.Type, seen: set[type]) -> bool:
 
 def _with_field_names(value: Any, kind: types.Type, path: str) -> Any:
     """Return the value with the names that fields have in Python, for all Structs and dataclasses in it."""
-    record = next((each for each in _members(kind) if isinstance(each, RECORDS)), None)
-    if isinstance(value, Mapping) and record is not None:
-        return _renamed(value, record, path)
+    records = _records(value, kind)
+    if isinstance(value, Mapping) and records:
+        if len(records) > 1:
+            raise _untagged(value, records, path)
+        return _renamed(value, records[0], path)
     for each in _members(kind):
         if isinstance(each, LISTS) and isinstance(value, list):
             return [_with_field_names(item, each.item_type, f"{path}[{i}]") for i, item in enumerate(value)]
@@ -132,10 +136,34 @@ def _with_field_names(value: Any, kind: types.Type, path: str) -> Any:
     return value
 
 
+def _records(value: Any, kind: types.Type) -> list[Any]:
+    """Return the Struct or dataclass that a value may be; all of a union if its tag is none of theirs."""
+    records = [each for each in _members(kind) if isinstance(each, RECORDS)]
+    if len(records) < 2 or not isinstance(value, Mapping):
+        return records
+    return [each for each in records if _tagged(value, each)] or records
+
+
+def _tagged(value: Mapping[Any, Any], record: Any) -> bool:
+    field = getattr(record, "tag_field", None)
+    return field is not None and field in value and value[field] == record.tag
+
+
+def _untagged(value: Mapping[Any, Any], records: list[Any], path: str) -> ConfigError:
+    field, tags = records[0].tag_field, ", ".join(shown(each.tag) for each in records)
+    if field not in value:
+        return ConfigError(f'"{field}" is missing', path=path, remedy=f"choose one of {tags}")
+    return ConfigError(f"found {shown(value[field])}, expected one of {tags}", path=under(path, field))
+
+
 def _renamed(value: Mapping[Any, Any], record: Any, path: str) -> dict[str, Any]:
     fields = {field.encode_name: field.type for field in record.fields}
     renamed: dict[str, Any] = {}
+    tag_field = getattr(record, "tag_field", None)
     for given, item in value.items():
+        if given == tag_field is not None:
+            renamed[given] = item
+            continue
         name = given if given in fields else snake(str(given))
         if name not in fields:
             known = [camel(field) for field in sorted(fields)]
@@ -186,7 +214,11 @@ def _misfits(value: Any, kind: types.Type, path: str) -> Iterator[Misfit]:
 
 
 def _union_misfits(value: Any, kind: types.UnionType, path: str) -> Iterator[Misfit]:
-    found = [list(_misfits(value, each, path)) for each in kind.types]
+    records = _records(value, kind)
+    if isinstance(value, Mapping) and len(records) > 1:
+        return  # which one is meant is told when its fields are named
+    others = [each for each in kind.types if not isinstance(each, RECORDS)]
+    found = [list(_misfits(value, each, path)) for each in (*records, *others)]
     if not all(found):
         return
     deeper = [misfits for misfits in found if misfits[0].path != path]  # the right container with a wrong content

@@ -41,11 +41,15 @@ OTHER_KINDS = {
 
 
 class PlacementConfiguration(msgspec.Struct, frozen=True):
-    """A configuration with all defaults: plugins by point, and each plugin's arguments by name."""
+    """A configuration with all defaults: plugins by point, and each plugin's arguments by name.
+
+    `places`: where the file enables its plugins first, by name.
+    """
 
     points: dict[str, tuple[Enabled, ...]]
     plugin_args: dict[str, dict[str, Any]]
     notes: tuple[str, ...] = ()
+    places: dict[str, str] = {}
 
 
 # --- the file's shape ------------------------------------------------------------------------------------------------
@@ -105,7 +109,15 @@ def _load(plain: dict[str, Any], catalogue: PluginCatalogue) -> PlacementConfigu
         point: tuple(Enabled(each.name, _weight(each.weight) if point == "score" else 0) for each in listed)
         for point, listed in merged.items()
     }
-    return PlacementConfiguration(points, args, tuple(_ineffective(given, names, catalogue)))
+    return PlacementConfiguration(points, args, tuple(_ineffective(given, names, catalogue)), _places(given))
+
+
+def _places(given: _PlacementFile) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, listed in given.plugins.sets().items():
+        for i, each in enumerate(listed.enabled):
+            found.setdefault(each.name, f"plugins.{name}.enabled[{i}]")
+    return found
 
 
 def _weight(given: int | None) -> int:

@@ -81,7 +81,7 @@ def _decide(
     prioritizers = weigh(question.placement, policy, ocm=question.ocm)
     if isinstance(prioritizers, ClusterPluginStatus):
         return prioritizers
-    clusters = _exclude(choice, clusters, prioritizers)
+    clusters = _exclude(choice, clusters, prioritizers, policy)
     status = _score(choice, clusters, prioritizers, policy)
     if status.failed:
         return status
@@ -127,10 +127,12 @@ def _misconfigured(enabled: EnabledPlugin[object], found: Misconfigured) -> Clus
     return ClusterPluginStatus(MISCONFIGURED, enabled.name, found.message, found.path, found.remedy)
 
 
-def _exclude(choice: PlacementChoice, clusters: Clusters, prioritizers: WeightedPrioritizers) -> Clusters:
+def _exclude(
+    choice: PlacementChoice, clusters: Clusters, prioritizers: WeightedPrioritizers, policy: ClusterPolicy
+) -> Clusters:
     """Drop the clusters that a prioritizer excludes, because they have no score."""
     for enabled, _ in prioritizers:
-        if hasattr(enabled.plugin, "exclude") and not choice.question.ocm:
+        if policy.hook(enabled, "exclude") is not None and not choice.question.ocm:
             found = call_exclude(enabled, choice.question.placement, clusters)  # type: ignore[arg-type]
             if found.kept is not None:
                 clusters = _keep(choice, enabled, clusters, found)
@@ -151,7 +153,7 @@ def _score(
             return _misconfigured(enabled, scored)
         choice.prioritized.append(Prioritized(enabled.name, weight, scored))
         totals += weight * scored.values
-        warning = getattr(enabled.plugin, "warning", None)
+        warning = policy.hook(enabled, "warning")
         if warning is not None and (text := warning(clusters)):
             status = ClusterPluginStatus(WARNING, enabled.name, text, CONFIGURATIONS, RENEW)
     choice.totals = totals

@@ -12,7 +12,7 @@ a placement is decided again when something changes that its plugins read throug
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -65,12 +65,15 @@ class ChangesAt(Protocol):
         """Return when time alone may change an answer about these clusters; None: never."""
 
 
-# -- of plugins that come with Stowplan
+# -- of plugins that come with Stowplan; no other plugin is asked for these
 
 
 class Selecting(Protocol):
     def select(self, placement: Placement, clusters: Clusters, totals: Ints, number: int, weight: int) -> Rows:
         """Return the positions of the chosen clusters, best first."""
+
+    def depends_on(self, placement: Placement) -> Iterable[Hashable]:
+        """Return what it reads of clusters."""
 
 
 class Lapses(Protocol):

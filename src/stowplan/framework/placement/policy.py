@@ -37,11 +37,18 @@ class ClusterPolicy:
     spread: Selecting | None = None
     spread_weight: int = 0
     aliases: dict[str, str] = field(default_factory=dict)
-    third_party: frozenset[str] = frozenset()  # the plugins whose scores are checked in every decision
+    third_party: frozenset[str] = frozenset()  # plugins of others: their scores are checked, and they have no hooks
 
     def named(self, name: str) -> str:
         """Return the name of the prioritizer that a placement names; the given one if there is none."""
         return name if name in self.prioritizers else self.aliases.get(name, name)
+
+    def hook(self, enabled: EnabledPlugin[object], name: str) -> Any:
+        """Return a method that only plugins that come with Stowplan have; None if this one has none.
+
+        A plugin of somebody else may use the same name for something of its own.
+        """
+        return None if enabled.name in self.third_party else getattr(enabled.plugin, name, None)
 
     # -- facts about the plugins, so that a decision need not look for them
 
@@ -54,7 +61,7 @@ class ClusterPolicy:
     @cached_property
     def tracked(self) -> bool:
         """True if a plugin does not declare what it reads: then the views note it."""
-        return any(not hasattr(enabled.plugin, "depends_on") for enabled in self.plugins)
+        return any(self.hook(enabled, "depends_on") is None for enabled in self.plugins)
 
     @cached_property
     def timed(self) -> tuple[EnabledPlugin[Any], ...]:
@@ -64,7 +71,7 @@ class ClusterPolicy:
     @cached_property
     def lapsing(self) -> tuple[EnabledPlugin[Any], ...]:
         """The filters that keep clusters for a while."""
-        return tuple(enabled for enabled in self.filters if hasattr(enabled.plugin, "lapses"))
+        return tuple(enabled for enabled in self.filters if self.hook(enabled, "lapses") is not None)
 
     # -- what a decision depends on
 
@@ -79,19 +86,20 @@ class ClusterPolicy:
             coordinate = config.coordinate
             if coordinate is not None and coordinate.add_on is not None and config.weight:
                 found.add(("score", coordinate.add_on.resource_name, coordinate.add_on.score_name))
-        for plugin in self._plugins_of(placement):
-            depends_on = getattr(plugin, "depends_on", None)
+        for enabled in self._plugins_of(placement):
+            depends_on = self.hook(enabled, "depends_on")
             if depends_on is not None:
                 found.update(depends_on(placement))
+        if self.spread is not None:
+            found.update(self.spread.depends_on(placement))
         return frozenset(found.union(_read_by_groups(placement)))
 
-    def _plugins_of(self, placement: Placement) -> list[object]:
-        """Return the filters, the prioritizers that may count for a placement, and the plugin that spreads clusters."""
+    def _plugins_of(self, placement: Placement) -> list[EnabledPlugin[Any]]:
+        """Return the filters, and the prioritizers that may count for a placement."""
         coordinates = (config.coordinate for config in placement.spec.prioritizer_policy.configurations)
         named = {self.named(each.built_in) for each in coordinates if each is not None and each.type == BUILT_IN}
         names = named | self.defaults.keys() | self.always.keys()
-        scoring = [enabled.plugin for name, enabled in self.prioritizers.items() if name in names]
-        return [*(enabled.plugin for enabled in self.filters), *scoring, self.spread]
+        return [*self.filters, *(enabled for name, enabled in self.prioritizers.items() if name in names)]
 
 
 def _read_by_groups(placement: Placement) -> Iterator[str]:
@@ -108,7 +116,9 @@ def points_in(registry: Registry, *, ocm: bool) -> Implements:
 
     def implements(name: str) -> frozenset[str] | None:
         points, plugin = registry.implements(name), registry.find(name)
-        return points.difference(getattr(plugin, "additions", ())) if points is not None and ocm else points
+        if points is None or not ocm or name not in registry.built_in:
+            return points
+        return points.difference(getattr(plugin, "additions", ()))
 
     return implements
 
@@ -123,8 +133,9 @@ def build(configuration: PlacementConfiguration, registry: Registry, add_on: Add
     made = {name: registry.make(name, configuration.plugin_args.get(name, {})) for name in names}
     weights = {each.name: each.weight for each in points["score"]}
     scoring = {name: EnabledPlugin(name, made[name]) for name in (*nameable, *weights) if _scores(made[name])}
-    spread = next((name for name in weights if hasattr(made[name], "select")), None)
-    always = {name: weights[name] for name in weights if getattr(made[name], "counts_always", False)}
+    own = [name for name in weights if name in registry.built_in]
+    spread = next((name for name in own if hasattr(made[name], "select")), None)
+    always = {name: weights[name] for name in own if getattr(made[name], "counts_always", False)}
     return ClusterPolicy(
         filters=tuple(EnabledPlugin(each.name, made[each.name]) for each in points["filter"]),
         prioritizers=scoring,

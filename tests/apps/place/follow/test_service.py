@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from stowplan.apps.cli import main
@@ -241,3 +242,28 @@ def test_invalid_command_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["place", "follow", *words])
     assert done.exit_code == 2 and said in done.output and "Traceback" not in done.output
+
+
+def with_exec(fleet: TestFleet, file: Path, mark: Path) -> None:
+    """Write a kubeconfig of east whose credentials come from a program, which leaves a mark."""
+    document = yaml.safe_load(fleet.members["east"].kubeconfig.read_text())
+    printed = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}
+    script = f"touch {mark}; echo '{json.dumps(printed)}'"
+    program = {"apiVersion": printed["apiVersion"], "command": "sh", "args": ["-c", script], "interactiveMode": "Never"}
+    for user in document["users"]:
+        user["user"] = {"exec": program}
+    file.write_text(yaml.safe_dump(document))
+
+
+def test_a_folder_of_kubeconfigs_runs_no_program(fleet: TestFleet, tmp_path: Path) -> None:
+    folder, mark = tmp_path / "clusters", tmp_path / "it-ran"
+    folder.mkdir()
+    with_exec(fleet, folder / "east.yaml", mark)
+    fleet.choose("east")
+    words = ["place", "follow", "default/web", "-f", fleet.manifest, "--kubeconfig", fleet.hub.kubeconfig, "--once"]
+    done = CliRunner().invoke(main, [*map(str, words), "--clusters-dir", str(folder)])
+    assert (done.exit_code, mark.exists(), fleet.having()) == (1, False, set())
+    assert f"{folder / 'east.yaml'}: user.exec: found an exec plugin" in done.output
+    assert "use --cluster east=FILE" in done.output
+    done = CliRunner().invoke(main, [*map(str, words), "--cluster", f"east={folder / 'east.yaml'}"])
+    assert mark.exists(), done.output

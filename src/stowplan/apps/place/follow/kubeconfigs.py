@@ -2,6 +2,9 @@
 
 A folder is read again and again: a mounted Secret changes when a cluster joins or gets new credentials. The name of a
 file is the name of its cluster, with or without the ending .kubeconfig, .yaml or .conf.
+
+Whoever can write to the folder chooses the clusters, but runs nothing here: a file with an exec plugin is refused. A
+file that is named by `--cluster` may have one.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ HUB = "the hub"
 CHECK_EVERY = 1.0  # seconds between two looks at the files and the clock
 SYNC_WITHIN = 30.0  # seconds until a single round gives up on a hub that does not answer
 CHECK_DEFINITIONS_EVERY = 3.0  # seconds
+NAMED_ONE_BY_ONE = "a file of --clusters-dir may not name a program; use --cluster {}=FILE"
 HUB_CONNECTIONS, MEMBER_CONNECTIONS = 4, 2
 
 
@@ -217,7 +218,9 @@ class FollowService(Program):
             if member is not None and member.digest == digest:
                 continue
             try:
-                access = credentials.load(str(file))
+                access = credentials.load(
+                    str(file), instead_of_exec="" if name in self.options.clusters else NAMED_ONE_BY_ONE.format(name)
+                )
             except StowplanError as error:
                 if at_start and name in self.options.clusters:
                     raise
