@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from typing import Any
 
 import msgspec
 import pytest
@@ -70,8 +71,9 @@ def test_what_was_submitted_can_be_deleted() -> None:
     ],
 )
 def test_a_keyword_that_a_pod_does_not_have(keyword: str, problem: str) -> None:
+    given: dict[str, Any] = {keyword: 1}
     with pytest.raises(TypeError) as caught:
-        a_pod(**{keyword: 1})
+        a_pod(**given)
     assert problem in str(caught.value)
 
 

@@ -12,7 +12,6 @@ each kind in it, and objects of the one would be unknown to a plugin that reads 
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -80,4 +79,4 @@ def _imported(file: Path) -> ModuleType | None:
 
 def _file_of(module: ModuleType) -> str | None:
     file = vars(module).get("__file__")
-    return os.path.realpath(file) if isinstance(file, str) else None
+    return str(Path(file).resolve()) if isinstance(file, str) else None
