@@ -8,10 +8,10 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
-from stowplan.columns.trial import Trial
-from stowplan.objects.changes import Put
+from stowplan.columns.trial import Trial, without_pods
+from stowplan.objects.changes import Gone, Put
 from stowplan.objects.workloads import Namespace
-from stowplan.testing.builders import a_namespace, a_pod, a_state
+from stowplan.testing.builders import a_namespace, a_node, a_pod, a_state
 from stowplan.testing.comparison import contents
 
 THERE = a_pod("there", node="a", cpu=1, labels={"app": "x"}, ports=[80])
@@ -129,3 +129,17 @@ def test_objects_keep_their_order_when_a_trial_is_undone() -> None:
     with state.trial() as trial:
         trial.assume(a_namespace("one", team="red"))
     assert list(state.store.every(Namespace)) == ["one", "two"]
+
+
+def test_pods_keep_their_order_after_a_trial_without_some_of_them() -> None:
+    """Those on a node that is deleted, too."""
+    nodes = [a_node("n0"), a_node("n1"), a_node("n2")]
+    state = a_state(nodes=nodes, pods=[a_pod(f"p{number}", node=f"n{number % 3}") for number in range(9)])
+    state.apply(Gone(nodes[1]))
+    state.apply(Gone(nodes[2]))
+    uids = list(state.pods)
+    on_nodes = [list(pods) for pods in state.pods_on]
+    leaving = [uid for at, uid in enumerate(uids) if at in (0, 1, 2, 4, 5, 6, 7, 8)]
+    with without_pods(state, leaving):
+        assert list(state.pods) == [uids[3]]
+    assert list(state.pods) == uids and [list(pods) for pods in state.pods_on] == on_nodes

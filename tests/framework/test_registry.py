@@ -90,6 +90,8 @@ def test_an_installed_plugin_cannot_take_the_name_of_another(tmp_path: Path, mon
     [
         pytest.param("Gone = no_such_module_anywhere:Gone", id="its module cannot be imported"),
         pytest.param("Gone = installed_plugins:Gone", id="its class is not there"),
+        pytest.param("Gone = installed_plugins:number", id="it is no class"),
+        pytest.param("Gone = installed_plugins:Nothing", id="it is no plugin"),
     ],
 )
 def test_an_installed_plugin_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str) -> None:
@@ -114,6 +116,8 @@ def test_an_installed_plugin_that_cannot_be_loaded(tmp_path: Path, monkeypatch: 
             "no_such_package.mod:X", "no_such_package.mod cannot be imported", id="a module that is not there"
         ),
         pytest.param(":X", "cannot be imported", id="no module is named"),
+        pytest.param("logging:FileHandler", "logging is a module of Python itself", id="a class of Python itself"),
+        pytest.param("logging.handlers:QueueHandler", "is a module of Python itself", id="in one of its packages"),
     ],
 )
 def test_a_plugin_that_cannot_be_found(folder: Path, name: str, problem: str) -> None:
@@ -140,6 +144,7 @@ def test_a_name_that_nobody_has() -> None:
             "mine.py:Even", {"size": 3}, "unknown argument 'size'; there is label_key, step", id="an unknown one"
         ),
         pytest.param("mine.py:Picky", {}, "argument 'must' is missing", id="a missing one"),
+        pytest.param("mine.py:Even", {True: 1}, "found the argument True, expected a text", id="on, which YAML reads"),
         pytest.param(
             "mine.py:Picky", {"must": "value"}, "cannot be made from these arguments", id="it raises ValueError"
         ),
@@ -161,6 +166,14 @@ def test_arguments_that_will_not_do(folder: Path, name: str, args: dict[str, Any
 def test_what_is_not_an_argument_is_left_out(folder: Path) -> None:
     args = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "EvenArgs", "step": 4}
     assert Registry({}, folder=folder).make("mine.py:Even", args).step == 4
+
+
+def test_an_argument_may_be_called_kind(folder: Path) -> None:
+    (folder / "kinds.py").write_text(
+        "class Of:\n    def __init__(self, kind='Job'):\n        self.kind = kind\n"
+        "    def score(self, pod, nodes): ...\n"
+    )
+    assert Registry({}, folder=folder).make("kinds.py:Of", {"kind": "Deployment"}).kind == "Deployment"
 
 
 @pytest.mark.parametrize(

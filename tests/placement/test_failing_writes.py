@@ -129,3 +129,16 @@ def test_decisions_in_doubt_are_read_before_the_next_decision() -> None:
     hub.later(10)
     assert hub.reads == ["test/test-decision-1"] and hub.engine.decisions == before + 1
     assert hub.chosen() == ["c001", "c002", "c003"]
+
+
+def test_without_the_right_to_read_what_the_watch_shows_has_to_do() -> None:
+    hub = Hub(*some_clusters(2), a_placement())
+    hub.settle()
+    hub.forget()
+    hub.lose = lambda action: isinstance(action, Patch) and action.kind == "PlacementDecision"
+    hub.put(a_cluster("c003"))
+    hub.settle()
+    hub.lose, hub.refuse = lambda _: False, lambda action: 403 if isinstance(action, ReadObject) else 0
+    hub.later(10)
+    assert hub.chosen() == ["c001", "c002", "c003"]
+    assert [each.note for each in hub.events if "read" in each.note] == ["test/test-decision-1 cannot be read: 403 no"]

@@ -75,3 +75,5 @@ async def follow(
             await adopt(file.load_again())
         except StowplanError as error:
             refuse(error)
+        except Exception as error:  # a plugin may raise anything when it is made or asked what it reads
+            refuse(ConfigError(f"{type(error).__name__}: {error}"))

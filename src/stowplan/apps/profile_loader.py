@@ -15,7 +15,7 @@ from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.config.document import snake
 from stowplan.framework.profile import Profile, build_all
-from stowplan.framework.registry import Registry, check_arguments
+from stowplan.framework.registry import Registry, check_arguments, identifies
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
 
@@ -112,7 +112,8 @@ def _with_shared_plugins(profiles: dict[str, Profile], configuration: Configurat
     for i, (spec, profile) in enumerate(zip(configuration.profiles, profiles.values(), strict=True)):
         for enabled in profile.all:
             if getattr(enabled.plugin, "one_for_all", False):
-                args = {snake(key): value for key, value in spec.plugin_args.get(enabled.name, {}).items()}
+                given = spec.plugin_args.get(enabled.name, {}).items()
+                args = {snake(key): value for key, value in given if not identifies(type(enabled.plugin), key)}
                 shared = first.setdefault(type(enabled.plugin), SharedPlugin(enabled.plugin, args, i))
                 if args != shared.args:
                     path = f"profiles[{i}].pluginConfig[name={enabled.name}].args"

@@ -14,7 +14,9 @@ Trials nest: an inner trial that is kept becomes a part of the outer one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import dropwhile
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -94,3 +96,21 @@ class Trial:
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         self._state.nominated_pods.add(pod, node_name)
+
+
+@contextmanager
+def without_pods(state: ClusterState, uids: Sequence[str]) -> Iterator[Trial]:
+    """A trial without these pods. Afterwards the order of all pods is as before: ties are broken by it."""
+    indexes = [state.pods, *(state.pods_on[row] for row in {state.pods[uid].row for uid in uids})]
+    removed = frozenset(uids)
+    behind = [list(dropwhile(lambda uid: uid not in removed, index)) for index in indexes]
+    try:
+        with state.trial() as trial:
+            for uid in uids:
+                trial.remove_pod(uid)
+            yield trial
+    finally:
+        for index, order in zip(indexes, behind, strict=True):
+            for uid in order:  # a trial puts a removed pod back as the last one
+                if uid in index:  # if its node is deleted, it may be on another row now
+                    index[uid] = index.pop(uid)

@@ -6,18 +6,19 @@ same time. Whether pods would be evicted for a group is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
-from stowplan.columns.state import ClusterState, PlacedPod
+from stowplan.columns.state import ClusterState
+from stowplan.columns.trial import without_pods
 from stowplan.engine.attempt import placer
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.preemption import capacity_check
+from stowplan.engine.preemption.min_resources_hold import MinResourcesHold
 from stowplan.engine.queue.gate import GROUP
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.unit import Unit
@@ -56,8 +57,8 @@ class Explanation:
 
 
 class Explainer:
-    def __init__(self, state: ClusterState, queue: SchedulingQueue, groups: Groups) -> None:
-        self._state, self._queue, self._groups = state, queue, groups
+    def __init__(self, state: ClusterState, queue: SchedulingQueue, groups: Groups, hold: MinResourcesHold) -> None:
+        self._state, self._queue, self._groups, self._hold = state, queue, groups, hold
 
     def explain(self, pods: Iterable[Pod], profiles: Mapping[str, Profile]) -> dict[str, Explanation]:
         """Explain each pod as if it had no node, a pending pod of a group together with its group. Return them by uid.
@@ -68,20 +69,33 @@ class Explainer:
         for pod in pods:
             profile, unit = profiles[pod.scheduler_name], self._queue.find(pod.uid) if pod.pending else None
             if unit is None or not unit.group or unit.broken:
-                found[pod.uid] = Explanation(self.decide(pod, profile))
+                found[pod.uid] = self.alone(pod, profile)
             elif pod.uid not in found:
                 found |= self._group(unit, profile)
         return found
 
+    def alone(self, pod: Pod, profile: Profile) -> Explanation:
+        """A pod without its group, if it has one."""
+        decision = self.decide(pod, profile)
+        waits = pod.pending and pod.uid not in self._state.pods
+        return Explanation(decision, because=self._kept([(pod, decision.node)]) if waits else "")
+
+    def _kept(self, placed: Iterable[tuple[Pod, str | None]], group: str = "") -> str:
+        """Why pods would not get the nodes that they found: room is kept for another group. Empty if they would."""
+        found = [(pod, node) for pod, node in placed if node is not None] if self._groups.enabled else []
+        if not found:
+            return ""
+        with self._state.trial() as trial:
+            for pod, node in found:
+                trial.add_pod(pod, node)
+            return self._hold.refusal([pod for pod, _ in found], group)
+
     def decide(self, pod: Pod, profile: Profile) -> Decision:
         """About one pod alone, as if it had no node."""
         unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-        placed = self._state.pods.get(pod.uid)
-        if placed is None:
+        if pod.uid not in self._state.pods:
             return schedule_one(unbound, self._state, profile)
-        everywhere, on_node = self._state.pods, self._state.pods_on[placed.row]
-        with _same_order(everywhere, pod.uid), _same_order(on_node, pod.uid), self._state.trial() as trial:
-            trial.remove_pod(pod.uid)
+        with without_pods(self._state, [pod.uid]):
             return schedule_one(unbound, self._state, profile)
 
     def _group(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
@@ -103,6 +117,8 @@ class Explainer:
     def _attempted(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
         lacking = capacity_check.lacking(self._groups.get(unit.group), self._state)
         outcome = Placer(self._state, np.random.default_rng(0)).rehearse(unit, profile)
+        if outcome.whole and not lacking:
+            lacking = self._kept(((each.pod, each.node_name) for each in outcome.assumed_pods), unit.group)
         whole = outcome.whole and not lacking
         nodes = {each.pod.key: each.node for each in outcome.decisions}
         group = GroupExplanation(unit.group, unit.needed, whole, nodes)
@@ -112,17 +128,6 @@ class Explainer:
             because = "" if whole else lacking or _because(unit, outcome, decision)
             found[uid] = Explanation(decision, group, because)
         return found
-
-
-@contextmanager
-def _same_order(pods: dict[str, PlacedPod], uid: str) -> Iterator[None]:
-    """A trial puts a removed pod back as the last one. Restore the order of the pods: ties are broken by it."""
-    behind = list(pods)[list(pods).index(uid) + 1 :]
-    try:
-        yield
-    finally:
-        for other in behind:
-            pods[other] = pods.pop(other)
 
 
 def _because(unit: Unit, outcome: UnitOutcome, decision: Decision) -> str:

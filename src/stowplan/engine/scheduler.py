@@ -127,7 +127,7 @@ class Scheduler:
         )
         self._monitor = GroupMonitor(self.state, self.queue, self.groups, retry, outbox, report)
         self._reconcilers = Reconcilers(self.profiles, self.state, outbox, report)
-        self._explainer = Explainer(self.state, self.queue, self.groups)
+        self._explainer = Explainer(self.state, self.queue, self.groups, self.preemption.min_resources_hold)
         self.state.known_pods, self.state.scheduler_names = self.pods, self.profiles
         self.assumed_pods, self.decisions = self.binding.assumed_pods, self.attempts.decisions
 
@@ -191,7 +191,7 @@ class Scheduler:
 
     def explain_pod(self, pod: Pod) -> Explanation:
         """Where a pod would go that the scheduler does not know: a finished one, or one from a manifest."""
-        return Explanation(self._explainer.decide(self._with_priority(pod), self.profiles[pod.scheduler_name]))
+        return self._explainer.alone(self._with_priority(pod), self.profiles[pod.scheduler_name])
 
     def explain_all(self, uids: Iterable[str]) -> dict[str, Explanation]:
         """Explain these pods, by uid. Each group is looked at once."""

@@ -12,6 +12,7 @@ import difflib
 import importlib
 import importlib.metadata
 import inspect
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -79,7 +80,7 @@ class Registry:
             raise ConfigError(f"no plugin is called {name!r}", path=path)
         where = f"{path}.pluginConfig[name={name}].args".lstrip(".")
         check_arguments(plugin, args, where)
-        given = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+        given = {key: value for key, value in args.items() if not identifies(plugin, key)}
         _check_complete(plugin, {snake(key) for key in given}, where)
         keywords = converted(plugin, given, where)
         try:
@@ -95,9 +96,13 @@ class Registry:
             if entry.name in self._plugins:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
             try:
-                self._plugins[entry.name] = entry.load()
+                found = entry.load()
             except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
                 raise ConfigError(f"the installed plugin {entry.value} cannot be imported: {error!r}") from error
+            if not inspect.isclass(found):
+                problem = f"the installed plugin {entry.name}, {entry.value}, is {found!r}"
+                raise ConfigError(problem, remedy="name a class")
+            self._plugins[entry.name] = self._checked(found, entry.name)
 
     def _load(self, name: str) -> type:
         """Import the class that `package.module:Class` or `file.py:Class` names."""
@@ -112,6 +117,7 @@ class Registry:
                     self._modules[file] = plugin_files.load(file)
                 module = self._modules[file]
             else:
+                _check_module(source)
                 module = importlib.import_module(source)
         except ConfigError:
             raise
@@ -121,16 +127,36 @@ class Registry:
         if not inspect.isclass(found):
             classes = [key for key, value in vars(module).items() if inspect.isclass(value) and not key.startswith("_")]
             raise ConfigError(f"plugin {name}: {source} has no class {attribute!r}", remedy=_one_of(attribute, classes))
-        if not self.kind.points_of(found):
+        return self._checked(found, name)
+
+    def _checked(self, plugin: type, name: str) -> type:
+        """Return the class if it can be a plugin of this kind."""
+        if not self.kind.points_of(plugin):
             raise ConfigError(f"plugin {name} has no method of any extension point", remedy="give it filter or score")
-        self.kind.check(found, name)
-        return found
+        self.kind.check(plugin, name)
+        return plugin
+
+
+def _check_module(source: str) -> None:
+    """Raise an error for a module of Python itself.
+
+    Its classes have methods such as `filter` and `bind`, too, and some of them open files when they are made.
+    """
+    if source.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigError(f"{source} is a module of Python itself", remedy="name the module of a plugin")
+
+
+def identifies(plugin: type, key: str) -> bool:
+    """True for apiVersion and kind of the arguments, unless the plugin has an argument of that name."""
+    return key in ("apiVersion", "kind") and snake(key) not in inspect.signature(plugin).parameters
 
 
 def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
     """Raise an error for an argument that the plugin does not take, and for one that is given in two spellings."""
     spelled: dict[str, str] = {}
     for given in args:
+        if not isinstance(given, str):
+            raise ConfigError(f"found the argument {given!r}, expected a text", path=where, remedy="put it in quotes")
         if spelled.setdefault(snake(given), given) != given:
             both = f"{spelled[snake(given)]!r} and {given!r} are one argument"
             raise ConfigError(both, path=where, remedy="give it once")
@@ -138,7 +164,7 @@ def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     for given in args:
-        if given not in ("apiVersion", "kind") and snake(given) not in parameters:
+        if not identifies(plugin, given) and snake(given) not in parameters:
             remedy = _one_of(snake(given), list(parameters))
             raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy)
 

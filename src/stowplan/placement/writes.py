@@ -81,8 +81,12 @@ class PlacementWrites:
             return None
         plan = self._plans[key]
         write = plan.awaited.pop(result.id)
-        if not result.succeeded and not (isinstance(write.action, Delete | ReadObject) and result.status == 404):
+        gone = isinstance(write.action, Delete | ReadObject) and result.status == 404
+        unreadable = isinstance(write.action, ReadObject) and result.status == 403
+        if not result.succeeded and not gone and not unreadable:
             return self._fail(key, plan, write, result, now)
+        if unreadable:  # without the right to read, what the watch shows has to do
+            plan.phase.events.append(_refusal(plan.placement, write, result))
         if plan.awaited:
             return WriteProgress(key)
         events, done = plan.phase.events, not plan.phases

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stowplan.engine.preemption.capacity_check import CapacityCheck
@@ -92,8 +92,20 @@ def runs(world: World) -> int:
     return sum(name.startswith("g-") for name in world.bindings)
 
 
+# More must be free than the group's pods request, and p1 waits for room.
+BEYOND_ITS_PODS = Scene(
+    nodes=[1, 1, 1, 4],
+    lone=[(1, 0, ""), (2, 0, "red")],
+    gangs=[(2, 2, "")],
+    allowed={"red": 0, "blue": 0},
+    wanted=[1, 1],
+    least=7,
+)
+
+
 @pytest.mark.parametrize("graceful", [False, True], ids=["at once", "gracefully"])
 @given(scene=scenes)
+@example(scene=BEYOND_ITS_PODS)
 def test_no_pod_is_evicted_for_a_group_that_then_does_not_run(scene: Scene, graceful: bool) -> None:
     world, gone = played(scene, graceful)
     assert runs(world) in (0, len(scene.wanted))

@@ -106,6 +106,7 @@ profiles:
     args: {{apiVersion: a/v1, kind: FlavourArgs, labelName: tier, window: 22:30, since: 2024-01-31, deep: [~]}}
 """
     args = of_file(body).profiles[0].plugin_args[FLAVOUR]
+    assert (args.pop("apiVersion"), args.pop("kind")) == ("a/v1", "FlavourArgs")  # the registry knows if it takes them
     assert args == {"labelName": "tier", "window": "22:30", "since": "2024-01-31", "deep": [None]}
 
 

@@ -72,7 +72,7 @@ def _as_json(answer: Explanation) -> dict[str, Any]:
     if answer.decision.gated is not None:
         found["message"] = answer.why_not
     if group is None:
-        return found
+        return found | {"node": None, "message": answer.because} if answer.because else found
     outcome = {"name": group.name, "needed": group.needed, "whole": group.whole, "nodes": group.nodes}
     return found | {"node": answer.node, "message": answer.because, "podGroup": outcome}
 

@@ -119,6 +119,7 @@ class PlacementService(Program):
         return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
 
     def start(self) -> None:
+        self._log_notes()
         self.start_task(self._tick())
         resources = {kind: RESOURCES[kind] for kind in KINDS}
         if self._tainting is not None:
@@ -156,6 +157,11 @@ class PlacementService(Program):
         self.loaded = new
         self.engine_loop.receive(())  # the loop has something to decide now
         self.log.info("The configuration is in force", digest=new.digest[:12])
+        self._log_notes()
+
+    def _log_notes(self) -> None:
+        for note in self.loaded.configuration.notes:
+            self.log.warning("Configuration", note=note)
 
     def _refuse(self, error: StowplanError) -> None:
         self.log.error("The configuration is refused, the old one stays in force", problem=str(error))

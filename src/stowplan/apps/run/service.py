@@ -125,6 +125,7 @@ class SchedulerService(Program):
         return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
 
     def start(self) -> None:
+        self._log_notes()
         self.start_task(self._tick())
         self._follow_kinds(self.loaded)
 
@@ -227,6 +228,11 @@ class SchedulerService(Program):
             await before.close()
         self.engine_loop.receive(())  # the loop may have something to decide now
         self.log.info("The configuration is in force", profiles=", ".join(new.profiles), digest=new.digest[:12])
+        self._log_notes()
+
+    def _log_notes(self) -> None:
+        for note in self.loaded.configuration.notes:
+            self.log.warning("Configuration", note=note)
 
     def _refuse(self, error: StowplanError) -> None:
         self.log.error("The configuration is refused, the old one stays in force", problem=str(error))

@@ -21,6 +21,7 @@ from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption import capacity_check
 from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.preemption.preemption import Preemption
+from stowplan.engine.queue.cluster_events import pod_left
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import GroupAttempted, Report
 from stowplan.engine.unit import Unit
@@ -50,6 +51,7 @@ class Attempts:
         self._profiles, self._state, self._queue, self._groups = profiles, state, queue, groups
         self._binding, self._preemption, self._failures, self._report = binding, preemption, failures, report
         self._placer = Placer(state, generator, preemption.group_victims.join)
+        self._hold = preemption.min_resources_hold
         self._claim = NominationHold(queue, groups)
 
     def next(self, now: float) -> None:
@@ -78,6 +80,7 @@ class Attempts:
     def _attempt(self, unit: Unit, extender_round: ExtenderRound | None, now: float) -> None:
         """Place the unit's pods. All of them go on together, or all fail."""
         consultations = {} if extender_round is None else self.rounds.consult(extender_round)
+        held = bool(unit.group) and self._hold.holds(unit.group)
         outcome = self._placer.place(unit, self._profiles[unit.profile], consultations)
         if outcome.asking and extender_round is not None:
             self.rounds.ask(extender_round, outcome, now)
@@ -86,12 +89,18 @@ class Attempts:
             self._report(placer.group_report(unit, outcome))
         if outcome.refused is not None:
             self._refused(unit, outcome.refused, now)
+        elif outcome.whole and (reason := self._taken_from_a_group(unit, outcome)):
+            self._give_back(unit, outcome, reason, now, nominate=not held)
         elif outcome.whole:
             self._placed(unit, outcome, now)
         elif not unit.group:
             self._no_node(unit, outcome.failed[-1], now)
         else:
             self._no_room(unit, outcome, now)
+        if held and outcome.whole:  # what the group does not need of it is for others now
+            first = outcome.assumed_pods[0]
+            left = pod_left(first.pod, first.node_name)
+            self._queue.events([left], now, max_priority=first.pod.priority, except_unit=unit)
         for decision in outcome.decisions:
             self.decisions.keep(decision)
 
@@ -175,6 +184,28 @@ class Attempts:
         message = f"Pod group {unit.group} runs without this pod"
         own = {each.pod.uid: each.full_message for each in outcome.failed}
         self._fail(unit, Failure(message, rejectors(*outcome.failed), messages=own), now)
+
+    # -- all pods have a node, but the room is kept for a group
+
+    def _taken_from_a_group(self, unit: Unit, outcome: UnitOutcome) -> str:
+        """Why the unit's pods may not have their nodes; empty if they may."""
+        if not self._groups.enabled or not self._state.nominated_pods:
+            return ""
+        return self._hold.refusal([each.pod for each in outcome.assumed_pods], unit.group)
+
+    def _give_back(self, unit: Unit, outcome: UnitOutcome, reason: str, now: float, *, nominate: bool) -> None:
+        """Release the unit's pods. `nominate`: they keep their nominated nodes.
+
+        A group that keeps room itself loses them: otherwise two groups could wait for each other.
+        """
+        outcome.whole = False
+        for each in reversed(outcome.assumed_pods):
+            each.release()
+        if unit.group:
+            self._report(GroupAttempted(unit.group, unit.profile, 0, unit.needed, False, message=reason))
+        nominated = {pod.uid: pod.nominated_node for pod in unit.pods.values()} if nominate else ""
+        plugins = capacity_check.resource_plugins(self._profiles[unit.profile])
+        self._fail(unit, Failure(reason, plugins, nominated_nodes=nominated), now)
 
     # -- no node
 

@@ -43,7 +43,7 @@ class CapacityCheck:
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
         decided = {each.pod.shape: each for each in decisions}
         self._closed = {shape: _closed(each, profile) for shape, each in decided.items()}
-        self._at_least = {} if members is None else _still_wanted(members, state)
+        self._at_least = {} if members is None else still_wanted(members, state)
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))
         self._free = {name: self._unused(name) for name in names}
         self._in_all = {name: self._least(name) for name in names}
@@ -143,15 +143,18 @@ def lacking(members: GroupState | None, state: ClusterState) -> str:
     """Which of the group's minResources are not free, as a message; its own pods on nodes count as free."""
     if members is None or not members.group.resources:
         return ""
-    short = []
-    for name, amount in members.group.resources.items():
-        free = state.table.free_in_all(name) + _own_amount(members, state, name)
-        if free < amount:
-            short.append(f"{amount} of {name}, {free} are")
+    short = [f"{amount} of {name}, {free} are" for name, (amount, free) in shortage(members, state).items()]
     return f"pod group {members.group.name} needs {'; '.join(short)} free (minResources)" if short else ""
 
 
-def _still_wanted(members: GroupState, state: ClusterState) -> Amounts:
+def shortage(members: GroupState, state: ClusterState) -> dict[str, tuple[int, int]]:
+    """Which of the group's minResources are not free: how much it wants and how much is free, by resource."""
+    table, wanted = state.table, members.group.resources.items()
+    free = {name: table.free_in_all(name) + _own_amount(members, state, name) for name, _ in wanted}
+    return {name: (amount, free[name]) for name, amount in wanted if free[name] < amount}
+
+
+def still_wanted(members: GroupState, state: ClusterState) -> Amounts:
     """The minResources that the group's own pods do not use yet."""
     wanted = members.group.resources.items()
     return {name: amount - _own_amount(members, state, name) for name, amount in wanted}

@@ -22,6 +22,7 @@ from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.preemption.capacity_check import CapacityCheck, lacking
+from stowplan.engine.preemption.min_resources_hold import MinResourcesHold
 from stowplan.engine.preemption.victim_sets import VictimSet, VictimSets, pods_of
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import Decision
@@ -43,8 +44,11 @@ class PreemptionPlan:
 class GroupPreemption:
     """`evicting`: uids of pods whose eviction was requested, and that are still there."""
 
-    def __init__(self, state: ClusterState, placer: Placer, groups: Groups, evicting: Container[str]) -> None:
+    def __init__(
+        self, state: ClusterState, placer: Placer, groups: Groups, evicting: Container[str], hold: MinResourcesHold
+    ) -> None:
         self._state, self._placer, self._groups, self._evicting = state, placer, groups, evicting
+        self._hold = hold
 
     def plan(self, unit: Unit, profile: Profile, failed: Iterable[Decision] = ()) -> PreemptionPlan | None:
         """The pods to evict for the group; None if that does not help, or is not allowed.
@@ -59,7 +63,7 @@ class GroupPreemption:
         if check.cannot_fit(placed.pod for placed in self._state.pods.values() if placed.pod.priority < priority):
             return None
         sets = VictimSets(self._state, self._groups, self._evicting, priority)
-        search = VictimSearch(self._state, self._placer, unit, found, profile, check, sets.leaving)
+        search = VictimSearch(self._state, self._placer, unit, found, profile, check, sets.leaving, self._hold)
         without_any = search.without(()) if sets.leaving else None
         victims, outcome = ([], without_any) if without_any is not None else search.fewest(sets)
         if outcome is None:
@@ -88,9 +92,10 @@ class VictimSearch:
         profile: Profile,
         check: CapacityCheck,
         leaving: Sequence[Pod],
+        hold: MinResourcesHold,
     ) -> None:
         self._state, self._placer, self._unit, self._group = state, placer, unit, group
-        self._profile, self._check, self._leaving = profile, check, leaving
+        self._profile, self._check, self._leaving, self._hold = profile, check, leaving, hold
 
     def without(self, sets: Iterable[VictimSet]) -> UnitOutcome | None:
         """Where the group's members would be without these pods; None if the group would not fit."""
@@ -100,6 +105,11 @@ class VictimSearch:
             if lacking(self._group, self._state):
                 return None
             outcome = self._placer.rehearse(self._unit, self._profile)
+            if outcome.whole and self._hold.in_force:
+                for each in outcome.assumed_pods:
+                    trial.add_pod(each.pod, each.node_name)
+                pods = [each.pod for each in outcome.assumed_pods]
+                outcome.whole = not self._hold.refusal(pods, self._unit.group)
         return outcome if outcome.whole else None
 
     def fewest(self, sets: VictimSets) -> tuple[list[VictimSet], UnitOutcome | None]:

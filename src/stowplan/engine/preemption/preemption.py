@@ -20,6 +20,7 @@ from stowplan.engine.pods import assumed
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.preemption.group_preemption import GroupPreemption, PreemptionPlan
 from stowplan.engine.preemption.group_victims import GroupVictims
+from stowplan.engine.preemption.min_resources_hold import MinResourcesHold
 from stowplan.engine.queue.cluster_events import ASSIGNED, ClusterEvent
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reports import PreemptionStarted, Report
@@ -48,6 +49,7 @@ class Preemption:
         self._binding, self._retry, self._outbox, self._report = binding, eviction_retry, outbox, report
         self.group_victims = GroupVictims(state, groups)
         self.evicting: dict[str, None] = {}  # uids of pods whose eviction was requested, and that are still there
+        self.min_resources_hold = MinResourcesHold(state, groups, self.evicting)
 
     # -- who is evicted
 
@@ -62,7 +64,8 @@ class Preemption:
     ) -> PreemptionPlan | None:
         """Which pods to evict for a group; None if that does not help. `failed`: decisions about its members."""
         self._forget_deleted()
-        return GroupPreemption(self._state, placer, self._groups, self.evicting).plan(unit, profile, failed)
+        search = GroupPreemption(self._state, placer, self._groups, self.evicting, self.min_resources_hold)
+        return search.plan(unit, profile, failed)
 
     def for_group(self, unit: Unit, plan: PreemptionPlan, now: float) -> None:
         """Evict the victims of a group, node by node."""

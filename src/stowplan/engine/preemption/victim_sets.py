@@ -25,15 +25,11 @@ class VictimSets:
     """The pods on nodes below this priority; `evicting`: uids of pods whose eviction was requested."""
 
     def __init__(self, state: ClusterState, groups: Groups, evicting: Container[str], priority: int) -> None:
-        self._state, self._groups, self._evicting = state, groups, evicting
-        lower = [placed.pod for placed in state.pods.values() if placed.pod.priority < priority]
-        self.leaving = [pod for pod in lower if self._leaves(pod)]
-        leaving = {pod.uid for pod in self.leaving}
-        self.all = self._together(sorted((pod for pod in lower if pod.uid not in leaving), key=importance))
-
-    def _leaves(self, pod: Pod) -> bool:
-        found = self._groups.of(pod.uid)
-        return pod.terminating or pod.uid in self._evicting or (found is not None and pod.uid in found.evicting)
+        self._state, self._groups = state, groups
+        self.leaving = leaving(state, groups, evicting, priority)
+        gone = {pod.uid for pod in self.leaving}
+        lower = (placed.pod for placed in state.pods.values() if placed.pod.priority < priority)
+        self.all = self._together(sorted((pod for pod in lower if pod.uid not in gone), key=importance))
 
     def _together(self, pods: Iterable[Pod]) -> list[VictimSet]:
         sets: dict[str, VictimSet] = {}
@@ -75,6 +71,16 @@ class VictimSets:
     def _allowed(self, key: str) -> int:
         budget = self._state.store.get(PodDisruptionBudget, key)
         return 0 if budget is None else budget.status.disruptions_allowed
+
+
+def leaving(state: ClusterState, groups: Groups, evicting: Container[str], priority: int) -> list[Pod]:
+    """The pods on nodes below this priority that are terminating, or whose eviction was requested."""
+
+    def leaves(pod: Pod) -> bool:
+        found = groups.of(pod.uid)
+        return pod.terminating or pod.uid in evicting or (found is not None and pod.uid in found.evicting)
+
+    return [placed.pod for placed in state.pods.values() if placed.pod.priority < priority and leaves(placed.pod)]
 
 
 def pods_of(sets: Iterable[VictimSet]) -> dict[str, Pod]:

@@ -42,7 +42,7 @@ def arguments(name: str, args: Any, path: str, versions: Collection[str] = ("v1"
     if args is not None and not isinstance(args, Mapping):
         raise ConfigError(f"found {shown(args)}, expected a mapping", path=path)
     if name not in _BUILT_IN:
-        return {key: value for key, value in (args or {}).items() if key not in ("apiVersion", "kind")}
+        return dict(args or {})  # the registry leaves out apiVersion and kind, unless the plugin takes them
     kind, rule = _BUILT_IN[name]
     decoded = document.decode(args or {}, kind, path)
     _identity(decoded, f"{name}Args", path, versions)
