@@ -24,7 +24,7 @@ def test_what_is_in_a_fleet() -> None:
     fleet = a_fleet(*FLEET, has=["birch"])
     assert fleet.names == ["alder", "birch"]
     assert fleet.allocatable["cpu"].tolist() == [8000, 500] and fleet.capacity["memory"].tolist() == [0, 2**30]
-    assert fleet.allocatable["gpu"].tolist() == [2, 0]
+    assert fleet.allocatable["example.com/gpu"].tolist() == [2, 0]
     assert (fleet.label("region") == "eu").tolist() == [True, False]
     assert (fleet.claim("tier") == "gold").tolist() == [False, True]
     assert [len(each.taints) for each in fleet] == [1, 0]
