@@ -114,7 +114,9 @@ def test_an_installed_plugin_that_cannot_be_loaded(tmp_path: Path, monkeypatch: 
         pytest.param("other.py:Even", "there is no file other.py in ", id="a file that is not there"),
         pytest.param("mine.py:Evn", "has no class 'Evn'; did you mean 'Even'?", id="a class that is not there"),
         pytest.param(
-            "mine.py:number", "has no class 'number'; there is Even, Nothing, Picky", id="something that is no class"
+            "mine.py:number",
+            "has no class 'number'; there is Even, Grids, Nothing, Picky",
+            id="something that is no class",
         ),
         pytest.param("mine.py:Nothing", "has no method of any extension point", id="a class that is no plugin"),
         pytest.param("mine.py:", "has no class ''", id="no class is named"),
