@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from stowplan.apps import profile_loader
+from stowplan.apps.place.configuration import load_policy
+from stowplan.framework.config.document import snake
 from stowplan.framework.registry import check_arguments
 from stowplan.plugins import BUILT_IN
 from tests.controlplane import hubs
@@ -18,7 +20,8 @@ from tests.controlplane.plane import ControlPlane
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```ya?ml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PLUGINS = ROOT / "examples" / "01-first-plugin"  # where paths in the README's configuration begin
+CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 def blocks() -> Iterator[Any]:
@@ -26,7 +29,7 @@ def blocks() -> Iterator[Any]:
         if {"build", "node_modules", ".venv", "tests"} & set(file.relative_to(ROOT).parts):
             continue
         for number, block in enumerate(BLOCK.findall(file.read_text(encoding="utf-8")), 1):
-            yield pytest.param(block, id=f"{file.relative_to(ROOT)} {number}")
+            yield pytest.param(file, block, id=f"{file.relative_to(ROOT)} {number}")
 
 
 def test_there_are_blocks() -> None:
@@ -34,19 +37,32 @@ def test_there_are_blocks() -> None:
 
 
 @pytest.mark.controlplane
-@pytest.mark.parametrize("block", list(blocks()))
-def test_a_block_of_yaml(plane: ControlPlane, namespace: str, block: str) -> None:
+@pytest.mark.parametrize(("page", "block"), list(blocks()))
+def test_a_block_of_yaml(plane: ControlPlane, namespace: str, page: Path, block: str, tmp_path: Path) -> None:
+    write_policies(page, tmp_path)
     for document in filter(None, yaml.safe_load_all(block)):
         kind = document.get("kind")
         if kind == "KubeSchedulerConfiguration":
-            profile_loader.configured(document, folder=PLUGINS)
+            profile_loader.configured(document, folder=tmp_path)
+        elif kind == "PlacementConfiguration":
+            (tmp_path / "config.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+            load_policy(tmp_path / "config.yaml")
+        elif kind is None and document.keys() <= {"plugins", "pluginConfig"}:  # a part of a profile
+            profile_loader.configured(CONFIGURATION | {"profiles": [document]}, folder=tmp_path)
         elif kind is None:  # the separate file of SPPriority
             check_arguments(BUILT_IN["SPPriority"], document, "")
         else:
-            _is_taken(plane, namespace, document)
+            _is_taken(plane, namespace, document, tmp_path)
 
 
-def _is_taken(plane: ControlPlane, namespace: str, document: Any) -> None:
+def write_policies(page: Path, folder: Path) -> None:
+    """Write the policies of a page into files, as the page names them: DiskType into disk_type.py."""
+    for code in CODE.findall(page.read_text(encoding="utf-8")):
+        for name in re.findall(r"^class (\w+)", code, re.MULTILINE):
+            (folder / f"{snake(name)}.py").write_text(code, encoding="utf-8")
+
+
+def _is_taken(plane: ControlPlane, namespace: str, document: Any, folder: Path) -> None:
     plane.kubectl("apply", "--filename", str(ROOT / "deploy" / "crds" / "workloadpolicies.kosmos.io.yaml"))
     plane.kubectl("wait", "crd/workloadpolicies.kosmos.io", "--for=condition=Established", "--timeout=120s")
     if document["apiVersion"].startswith(hubs.GROUP):
@@ -63,4 +79,4 @@ def _is_taken(plane: ControlPlane, namespace: str, document: Any) -> None:
     if document["kind"] == "AddOnPlacementScore":
         hubs.apply_status(plane, yaml.safe_dump(document))
     if document["kind"] == "ConfigMap" and "config.yaml" in document.get("data", {}):
-        profile_loader.configured(document["data"]["config.yaml"], folder=PLUGINS)
+        profile_loader.configured(document["data"]["config.yaml"], folder=folder)
