@@ -118,7 +118,19 @@ def test_no_pod_is_evicted_for_a_group_that_then_does_not_run(scene: Scene, grac
         assert after.get(f"lesser{at}", 0) in (0, *range(min(minimum, count), count + 1))
 
 
+# Of the two blue pods only one may be evicted, and only the larger one makes enough room.
+ONE_OF_A_BUDGET = Scene(
+    nodes=[1, 1, 1, 3, 4],
+    lone=[(2, 0, "red"), (2, 0, "red"), (2, 0, "blue"), (1, 0, "red"), (1, 0, "red"), (1, 0, "blue")],
+    gangs=[],
+    allowed={"red": 0, "blue": 1},
+    wanted=[1, 1, 1],
+    least=None,
+)
+
+
 @given(scene=scenes, cpu=st.integers(1, 3))
+@example(scene=ONE_OF_A_BUDGET, cpu=1)
 def test_the_feasibility_check_never_excludes_a_group_wrongly(scene: Scene, cpu: int) -> None:
     """Members that are all alike fit or not, in any order, with the feasibility check and without it."""
     scene.wanted = [cpu] * len(scene.wanted)

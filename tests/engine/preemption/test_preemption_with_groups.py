@@ -192,6 +192,19 @@ def test_a_budget_is_spent_on_nodes_that_the_group_can_use() -> None:
     assert evicted(world) == ["p9"] and running(world)["g"] == 2
 
 
+@pytest.mark.parametrize("larger", [0, 1, 2])
+def test_a_budget_is_spent_on_the_pod_that_makes_enough_room(larger: int) -> None:
+    """Without all three pods, members could be on each of the nodes; but only one pod may be evicted."""
+    world = a_world(nodes=0)
+    world.submit(a_budget("keep", kept="yes", allowed=1), a_node("free", cpu=1))
+    for at in range(3):
+        cpu = 2 if at == larger else 1
+        world.submit(a_node(f"n{at}", cpu=cpu), a_pod(f"p{at}", cpu=cpu, node=f"n{at}", labels={"kept": "yes"}))
+    world.submit(*gang("g", 3, priority=10))
+    world.advance(20)
+    assert evicted(world) == [f"p{larger}"] and running(world)["g"] == 3
+
+
 def test_a_victim_set_that_may_not_be_evicted_spends_no_budget() -> None:
     """Evicting the group would exceed its budget by one; the single pod with the same budget may be evicted."""
     world = a_world(nodes=4)

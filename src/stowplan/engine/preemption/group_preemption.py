@@ -14,7 +14,7 @@ start, since a what-if without thousands of pods takes time.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stowplan.columns.state import ClusterState
@@ -31,6 +31,7 @@ from stowplan.objects.pods import Pod
 
 MOST_DECISIONS = 2000  # that may be spent on sparing further victims
 MOST_LOOKS = 200  # victim sets that are looked at for that
+MOST_CHANGES = 2000  # pods removed or placed, to try which victims disruption budgets should be used for
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,11 @@ class VictimSearch:
 
     def fewest(self, sets: VictimSets) -> tuple[list[VictimSet], UnitOutcome | None]:
         """The sets to evict; without an outcome if that does not help."""
-        victims, outcome = self._up_to_a_priority(sets.affordable(sets.all))
-        if outcome is None:
-            victims, outcome = self._up_to_a_priority(self._with_budgets_where_needed(sets))
-        if outcome is None:
+        for choice in self._within_budgets(sets):
+            victims, outcome = self._up_to_a_priority(choice)
+            if outcome is not None:
+                break
+        else:
             return [], None
         near = self._on_used_nodes(victims, outcome)
         fewer, found = self._shortest(near, range(len(near) + 1))
@@ -129,20 +131,25 @@ class VictimSearch:
         steps = (at for at in range(1, len(sets)) if priorities[at - 1] != priorities[at])
         return self._shortest(sets, [*steps, len(sets)] if sets else [])
 
-    def _with_budgets_where_needed(self, sets: VictimSets) -> list[VictimSet]:
-        """Budgets may have been used for pods that are not in the way. Use them first on nodes where members would be.
+    def _within_budgets(self, sets: VictimSets) -> Iterator[list[VictimSet]]:
+        """Choices of sets that disruption budgets allow, to be tried one after the other.
 
-        Those nodes are found as if each set had the budgets for itself. Empty if that does not help either.
+        At first the lowest priorities use the budgets. They may be pods that are not in the way, so next are those on
+        nodes where members would be, if each set had the budgets for itself. Then others, within a bounded effort.
         """
+        yield sets.affordable(sets.all)
         alone = [each for each in sets.all if sets.affordable([each])]
         contested = len(alone) > len(sets.affordable(alone))
         wish = self.without(alone) if contested and not self._cannot_fit(alone) else None
         if wish is None:
-            return []
+            return
         near = self._on_used_nodes(alone, wish)
         first = {id(each) for each in near}
-        kept = {id(each) for each in sets.affordable([*near, *(each for each in alone if id(each) not in first)])}
-        return [each for each in alone if id(each) in kept]
+        order = [*near, *(each for each in alone if id(each) not in first)]
+        effort = len(wish.assumed_pods) + len(pods_of(alone))
+        for choice in sets.choices(order, max(MOST_CHANGES // effort, 1)):
+            chosen = {id(each) for each in choice}
+            yield [each for each in alone if id(each) in chosen]
 
     def _shortest(self, sets: Sequence[VictimSet], ends: Sequence[int]) -> tuple[list[VictimSet], UnitOutcome | None]:
         """The first sets, up to the lowest of these ends that is enough."""

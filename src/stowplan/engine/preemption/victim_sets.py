@@ -8,8 +8,9 @@ used what their disruption budgets allow.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import combinations, islice
 from typing import TypeAlias
 
 from stowplan.columns.state import ClusterState
@@ -19,6 +20,7 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PodDisruptionBudget
 
 VictimSet: TypeAlias = list[Pod]  # the most important first
+MOST_ORDERS = 5  # that are looked at for one more choice of sets, on average
 
 
 class VictimSets:
@@ -56,6 +58,30 @@ class VictimSets:
                 counted.update(pod.uid for pod in each)
                 found.append(each)
         return found
+
+    def choices(self, sets: Sequence[VictimSet], most: int) -> Iterator[list[VictimSet]]:
+        """Different choices of sets that can all be evicted within disruption budgets: at most so many.
+
+        Earlier sets use the budgets first. Then each other set is the first to use them, then each two of them …
+        """
+        contested = self._contested(sets)
+        found: set[frozenset[int]] = set()
+        orders = (first for count in range(len(contested) + 1) for first in combinations(contested, count))
+        for first in islice(orders, MOST_ORDERS * most):
+            before = {id(each) for each in first}
+            later = [each for each in contested if id(each) not in before]
+            left_out = {id(each) for each in contested} - {id(each) for each in self.affordable([*first, *later])}
+            if frozenset(left_out) not in found:
+                found.add(frozenset(left_out))
+                yield [each for each in sets if id(each) not in left_out]
+            if len(found) == most:
+                return
+
+    def _contested(self, sets: Sequence[VictimSet]) -> list[VictimSet]:
+        """The sets that use a budget which does not allow the eviction of all sets."""
+        wanted = self._used(pods_of(sets).values(), ())
+        short = {key for key in wanted if wanted[key] + self._already_used[key] > self._allowed(key)}
+        return [each for each in sets if not short.isdisjoint(self._used(each, ()))]
 
     @cached_property
     def _already_used(self) -> Counter[str]:
