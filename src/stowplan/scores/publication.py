@@ -6,6 +6,7 @@ for long enough costs no request, and requeues no Placement.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -42,7 +43,8 @@ class Validity(msgspec.Struct, frozen=True):
         if self.seconds is None:
             return None
         lifetime = self.seconds * (1 - self.jitter * draw)
-        return (now + timedelta(seconds=lifetime)).replace(microsecond=0)
+        exact = timedelta(microseconds=math.floor(lifetime * 1e6))  # rounded up it could last longer than `seconds`
+        return (now + exact).replace(microsecond=0)
 
     def is_due(self, known: datetime | None, now: datetime) -> bool:
         """True if scores with this expiry must be written again."""
