@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,8 @@ def test_the_accounts_have_the_rights_that_they_need(granted: ControlPlane, tmp_
         until("it is created", lambda: granted.api().answers(DEPLOYMENT), 60, program.tail)
         granted.kubectl("scale", "deployment/database", "--replicas=5")
         until("it is brought back", lambda: replicas(granted) == 1, 60, program.tail)
+        planned = subprocess.run([sys.executable, *words, "--dry-run"], capture_output=True, text=True, timeout=60)
+        assert planned.stdout == "east: nothing to do\n", planned.stderr
         choose(granted)
         until("it is deleted", lambda: not granted.api().answers(DEPLOYMENT), 60, program.tail)
         program.check()

@@ -94,6 +94,7 @@ class MemberCluster:
                 async for page in self._client.list_pages(resource, namespace=within, labels=labels):
                     for item in page.items or ():
                         live: Document = msgspec.json.decode(item)
+                        live |= {"apiVersion": version, "kind": kind}  # a list's items do not name them
                         found[version, kind, _key(live["metadata"])] = live
             except RefusedError as error:
                 self._discovery.forget()
