@@ -18,7 +18,9 @@ def test_version_as_json() -> None:
 
 
 def test_configuration_as_yaml() -> None:
-    (profile,) = yaml.safe_load(CliRunner().invoke(main, ["config", "show", "-o", "yaml"]).output)["profiles"]
+    found = yaml.safe_load(CliRunner().invoke(main, ["config", "show", "-o", "yaml"]).output)
+    assert (found["apiVersion"], found["kind"]) == ("stowplan.io/v1alpha1", "EnabledPlugins")
+    (profile,) = found["profiles"]
     assert profile["schedulerName"] == "default-scheduler"
     assert {"name": "TaintToleration", "weight": 3} in profile["points"]["score"]
 

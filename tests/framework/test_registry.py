@@ -63,6 +63,13 @@ def test_a_file_is_found_from_the_configurations_folder_on(folder: Path) -> None
     assert registry.find("mine.py:Even") is type(made)
 
 
+def test_files_with_similar_names_are_two_modules(tmp_path: Path) -> None:
+    for name, step in (("a-b.py", 1), ("a_b.py", 2)):
+        (tmp_path / name).write_text(f"class Even:\n    step = {step}\n\n    def score(self, pod, nodes): ...\n")
+    found = [Registry({}, folder=tmp_path).find(f"{name}:Even") for name in ("a-b.py", "a_b.py")]
+    assert [getattr(each, "step", None) for each in found] == [1, 2]
+
+
 def test_a_module_that_can_be_imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(folder)
     assert Registry({}).implements("mine:Even") == frozenset({"score"})

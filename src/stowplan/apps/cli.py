@@ -269,7 +269,7 @@ def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
 @OUTPUT
 def show(file: Path | None, plugin_path: tuple[Path, ...], output: str) -> None:
     """Show the plugins of each extension point in order, with weights, after defaults are applied."""
-    from stowplan.apps import profile_loader
+    from stowplan.apps import json_output, profile_loader
     from stowplan.apps.place import config_commands
 
     if file is not None and config_commands.is_placement_configuration(file):
@@ -293,7 +293,8 @@ def show(file: Path | None, plugin_path: tuple[Path, ...], output: str) -> None:
         for point, plugins in points.items():
             listed = (f"{each['name']}*{each['weight']}" if "weight" in each else each["name"] for each in plugins)
             lines.append(f"  {point}: {', '.join(map(str, listed))}")
-    _print({"profiles": found}, output, "\n".join(lines))
+    about = {"apiVersion": json_output.VERSION, "kind": "EnabledPlugins"}
+    _print(about | {"profiles": found}, output, "\n".join(lines))
 
 
 def _print(found: dict[str, Any], output: str, text: str) -> None:

@@ -69,7 +69,7 @@ def undeclared(plugin: Any, action: Write) -> str:
 
 def check_objects(objects: Iterable[object], plugins: Iterable[Any]) -> None:
     """Raise TypeError for an object that nobody can see: its type is not known, and none of the plugins brings it."""
-    known = [*kinds.KINDS.values(), *(each.type for plugin in plugins for each in resources_of(plugin))]
+    known = [*kinds.KINDS.values(), *(each.object_type for plugin in plugins for each in resources_of(plugin))]
     for each in objects:
         if type(each) not in known:
             raise TypeError(_stranger(each, known))
@@ -154,7 +154,7 @@ def _check_names(plugin: str, attribute: str, declared: Iterable[str], known: Co
 
 
 def _check_resource(plugin: str, resource: CustomResource, known: Collection[str]) -> None:
-    found: object = resource.type
+    found: object = resource.object_type
     if not isinstance(found, type) or not issubclass(found, Object) or found is Object:
         problem = f"plugin {plugin} brings a CustomResource of type {found!r}"
         raise ConfigError(problem, remedy="give it a class of your own: class TeamBudget(Object, frozen=True)")
@@ -173,7 +173,7 @@ def _check_resource(plugin: str, resource: CustomResource, known: Collection[str
     if not isinstance(resource.namespaced, bool):
         raise ConfigError(f"namespaced is {resource.namespaced!r}", path=where, remedy="choose True or False")
     _check_words(where, resource.writes)
-    _check_type(where, resource.type)
+    _check_type(where, resource.object_type)
 
 
 class _Right(NamedTuple):
@@ -216,9 +216,13 @@ def _check_type(where: str, found: type[Object]) -> None:
 
 def _check_same(before: Brought, plugin: str, resource: CustomResource) -> None:
     first = before.resource
-    same = first.type is resource.type and _address(first) == _address(resource)
+    same = first.object_type is resource.object_type and _address(first) == _address(resource)
     if not same:
-        what = "different types" if first.type is not resource.type else f"{_told(first)} and {_told(resource)}"
+        what = (
+            "different types"
+            if first.object_type is not resource.object_type
+            else f"{_told(first)} and {_told(resource)}"
+        )
         first_name = before.plugins[0]
         who = f"plugins {first_name} and {plugin} both bring" if first_name != plugin else f"plugin {plugin} brings"
         twice = "" if first_name != plugin else " twice"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -53,7 +54,8 @@ def load(file: Path) -> ModuleType:
     module = _imported(file)
     if module is not None:
         return module
-    module_name = OWN_NAME + re.sub(r"\W", "_", str(file))
+    words, digest = re.sub(r"\W", "_", str(file)), zlib.crc32(str(file).encode())  # x-y.py is not x_y.py
+    module_name = f"{OWN_NAME}{words}_{digest:08x}"
     spec = importlib.util.spec_from_file_location(module_name, file)
     assert spec is not None and spec.loader is not None, "a .py file always has a loader"
     module = importlib.util.module_from_spec(spec)

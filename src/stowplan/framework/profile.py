@@ -189,7 +189,7 @@ class Profile:
     @cached_property
     def own_types(self) -> dict[str, type[Object]]:
         """The types of the kinds that the plugins bring, by name."""
-        return {each.name: each.type for enabled in self.all for each in resources_of(enabled.plugin)}
+        return {each.name: each.object_type for enabled in self.all for each in resources_of(enabled.plugin)}
 
     @cached_property
     def totals_type(self) -> type[np.int32] | type[np.int64]:

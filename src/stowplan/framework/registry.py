@@ -15,7 +15,6 @@ import inspect
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from stowplan.framework import plugin_files
@@ -45,7 +44,6 @@ class Registry:
         self._code = (self._folder,) if code is None else tuple(code)
         self._closed = False
         self.files: dict[str, Path] = {}  # the folders of plugins that came from files, by name
-        self._modules: dict[Path, ModuleType] = {}  # that were loaded from files
         if discover:
             self._discover()
 
@@ -113,9 +111,7 @@ class Registry:
         try:
             if source.endswith(".py"):
                 file, self.files[name] = plugin_files.found(source, self._code, self._folder)
-                if file not in self._modules:  # two plugins in one file share its types
-                    self._modules[file] = plugin_files.load(file)
-                module = self._modules[file]
+                module = plugin_files.load(file)
             else:
                 _check_module(source)
                 module = importlib.import_module(source)

@@ -139,7 +139,7 @@ def custom(resource: CustomResource, brought_by: str = "") -> ApiResource:
         resource.group,
         resource.versions,
         resource.namespaced,
-        own_type=resource.type,
+        own_type=resource.object_type,
         optional=True,
         api_kind=resource.api_kind,
         brought_by=brought_by,

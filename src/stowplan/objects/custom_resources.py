@@ -26,14 +26,14 @@ class CustomResource(msgspec.Struct, frozen=True):
     changes. An object that cannot be read is skipped with a warning; its last readable version stays until it is
     deleted. `stowplan config check --rbac` prints the rights that all this needs.
 
-    type         the type of the objects; its name is the kind, unless `kind` says otherwise
+    object_type  the type of the objects; its name is the kind, unless `kind` says otherwise
     version      one version, or several: the first one that the server serves is used
     namespaced   False for a resource without namespaces
     writes       what the plugin's actions do with these objects: any of "status", "create", "patch", "delete"; other
                  writes are refused
     """
 
-    type: type[Object]
+    object_type: type[Object]
     group: str
     version: str | tuple[str, ...]
     plural: str
@@ -44,7 +44,7 @@ class CustomResource(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name of the type: what `Wake` and actions call the kind."""
-        return self.type.__name__
+        return self.object_type.__name__
 
     @property
     def api_kind(self) -> str:

@@ -108,6 +108,7 @@ def test_check_and_show(tmp_path: Path) -> None:
         "score: Balance*1, Steady*1, TaintToleration*3, Spread*2, policy.py:Allowed*5\n",
     )
     found = json.loads(run("config", "show", file, "-o", "json")[1])
+    assert (found["apiVersion"], found["kind"]) == ("stowplan.io/v1alpha1", "EnabledClusterPlugins")
     assert found["points"]["score"][-1] == {"name": "policy.py:Allowed", "weight": 5}
 
 

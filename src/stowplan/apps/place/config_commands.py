@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from stowplan.apps import json_output
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.profile_loader import read_text
 from stowplan.framework.config import document
@@ -40,4 +41,5 @@ def shown(file: Path, plugin_path: Sequence[Path], output: str) -> tuple[dict[st
     }
     filters = ", ".join(each.name for each in points["filter"])
     scores = ", ".join(f"{each.name}*{each.weight}" for each in points["score"])
-    return {"points": found}, output, f"filter: {filters}\nscore: {scores}"
+    about = {"apiVersion": json_output.VERSION, "kind": "EnabledClusterPlugins"}
+    return about | {"points": found}, output, f"filter: {filters}\nscore: {scores}"

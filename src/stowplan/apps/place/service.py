@@ -23,8 +23,8 @@ from stowplan.apps.place.configuration import LoadedPolicy, default, policy_file
 from stowplan.apps.place.kinds import KINDS
 from stowplan.apps.place.metrics import PlacementMetrics
 from stowplan.apps.place.options import PlaceOptions
+from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
-from stowplan.apps.run.plugin_problems import PluginProblemLog
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.kube import credentials
 from stowplan.kube.resources import LEASES, RESOURCES

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
-from stowplan.apps.run.plugin_problems import PluginProblemLog
+from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.pods import assumed

@@ -19,13 +19,13 @@ from stowplan.apps import plugin_kinds, program
 from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
+from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
 from stowplan.apps.run import kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
-from stowplan.apps.run.plugin_problems import PluginProblemLog
 from stowplan.apps.run.recount import Recounter
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler

@@ -1,4 +1,4 @@
-"""CalledPlugin HTTP extenders about the pods of a unit.
+"""Asking HTTP extenders about the pods of a unit.
 
 An attempt that needs extenders ends with questions. Nothing is assumed meanwhile. When the last answer has arrived, the
 attempt is made again with all answers.
