@@ -13,11 +13,15 @@ are in the topmost conftest since the controller collects nothing, so that it re
 from __future__ import annotations
 
 import os
-from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from tests.controlplane.fixtures import embedded as embedded  # these three are for tests/attacks, too
+from tests.controlplane.fixtures import plane as plane
+from tests.controlplane.fixtures import plane_137 as plane_137
+from tests.started_planes import started
 
 ci = settings(
     deadline=None,
@@ -32,7 +36,6 @@ settings.register_profile("full", ci, derandomize=False, max_examples=600, state
 settings.register_profile("hasty", ci, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("STOWPLAN_HYPOTHESIS", "ci"))
 
-STARTED = pytest.StashKey[Counter[str]]()
 REAL = ("controlplane", True)  # a property of tests that are marked so; reports take it along
 
 
@@ -40,18 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("controlplane"):
             item.user_properties.append(REAL)
-
-
-def note_start(config: pytest.Config, version: str) -> None:
-    """A control plane of this version was started."""
-    started(config)[version] += 1
-    if hasattr(config, "workeroutput"):  # what a worker tells the controller in the end
-        config.workeroutput["started"] = dict(started(config))
-
-
-def started(config: pytest.Config) -> Counter[str]:
-    """How many control planes of which version."""
-    return config.stash.setdefault(STARTED, Counter())
 
 
 @pytest.hookimpl(optionalhook=True)

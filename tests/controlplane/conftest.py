@@ -1,5 +1,5 @@
-"""Control planes that live as long as the test session. The line in the summary that says what ran against them is
-in `tests/conftest.py`; with several workers each has control planes of its own, so nobody disturbs anybody.
+"""What tests against control planes ask for. The control planes themselves are in `fixtures.py`; the line in the
+summary that says what ran against them is in `tests/conftest.py`.
 
 Tests of what users do ask for `cluster`: they run against the embedded cluster and against a real control plane.
 
@@ -9,19 +9,14 @@ around them: what is missing is built, and a build that fails is a failure.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import note_start
-from tests.controlplane import build
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.place_process import Hub
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.served_hub import ServedHub, a_served_hub, with_three_clusters
-from tests.embedded.running import EmbeddedCluster, served
 
 EVERYWHERE = [
     pytest.param("embedded", id="embedded"),
@@ -55,18 +50,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.full)
 
 
-@pytest.fixture(scope="session")
-def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """The version that we are true to."""
-    yield from running(build.MAIN, request.config)
-
-
-@pytest.fixture(scope="session")
-def plane_137(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """The one after."""
-    yield from running(build.NEXT, request.config)
-
-
 @pytest.fixture(
     params=[
         pytest.param("plane", id="on Kubernetes 1.36"),
@@ -77,13 +60,6 @@ def each_plane(request: pytest.FixtureRequest) -> ControlPlane:
     """One after the other."""
     found: ControlPlane = request.getfixturevalue(request.param)
     return found
-
-
-@pytest.fixture(scope="session")
-def embedded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    """The cluster in a process, with the real kubectl."""
-    with served() as found:
-        yield EmbeddedCluster(found, kubectl(request.config), tmp_path_factory.mktemp("embedded"))
 
 
 @pytest.fixture(params=EVERYWHERE)
@@ -122,40 +98,3 @@ def hub(served_hub: ServedHub) -> Iterator[Hub]:
 def three(hub: Hub) -> Hub:
     """`hub` with three clusters of different size."""
     return with_three_clusters(hub)
-
-
-def kubectl(config: pytest.Config) -> Path:
-    """The one that goes with the version that we are true to, or else whichever is there."""
-    try:
-        return build.programs(build.MAIN, teller(config))["kubectl"]
-    except build.CannotBuildError as reason:
-        found = shutil.which("kubectl")
-        if found is None:
-            pytest.skip(f"no kubectl: {reason}")
-        return Path(found)
-
-
-def running(version: str, config: pytest.Config, *, pod_groups: bool = False) -> Iterator[ControlPlane]:
-    try:
-        build.programs(version, teller(config))
-    except build.CannotBuildError as reason:
-        pytest.skip(f"no control plane of Kubernetes {version}: {reason}")
-    with ControlPlane(version, pod_groups=pod_groups) as plane:
-        note_start(config, version)
-        yield plane
-
-
-def teller(config: pytest.Config) -> build.Tell:
-    """Shows a line at once: a build takes minutes, and pytest keeps back what tests print."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-    terminal = config.pluginmanager.getplugin("terminalreporter")  # a worker of xdist has none
-
-    def tell(line: str) -> None:
-        with capture.global_and_fixture_disabled():
-            if terminal is None:
-                build.to_stderr(line)
-            else:
-                terminal.ensure_newline()
-                terminal.write_line(line)
-
-    return tell

@@ -20,7 +20,7 @@ import pytest
 from tests.controlplane import build, flags, manifests
 from tests.controlplane.api import Api
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import teller
+from tests.controlplane.fixtures import teller
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
 from tests.embedded.kubectl_script import DIFFERENCES, SCRIPT, Step, comparable

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.controlplane import build, flags
-from tests.controlplane.conftest import running
 from tests.controlplane.deployed import DEPLOY, Deployed, deployed
+from tests.controlplane.fixtures import running
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.pod_groups import configuration, settled
 from tests.controlplane.process import until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.conftest import kubectl
+from tests.controlplane.fixtures import kubectl
 from tests.controlplane.hubs import CRDS, GROUP, define
 from tests.controlplane.place_process import Hub, Placer, a_taint, exact
 from tests.controlplane.process import until

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import REAL_AT_LENGTH, kubectl
+from tests.controlplane.conftest import REAL_AT_LENGTH
+from tests.controlplane.fixtures import kubectl
 from tests.controlplane.http_fakes import Prometheus, ThirdParty, answering
 from tests.controlplane.hubs import SEED, apply_status, define, wait_until_gone
 from tests.controlplane.place_process import QUICK_LEASE, Hub, Placer, a_taint, placing
