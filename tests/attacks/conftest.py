@@ -1,4 +1,4 @@
-"""What attacks ask for: a namespace of a real control plane with three nodes and a scheduler, or a hub with clusters."""
+"""What attacks ask for: a namespace of a real control plane, three nodes and a scheduler; a hub with clusters."""
 
 from __future__ import annotations
 
