@@ -1,4 +1,4 @@
-"""Plugins that hang: a watchdog outside ends the call and tells the engine, which sets the pod aside after three times."""
+"""Plugins that hang: a watchdog ends the call from outside. After three such attempts the engine sets the pod aside."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def call_actions(
     actions = call_list(enabled, method, kind, *arguments)
     for action in actions:
         if isinstance(action, Write) and (problem := undeclared(enabled.plugin, action)):
-            raise PluginError(enabled.name, _method_name(enabled.plugin, method), problem)
+            raise PluginError(enabled.name, method_name(enabled.plugin, method), problem)
     return actions
 
 
@@ -102,16 +102,16 @@ def raised(enabled: EnabledPlugin[object], method: Callable[..., object] | str, 
     """What a method raised, as a PluginError. A Ctrl-C, and the end of a call further out, go on."""
     if by_user(error) or (isinstance(error, CallInterrupted) and error.culprit is not enabled):
         raise error
-    name = method if isinstance(method, str) else _method_name(enabled.plugin, method)
+    name = method if isinstance(method, str) else method_name(enabled.plugin, method)
     return PluginError(enabled.name, name, told(error))
 
 
 def wrong(enabled: EnabledPlugin[object], method: Callable[..., object], answer: object, right: str) -> PluginError:
     """A PluginError for an answer that is not what the method should give."""
-    return PluginError(enabled.name, _method_name(enabled.plugin, method), f"answered {described(answer)}; {right}")
+    return PluginError(enabled.name, method_name(enabled.plugin, method), f"answered {described(answer)}; {right}")
 
 
-def _method_name(plugin: object, method: Callable[..., object]) -> str:
+def method_name(plugin: object, method: Callable[..., object]) -> str:
     """The name that the plugin has the method under; a wrapped method or a lambda calls itself something else."""
     own = str(getattr(method, "__name__", ""))
     names = (own, *CALLED)
