@@ -9,10 +9,8 @@ A call that takes too long is ended from outside: the caller's watchdog raises `
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from opcode import opmap
-from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
@@ -20,8 +18,8 @@ from stowplan.objects.texts import shortened
 
 Place: TypeAlias = tuple[str, int]  # file and line
 
-_PACKAGE = f"{Path(__file__).resolve().parents[1]}{os.sep}"
-_POLICIES = f"{_PACKAGE}plugins{os.sep}"
+_PACKAGE = __file__[: -len("framework/plugin_faults.py")]  # as it is in the file names of our code
+_POLICIES = f"{_PACKAGE}plugins{__file__[-len('/plugin_faults.py')]}"
 _RAISES = frozenset((opmap["RAISE_VARARGS"], opmap["RERAISE"]))
 
 
@@ -61,7 +59,7 @@ def own_place(places: Sequence[Place]) -> str:
     if not theirs:
         return ""
     file, line = next(place for place in reversed(theirs) if place[0] == theirs[0][0])
-    return f"{Path(file).name}:{line}"
+    return f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}"
 
 
 def _is_ours(file: str) -> bool:

@@ -25,7 +25,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 
 _ASKING = frozenset(map(id, plugin_calls.ASKING | cluster_plugin_calls.ASKING))  # a code object's hash is slow
-_PACKAGE = f"{Path(stowplan.__file__).resolve().parent}{os.sep}"
+_PACKAGE = f"{Path(stowplan.__file__).parent}{os.sep}"
 # Code of ours that may be left at any point: it changes nothing that stays, or only calls the plugin.
 _HARMLESS = tuple(
     _PACKAGE + each.replace("/", os.sep)

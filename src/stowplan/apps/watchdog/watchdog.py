@@ -167,7 +167,7 @@ class Watchdog:
                 if call.question is None and call.seconds >= self._limits.slow:
                     call.question = stack.described(frame, top)
         for frame, call in self._calls.items():
-            if frame not in calls and call.question is not None:
+            if frame not in calls and call.question is not None and not call.warned:
                 self._say_slow(call.question, call.seconds)
         self._calls = calls
         culprit = next((frame for frame, call in calls.items() if call.seconds >= self._soonest), None)
