@@ -7,6 +7,8 @@ import json
 import re
 from datetime import UTC, datetime
 
+import pytest
+
 from stowplan.apps.logging import Log
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
@@ -42,3 +44,8 @@ def test_a_closed_stream_is_ignored() -> None:
             raise BrokenPipeError
 
     Log(stream=Broken()).info("hello")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_text_that_cannot_be_encoded_is_logged_nevertheless(form: str) -> None:
+    assert "what\\nis this? 7" in written(form, text="what\nis this\ud800 7")

@@ -16,6 +16,8 @@ from typing import TextIO
 
 import msgspec
 
+from stowplan.objects.texts import MOST_OF_MESSAGE, shortened
+
 
 class Log:
     def __init__(
@@ -40,14 +42,24 @@ class Log:
 
     def _write(self, severity: str, message: str, level: int, fields: dict[str, object]) -> None:
         now = self._now()
-        line = self._json(severity, message, level, fields, now) if self._format == "json" else ""
-        line = line or self._text(severity, message, fields, now)
+        try:
+            line = self._line(severity, message, level, fields, now)
+        except UnicodeEncodeError:  # half of a surrogate pair, in a text of somebody else's
+            readable: dict[str, object] = {
+                name: shortened(str(value), MOST_OF_MESSAGE) for name, value in fields.items()
+            }
+            line = self._line(severity, shortened(message, MOST_OF_MESSAGE), level, readable, now)
         with self._lock:
             try:
                 self._stream.write(line + "\n")
                 self._stream.flush()
             except OSError:
                 return  # the reader is gone, which is no reason to stop scheduling
+
+    def _line(self, severity: str, message: str, level: int, fields: dict[str, object], now: datetime) -> str:
+        if self._format == "json":
+            return self._json(severity, message, level, fields, now)
+        return self._text(severity, message, fields, now)
 
     def _text(self, severity: str, message: str, fields: dict[str, object], now: datetime) -> str:
         pairs = "".join(f" {name}={_quoted(value)}" for name, value in fields.items())

@@ -6,6 +6,7 @@ import asyncio
 import io
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from stowplan.apps.logging import Log
+from stowplan.apps.watchdog import stack
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.apps.watchdog.watchdog import Watchdog, WatchdogLimits
 from stowplan.framework import plugin_calls
@@ -116,8 +118,10 @@ def catch_everything(until: Callable[[], bool]) -> None:
 def test_a_call_that_hangs_is_interrupted_and_named(does: Callable[[], None], point: str) -> None:
     scene = Scene()
     error = scene.run(lambda: ask(does, point))
-    line = f"(test_watchdog.py:{does.__code__.co_firstlineno}"[:-1]
-    assert error.startswith(f'plugin "Odd" failed at {point}: did not answer within 0.15 s {line}')
+    told = re.fullmatch(
+        rf'plugin "Odd" failed at {point}: did not answer within 0.15 s \(test_watchdog.py:(\d+)\)', error
+    )
+    assert told is not None and int(told[1]) in {line for *_, line in does.__code__.co_lines()}
     ((question, problem),) = scene.hung
     assert (question.plugin, question.point, question.about) == ("Odd", point, "default/web")
     assert question.uid == a_pod("web").uid
@@ -244,3 +248,19 @@ def test_everything_is_as_before_afterwards() -> None:
     assert (signal.getsignal(signal.SIGVTALRM), signal.getsignal(signal.SIGINT))[0] == before[0]
     assert threading.active_count() == threads
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0) == signal.getitimer(signal.ITIMER_VIRTUAL)
+
+
+def test_a_plugin_under_a_debugger_has_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(WatchdogLimits(slow=60, warn=0.05, interrupt=0.1, end=0.2))
+    looks = iter(range(20))
+    monkeypatch.setattr(stack, "is_debugged", lambda _: next(looks, None) is not None)
+    error = scene.run(lambda: ask(loop))
+    assert "did not answer within 0.1 s" in error, "once nobody looks at it any more"
+    assert not scene.ended and next(looks, None) is None
+
+
+def test_what_a_debugger_is() -> None:
+    debugger: dict[str, Any] = {"__name__": "bdb", "sys": sys}
+    exec("def interaction(): return sys._getframe()", debugger)
+    assert stack.is_debugged(debugger["interaction"]())
+    assert not stack.is_debugged(sys._getframe())

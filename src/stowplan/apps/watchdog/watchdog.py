@@ -38,7 +38,7 @@ from stowplan.apps.watchdog.systemd import Notifier
 from stowplan.framework.plugin_faults import CallInterrupted
 
 INTERRUPT, END = signal.SIGVTALRM, signal.SIGPROF
-TICK, SHORT_TICK = 0.05, 0.01  # seconds between two looks; the shorter one while a plugin is being asked
+TICK, SHORT_TICK = 0.05, 0.01  # seconds between two looks; the shorter one while a call lasts
 RAISE_AGAIN = 1.0  # seconds until a call that caught the exception gets another one
 SAY_AGAIN = 10.0  # seconds between two lines about slow calls of one plugin at one point
 LAST_WORDS = 5.0  # seconds
@@ -140,7 +140,7 @@ class Watchdog:
     # -- in the thread
 
     def _run(self) -> None:
-        while not self._ended.wait(SHORT_TICK if self._calls else TICK):
+        while not self._ended.wait(SHORT_TICK if any(each.seconds for each in self._calls.values()) else TICK):
             now = time.monotonic()
             passed, self._looked_at = min(now - self._looked_at, 2 * TICK), now
             try:
@@ -171,9 +171,10 @@ class Watchdog:
                 self._say_slow(call.question, call.seconds)
         self._calls = calls
         culprit = next((frame for frame, call in calls.items() if call.seconds >= self._soonest), None)
-        if culprit is None or stack.is_debugged(top):
-            self._culprit = None
-        else:
+        self._culprit = None
+        if culprit is not None and stack.is_debugged(top):
+            self._calls = {}  # time does not count then
+        elif culprit is not None:
             self._act(culprit, calls[culprit], top)
 
     @property
