@@ -103,7 +103,7 @@ def test_a_pod_that_was_set_aside_comes_back_when_it_changes() -> None:
 def test_a_pod_that_was_set_aside_comes_back_with_another_configuration() -> None:
     world, _ = set_aside()
     world.adopt({"default-scheduler": a_profile()})
-    world.run()
+    world.advance(20)
     assert world.bindings == {"web": "a"}
 
 
@@ -120,7 +120,13 @@ def test_the_next_scheduler_tries_such_pods_last() -> None:
     after = World(nodes=["a"], profiles=profiles(postBind=[Noting()]))
     after.submit(marked, *(a_pod(f"p{number}") for number in range(3)))
     after.run()
-    assert order == ["p0", "p1", "p2", "web"]
+    assert order == ["p0", "p1", "p2"]
+    after.pause_watch()
+    after.advance(9)
+    after.submit(a_pod("late"))
+    after.resume_watch()
+    after.advance(20)
+    assert order == ["p0", "p1", "p2", "late", "web"]
 
 
 @pytest.mark.parametrize("twice", [False, True], ids=["the step raises", "the failure raises, too"])

@@ -198,10 +198,11 @@ def test_the_call_further_out_is_named_if_it_asks_others_for_ever() -> None:
     """The calls inside are quick: none of them hangs."""
     scene = Scene()
     inner: EnabledPlugin[Any] = EnabledPlugin("Inner", Plugin(lambda: None))
+    other = a_pod("other")
 
     def ask_for_ever() -> None:
         while True:
-            plugin_calls.call(inner, inner.plugin.score, a_pod("other"), None)
+            plugin_calls.call(inner, inner.plugin.score, other, None)
 
     error = scene.run(lambda: ask(ask_for_ever))
     assert error.startswith('plugin "Odd" failed at filter: did not answer')
@@ -223,21 +224,21 @@ def test_nothing_is_raised_outside_of_plugins() -> None:
 
 
 def test_nothing_is_raised_while_a_plugin_uses_the_schedulers_state() -> None:
-    scene, state = Scene(), a_state(nodes=["a"])
+    scene, state, other = Scene(), a_state(nodes=["a"]), a_pod("other")
     left: list[bool] = []
 
     def story() -> None:
         def use_state() -> None:
             while True:
                 with state.trial() as trial:
-                    trial.add_pod(a_pod("other"), "a")
-                left.append("uid-of-default-other" in state.pods)
+                    trial.add_pod(other, "a")
+                left.append(other.uid in state.pods)
 
         ask(use_state)
 
     scene.run(story)
     assert len(scene.hung) == 1
-    assert not any(left) and "uid-of-default-other" not in state.pods and state._journal is None
+    assert not any(left) and other.uid not in state.pods and state._journal is None
 
 
 def test_everything_is_as_before_afterwards() -> None:
@@ -252,7 +253,7 @@ def test_everything_is_as_before_afterwards() -> None:
 
 def test_a_plugin_under_a_debugger_has_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(WatchdogLimits(slow=60, warn=0.05, interrupt=0.1, end=0.2))
-    looks = iter(range(20))
+    looks = iter(range(5))
     monkeypatch.setattr(stack, "is_debugged", lambda _: next(looks, None) is not None)
     error = scene.run(lambda: ask(loop))
     assert "did not answer within 0.1 s" in error, "once nobody looks at it any more"

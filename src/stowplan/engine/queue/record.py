@@ -40,5 +40,5 @@ class QueueRecord:
         self.woken = False  # an event helped while evictions for it were unanswered
         self.flushed = False  # attempted because it waited for too long, not because an event helped
         self.aged = False  # a group that has waited for longer than the sort plugin's `ages_after`
-        self.hung = 0  # attempts in which a plugin hung; before this scheduler's first, 1 if another one met such
+        self.hung = 0  # attempts in which a plugin hung; 1 at first if the pod has the mark of such
         self.hung_at = 0  # the last of them

@@ -25,6 +25,8 @@ from stowplan.objects.pods import Pod
 
 MOST_HANGS = 3  # attempts in which a plugin hung, until the unit is set aside
 
+ERRORS_OF_HUNG = 5  # so many errors in a row mean the longest backoff: others have their turn until then
+
 
 class SchedulingQueue(UnitQueue):
     def __init__(
@@ -71,7 +73,8 @@ class SchedulingQueue(UnitQueue):
             unit = self.units.get(group or pod.uid)
         if unit is None or unit.profile != profile.scheduler_name:
             unit = Unit([pod], profile.scheduler_name, now, group)
-            unit.queued.hung = int(bool(pod.status.conditions) and has_hung(pod))
+            if pod.status.conditions and has_hung(pod):  # before this scheduler was started, say
+                unit.queued.hung, unit.queued.errors = 1, ERRORS_OF_HUNG
             if group:
                 self._continue_backoff(unit)
         else:
