@@ -17,7 +17,7 @@ from stowplan.objects.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Gate:
+class FeatureGate:
     """One gate: the attribute of FeatureGates that it switches, its stage in Kubernetes 1.36, and what it does."""
 
     attribute: str
@@ -35,7 +35,7 @@ class FeatureGates:
 DEFAULT_GATES = FeatureGates()
 
 GATES = {
-    "TaintTolerationComparisonOperators": Gate(
+    "TaintTolerationComparisonOperators": FeatureGate(
         "taint_toleration_comparison_operators", "ALPHA", "tolerations compare numbers with Gt and Lt"
     ),
 }
@@ -68,7 +68,7 @@ def _parse_pair(pair: str) -> dict[str, bool]:
     return {name: BOOLEANS[value]}
 
 
-def _of_stage(all_of: str) -> Iterable[Gate]:
+def _of_stage(all_of: str) -> Iterable[FeatureGate]:
     return (gate for gate in GATES.values() if gate.stage == STAGES[all_of])
 
 

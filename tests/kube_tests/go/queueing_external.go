@@ -25,7 +25,9 @@ func runExternal(t *testing.T, tt *CoreResourceEnqueueTestCase, testCtx *testuti
 	}
 	go testCtx.Scheduler.Run(testCtx.SchedulerCtx)
 	watched := sets.New(names...).Union(tt.WantRequeuedPods).UnsortedList() // some pods are made by TriggerFn
-	tried := func() []scheduler.ExternalAttempt { return testCtx.Scheduler.ExternalAttempts(testCtx.NS.Name, watched) }
+	tried := func() []scheduler.ExternalAttempt {
+		return testCtx.Scheduler.ExternalAttempts(testCtx.NS.Name, watched)
+	}
 	begin := time.Now()
 	for tt.ExpectedInitialRejectingPhase != rejectingPhasePreEnqueue && len(pods(tried())) < len(names) {
 		if time.Since(begin) > 30*time.Second {
