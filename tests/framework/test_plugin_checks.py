@@ -39,7 +39,7 @@ IDLE = {
         *("capacity_unchecked_now", "has_more_space"),
     ],
     "VolumeZone": ["filter", "class_waits_for_pod", "is_claimed", "volume_moved"],
-    "DynamicResources": ["pre_enqueue", "filter", "score"],
+    "DynamicResources": ["filter", "score", "names_no_claim"],
     "DefaultPreemption": ["pre_enqueue"],
     "NodeDeclaredFeatures": ["pod_needs_other_features"],
     "Coscheduling": ["pre_enqueue", "group_of", "its_group"],

@@ -14,6 +14,7 @@ from stowplan.apps import plugin_kinds
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.config.document import snake
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile, build_all
 from stowplan.framework.registry import Registry, check_arguments, identifies
 from stowplan.objects.errors import ConfigError
@@ -22,21 +23,25 @@ from stowplan.plugins import BUILT_IN
 OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
-def registry(folder: Path | None = None, code: Sequence[Path] | None = None) -> Registry:
+def registry(
+    folder: Path | None = None, code: Sequence[Path] | None = None, gates: FeatureGates = DEFAULT_GATES
+) -> Registry:
     """Return all plugins. Data files of plugins start at `folder`; their code may be in the folders `code` only.
 
     Without `code` it may be in `folder`.
     """
-    return Registry(BUILT_IN, folder=folder, code=code, discover=True)
+    return Registry(BUILT_IN, folder=folder, code=code, discover=True, gates=gates)
 
 
-def read_configuration(file: Path, plugin_path: Sequence[Path] = ()) -> tuple[Configuration, dict[str, Profile]]:
+def read_configuration(
+    file: Path, plugin_path: Sequence[Path] = (), gates: FeatureGates = DEFAULT_GATES
+) -> tuple[Configuration, dict[str, Profile]]:
     """Read a configuration file. Return the configuration and its profiles by scheduler name.
 
     Code may come from the folder of the file, and from those of `plugin_path`. A note names each file that `stowplan
     run` would not load without a flag.
     """
-    plugins = registry(file.parent, (*plugin_path, file.parent))
+    plugins = registry(file.parent, (*plugin_path, file.parent), gates)
     configuration, profiles = read_with(plugins, file, read_text(file))
     notes = (*configuration.notes, *code_notes(plugins, plugin_path, "run"))
     return msgspec.structs.replace(configuration, notes=notes), profiles
@@ -190,8 +195,8 @@ def _exists(file: Path) -> bool:
         return False
 
 
-def defaults() -> tuple[Configuration, dict[str, Profile]]:
+def defaults(gates: FeatureGates = DEFAULT_GATES) -> tuple[Configuration, dict[str, Profile]]:
     """Return the default configuration and its profile."""
-    plugins = registry()
+    plugins = registry(gates=gates)
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)

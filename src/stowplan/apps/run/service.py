@@ -54,7 +54,9 @@ class SchedulerService(Program):
     def __init__(self, options: RunOptions, default: Callable[[], LoadedConfiguration], log: Log | None = None) -> None:
         """`default` makes the configuration where the options name no file."""
         self.options = options
-        self._file = None if options.config is None else config_file(options.config, options.plugin_path)
+        self._file = (
+            None if options.config is None else config_file(options.config, options.plugin_path, options.feature_gates)
+        )
         self.loaded = default() if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
@@ -249,4 +251,4 @@ class SchedulerService(Program):
 
 def run(options: RunOptions) -> int:
     """Run the scheduler until a signal stops it. Return the exit code."""
-    return program.run(lambda: SchedulerService(options, beside_kube_scheduler))
+    return program.run(lambda: SchedulerService(options, lambda: beside_kube_scheduler(options.feature_gates)))

@@ -19,6 +19,7 @@ from stowplan.apps.run.service import SchedulerService
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.kube import event_loop
 from stowplan.objects.errors import ConfigError
 
@@ -39,6 +40,7 @@ class UpOptions:
     scheduler: bool = True
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
     v: int = 0
 
 
@@ -68,7 +70,10 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
         print_hints(options, cluster, loaded)
         if options.scheduler:
             code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
-            async with scheduling(options.kubeconfig, Log(options.v), options.config, code) as (_, working):
+            started = scheduling(
+                options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates
+            )
+            async with started as (_, working):
                 await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
         else:
             await stop.wait()
@@ -85,18 +90,20 @@ async def scheduling(
     log: Log,
     config: Path | None = None,
     plugin_path: tuple[Path, ...] = (),
-    default: Callable[[], LoadedConfiguration] = instead_of_kube_scheduler,
+    default: Callable[[], LoadedConfiguration] | None = None,
+    feature_gates: FeatureGates = DEFAULT_GATES,
 ) -> AsyncIterator[tuple[SchedulerService, asyncio.Future[int]]]:
     """Run the scheduler of such a cluster. It is the only one, so it serves `default-scheduler`."""
     options = RunOptions(
         config=config,
         plugin_path=plugin_path,
+        feature_gates=feature_gates,
         kubeconfig=str(kubeconfig),
         leader_elect=False,
         secure_port=0,
         replace=True,
     )
-    program = SchedulerService(options, default, log)
+    program = SchedulerService(options, default or (lambda: instead_of_kube_scheduler(feature_gates)), log)
     working = asyncio.ensure_future(program.main())
     try:
         yield program, working
