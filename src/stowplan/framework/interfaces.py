@@ -59,7 +59,7 @@ from stowplan.framework.decision import (
     Skip,
     Verdict,
 )
-from stowplan.objects.actions import AnyAction, Write
+from stowplan.objects.actions import AnyAction, ObjectRef, Write
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
@@ -72,6 +72,7 @@ class PreEnqueuePlugin(Protocol):
 
 TIMEOUT = 10.0  # seconds
 UNKNOWN = 1 << 30  # the minimum of a group whose real minimum is not known yet
+ONE_BY_ONE, ALL_TOGETHER = "Pod", "PodGroup"  # how members of a group may be disrupted
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -92,6 +93,11 @@ class Group(msgspec.Struct, frozen=True):
     resources   amounts that must be free in the cluster, those of its own members included, before an attempt
     created     when the group's own object was created, if it has one
     advice      what would help a group that waits for members
+    priority    by which it preempts, and is preempted as a whole; its members may then have different priorities
+                (None: it has that of its members, which must be the same)
+    disruption  which members are preempted with one of them: "" the others, if they are fewer than the minimum then;
+                "Pod" none; "PodGroup" all
+    own_object  the object that defines it, for events
     """
 
     name: str
@@ -105,6 +111,9 @@ class Group(msgspec.Struct, frozen=True):
     resources: dict[str, int] = {}
     created: datetime | None = None
     advice: str = ""
+    priority: int | None = None
+    disruption: str = ""
+    own_object: ObjectRef | None = None
 
 
 @runtime_checkable

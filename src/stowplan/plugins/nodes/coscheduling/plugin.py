@@ -26,6 +26,7 @@ from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.coscheduling import kubernetes_group
 from stowplan.plugins.nodes.coscheduling.kubernetes_status import KubernetesGroupStatus
 from stowplan.plugins.nodes.coscheduling.sigs_status import SigsGroupStatus
 
@@ -81,7 +82,7 @@ class Coscheduling:
         if group is None:
             return self._group(name, UNKNOWN)  # its pods are gated until the object exists
         if isinstance(group, PodGroup):
-            return self._group(name, group.minimum, created=group.metadata.creation_timestamp)
+            return self._group(name, group.minimum, **kubernetes_group.definition(group))
         return self._group(
             name,
             group.minimum,
