@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from stowplan.framework.decision import counted
-from stowplan.framework.interfaces import Group
+from stowplan.framework.group import Group
 from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
 

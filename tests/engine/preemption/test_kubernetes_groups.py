@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from stowplan.apps import profile_loader
 from stowplan.objects.actions import Evict, ObjectRef, Record
 from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import a_budget, a_node, a_pod, a_profile
 from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import a_kubernetes_group, evicted, profiles
 
+GANG_SCHEDULING = "profiles: [{plugins: {multiPoint: {enabled: [{name: GangScheduling}]}}}]"
 WHOLE = {"disruptionMode": "PodGroup"}
 
 
@@ -28,17 +28,8 @@ def plugin(request: pytest.FixtureRequest) -> str:
 
 def a_world(plugin: str, *cpus: int, **more: Any) -> World:
     nodes = [a_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(cpus)]
-    return World(nodes=nodes, profiles=profiles() if plugin == "Coscheduling" else by_kube(), **more)
-
-
-def by_kube() -> Any:
-    plugins = {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
-    }
-    return profile_loader.configured(document)[1]
+    by_kube = {"default-scheduler": a_profile(GANG_SCHEDULING)}
+    return World(nodes=nodes, profiles=profiles() if plugin == "Coscheduling" else by_kube, **more)
 
 
 def members(group: str, count: int, priority: int, prefix: str = "high", **more: Any) -> list[Pod]:

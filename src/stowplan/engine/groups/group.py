@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Sequence
 from datetime import datetime
 
-from stowplan.framework.interfaces import ALL_TOGETHER, ONE_BY_ONE, UNKNOWN, Group
+from stowplan.framework.group import ALL_TOGETHER, ONE_BY_ONE, UNKNOWN, Group
 from stowplan.objects.pods import Pod
 
 

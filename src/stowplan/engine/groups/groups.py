@@ -15,7 +15,7 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState, age
 from stowplan.engine.unit import Unit
-from stowplan.framework.interfaces import TIMEOUT, Group
+from stowplan.framework.group import TIMEOUT, Group
 from stowplan.framework.plugin_calls import call, call_optional
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError

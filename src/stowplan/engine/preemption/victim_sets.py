@@ -19,7 +19,7 @@ from itertools import combinations, islice
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
-from stowplan.framework.interfaces import UNKNOWN
+from stowplan.framework.group import UNKNOWN
 from stowplan.objects.disruption import importance
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PodDisruptionBudget

@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.decision import RejectPod
-from stowplan.framework.interfaces import UNKNOWN, Group, Wake
+from stowplan.framework.group import UNKNOWN, Group
+from stowplan.framework.interfaces import Wake
 from stowplan.objects.actions import Patch
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_groups import PodGroup

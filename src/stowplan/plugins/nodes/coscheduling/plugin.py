@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.document import flag, shown
 from stowplan.framework.decision import SKIP, RejectPod, Skip
-from stowplan.framework.interfaces import UNKNOWN, Group, QueueEntry, Wake
+from stowplan.framework.group import UNKNOWN, Group
+from stowplan.framework.interfaces import QueueEntry, Wake
 from stowplan.objects import applications, quantity, spark
 from stowplan.objects.actions import Patch
 from stowplan.objects.applications import BY_KUBERNETES, BY_LABELS, Identity
