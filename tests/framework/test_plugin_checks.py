@@ -42,6 +42,7 @@ IDLE = {
     "DynamicResources": ["filter", "score", "names_no_claim"],
     "DefaultPreemption": ["pre_enqueue"],
     "NodeDeclaredFeatures": ["pod_needs_other_features"],
+    "GangScheduling": ["pre_enqueue", "group_of", "its_group"],
     "Coscheduling": ["pre_enqueue", "group_of", "its_group"],
     "SPPriority": ["avoid", "score", "pre_bind", "may_be_owner"],
     "WorkloadPolicy": ["filter", "score", "its_policy", "its_owner"],

@@ -20,6 +20,7 @@ from stowplan.framework.registry import Registry, check_arguments, identifies
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins import BUILT_IN
 
+GANGS, KUBES_GANGS = "Coscheduling", "GangScheduling"
 OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
@@ -82,12 +83,23 @@ def _configured(
     document: str | bytes | Mapping[str, Any], plugins: Registry, file: str
 ) -> tuple[Configuration, dict[str, Profile]]:
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
-    profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
+    doubles = [i for i, spec in enumerate(configuration.profiles) if spec.plugin_args.keys() >= {GANGS, KUBES_GANGS}]
+    profiles = tuple(_with_files(_without_double(spec), plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
     plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
-    notes = (*configuration.notes, *_notes(built.values()), *plugin_kinds.notes(built.values()))
+    left_out = (f"profiles[{i}].plugins: {KUBES_GANGS} is left out, {GANGS} does the same and more" for i in doubles)
+    notes = (*configuration.notes, *left_out, *_notes(built.values()), *plugin_kinds.notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
+
+
+def _without_double(spec: ProfileSpec) -> ProfileSpec:
+    """Return the profile without GangScheduling if Coscheduling is there: one of them writes the status of groups."""
+    if not spec.plugin_args.keys() >= {GANGS, KUBES_GANGS}:
+        return spec
+    points = {point: tuple(each for each in at if each.name != KUBES_GANGS) for point, at in spec.points.items()}
+    args = {name: each for name, each in spec.plugin_args.items() if name != KUBES_GANGS}
+    return msgspec.structs.replace(spec, points=points, plugin_args=args)
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
