@@ -131,7 +131,10 @@ class ScoreExpiries:
             self._deadlines.set_earlier(resource, math.nextafter(valid_until, math.inf))
 
     def _set_deadline(self, resource: str, now: float) -> None:
-        until = self._fleet.scores(resource).until
+        scores = self._fleet.known_scores(resource)
+        if scores is None:
+            return
+        until = scores.until
         later = until[(until >= now) & np.isfinite(until)]
         if len(later):
             self._deadlines.set(resource, math.nextafter(float(later.min()), math.inf))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.plugins.clusters import cel_selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
 from tests.placement.fleets import NOW, a_cluster, a_placement, a_question, a_score
+from tests.placement.hub import Hub
+
+
+def a_predicate(*expressions: str) -> dict[str, Any]:
+    return {"requiredClusterSelector": {"celSelector": {"celExpressions": list(expressions)}}}
+
 
 SEEN = a_cluster(
     "c1",
@@ -57,6 +66,24 @@ SCORES = a_score("c1", "test-score", cpu=3, memory=4)
 def test_expressions_about_a_cluster(expression: str, expected: bool) -> None:
     question = a_question(a_placement(), [SEEN, SCORES])
     assert CelExpressions((expression,)).match(question.view(), 0)[0] is expected
+
+
+SECRET = '{"metadata": {"name": "c2"}}.scores("test-score").exists(e, e.value == 77)'
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param(SECRET, False, id="another cluster's"),
+        pytest.param(SECRET.replace("c2", "c1").replace("77", "3"), True, id="its own, by its name"),
+        pytest.param("['x', 'y'].all(n, managedCluster.scores(n).size() > 0)", False, id="names that are made up"),
+    ],
+)
+def test_an_expression_reads_the_scores_of_its_own_cluster_alone(expression: str, expected: bool) -> None:
+    others = [a_cluster("c2"), a_score("c2", "test-score", cpu=77)]
+    fleet = a_question(a_placement(), [SEEN, SCORES, *others]).view()
+    assert CelExpressions((expression,)).match(fleet, fleet.table.row_of["c1"])[0] is expected
+    assert fleet.table.known_scores("x") is None, "a name that no object has is not kept"
 
 
 # -- what an expression costs
@@ -109,6 +136,71 @@ def test_an_expression_ends_at_its_cost() -> None:
         0,
         float("inf"),
     )  # it is about no cluster, so it need not run again
+
+
+BOMB = f'["{"a" * 4000}".replace("a", "{"a" * 1000}")].map(s, s.replace("a", s)).size() > 0'
+
+
+def test_an_expression_that_costs_too_much_is_set_aside_with_a_condition() -> None:
+    hub = Hub(a_cluster("c1"), a_cluster("c2"), a_placement(predicates=[a_predicate(BOMB)]), a_placement("plain"))
+    hub.settle()
+    found = hub.placement().condition("PlacementMisconfigured")
+    assert found is not None and found.status == "True"
+    assert "values would take more than" in found.message and "spec.predicates[0]" in found.message
+    assert (hub.chosen(), hub.chosen("test/plain")) == ([], ["c1", "c2"])
+    hub.put(a_placement(predicates=[a_predicate("managedCluster.metadata.name == 'c2'")]))
+    hub.settle()
+    assert hub.chosen() == ["c2"]
+    assert hub.condition("PlacementMisconfigured") == ("False", "Succeedconfigured")
+
+
+def test_an_expression_that_costs_too_much_for_one_cluster_does_not_match_that_cluster() -> None:
+    large = a_cluster("c2", labels={"size": "large"})
+    expression = f"managedCluster.metadata.?labels[?'size'].orValue('') != 'large' || {BOMB}"
+    hub = Hub(a_cluster("c1"), large, a_placement(predicates=[a_predicate(expression)]))
+    hub.settle()
+    assert hub.chosen() == ["c1"]
+    hub.put(a_cluster("c3", labels={"size": "large"}))
+    hub.settle()
+    assert hub.condition("PlacementMisconfigured") == ("True", "Misconfigured")
+    assert hub.chosen() == ["c1"], "the last good decisions stay"
+    hub.put(a_cluster("c2"))
+    hub.put(a_cluster("c3"))
+    hub.now += cel_selector.SET_ASIDE_FOR + 1
+    hub.settle()
+    assert hub.chosen() == ["c1", "c2", "c3"], "it is tried again after a while"
+
+
+def test_open_cluster_management_says_nothing_about_an_expression_that_costs_too_much() -> None:
+    hub = Hub(a_cluster("c1"), a_placement(predicates=[a_predicate(BOMB)]), ocm=True)
+    hub.settle()
+    assert hub.condition("PlacementMisconfigured") == ("False", "Succeedconfigured")
+    assert hub.chosen() == []
+
+
+def test_a_placement_has_a_limit_for_the_text_of_its_expressions() -> None:
+    predicates = [a_predicate(f"'{'a' * 16_000}' == '{number}'") for number in range(5)]
+    hub = Hub(a_cluster("c1"), a_placement(predicates=predicates))
+    hub.settle()
+    found = hub.placement().condition("PlacementMisconfigured")
+    assert found is not None and "characters; 65536 are the most" in found.message
+
+
+def test_the_compiled_expressions_that_were_not_used_for_long_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_selector, "MOST_CACHED_TEXT", 1000)
+    monkeypatch.setattr(cel_selector, "_compiled", {})
+    for number in range(100):
+        compiled((f"managedCluster.metadata.name == 'c{number}'",))
+        assert compiled(("true",)) is compiled(("true",))
+    assert 1 < len(cel_selector._compiled) < 30
+
+
+def test_why_clusters_do_not_match_is_not_asked_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_selector, "MOST_EXPLAINED", 20)
+    question = a_question(a_placement(), [a_cluster(f"c{number}", labels={"version": "2"}) for number in range(9)])
+    selector, fleet = CelExpressions((LABEL,)), question.view()
+    found = [selector.why(OneCluster(fleet, row)).removeprefix(f"{LABEL} ") for row in range(9)]
+    assert found == ["is false"] * 4 + ["is not true"] * 5
 
 
 def test_a_pass_over_the_fleet_ends_at_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
