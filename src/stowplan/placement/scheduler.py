@@ -187,13 +187,16 @@ class PlacementScheduler:
 
     # -- decide, plan writes, write
 
-    def choose(self, placement: Placement, now: float) -> PlacementChoice:
-        """Return which clusters a placement would get now, and why. The placement need not exist; nothing changes."""
-        return evaluation.choose(self._question(placement, now), self.sets, self._policy)
+    def choose(self, placement: Placement, now: float, *, patient: bool = True) -> PlacementChoice:
+        """Return which clusters a placement would get now, and why. The placement need not exist; nothing changes.
 
-    def _question(self, placement: Placement, now: float) -> PlacementQuestion:
+        `patient`: no other placement is due, so that a choice may take longer.
+        """
+        return evaluation.choose(self._question(placement, now, patient=patient), self.sets, self._policy)
+
+    def _question(self, placement: Placement, now: float, *, patient: bool = True) -> PlacementQuestion:
         own = self.fleet.rows(self.decision_cache.clusters(placement.key))
-        return PlacementQuestion(placement, self.fleet, now, own, self._ocm)
+        return PlacementQuestion(placement, self.fleet, now, own, self._ocm, patient)
 
     def _decide(self, key: str, now: float) -> list[Action]:
         """Decide a placement. Return its first writes; none if it is settled.
@@ -238,7 +241,10 @@ class PlacementScheduler:
             return self._writes.read(placement, now)
         self.decisions += 1
         current = self.decision_cache.of(key)
-        choice = self.choose(placement, now)
+        choice = self.choose(placement, now, patient=self._queue.popped_last)
+        if choice.unfinished:
+            self._queue.add_last(key)
+            return []
         self._index.set_sets(key, choice.sets)
         if self._policy.tracked:
             self._index.set_noted(key, choice.reads)

@@ -9,8 +9,10 @@ import pytest
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.placement.choice import PlacementQuestion
+from stowplan.framework.placement.interfaces import UnfinishedError
+from stowplan.placement.write_plan import WritePlan
 from stowplan.plugins.clusters import cel_selector
-from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
+from stowplan.plugins.clusters.cel_selector import CelExpressions, CelWork, compiled
 from tests.placement.fleets import NOW, a_cluster, a_placement, a_question, a_score
 from tests.placement.hub import Hub
 
@@ -203,14 +205,30 @@ def test_why_clusters_do_not_match_is_not_asked_without_end(monkeypatch: pytest.
     assert found == ["is false"] * 4 + ["is not true"] * 5
 
 
-def test_a_pass_over_the_fleet_ends_at_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cel_selector, "MOST_PER_PASS", 20)
+def test_a_decision_does_not_evaluate_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_selector, "MOST_AT_ONCE", 20)
     objects = [a_cluster(f"c{number}", labels={"version": "1.14.3"}) for number in range(9)]
     question = a_question(a_placement(), objects, ocm=False)
-    rows = question.fleet.rows([f"c{number}" for number in range(9)])
-    assert CelExpressions((LABEL,)).matches(question.view(), rows).tolist() == [True] * 4 + [False] * 5
-    later = PlacementQuestion(question.placement, question.fleet, NOW + 1, question.own)
-    assert CelExpressions((LABEL,)).matches(later.view(), rows).sum() == 8
+    rows, selector = question.fleet.rows([f"c{number}" for number in range(9)]), CelExpressions((LABEL,))
+    with pytest.raises(UnfinishedError):
+        selector.matches(question.view(), rows, CelWork())
+    assert selector.matches(question.view(), rows, CelWork()).all(), "it goes on where it was"
+
+
+LABORIOUS = f"managedCluster.metadata.name != '' && {SIXTY}.all(a, {SIXTY}.all(b, {SIXTY}.exists(c, a + b + c > 40)))"
+
+
+def test_others_are_decided_before_a_placement_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_selector, "MOST_PER_EXPRESSION", 2_000_000)
+    slow = [a_placement(f"slow-{number}", predicates=[a_predicate(LABORIOUS)]) for number in range(3)]
+    hub = Hub(a_cluster("c1"), a_cluster("c2"), *slow, a_placement("plain"))
+    decided = list[str]()
+    monkeypatch.setattr(
+        hub.engine._planner, "plan", lambda choice, *_: decided.append(choice.question.placement.name) or WritePlan([])
+    )
+    for _ in range(20):
+        hub.engine.step(hub.now)
+    assert decided[0] == "plain" and sorted(decided[1:]) == ["slow-0", "slow-1", "slow-2"]
 
 
 GOOD_SCORE = 'managedCluster.scores("demo").filter(s, s.name == "cpu").all(e, e.value > 80)'
@@ -226,15 +244,17 @@ def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.Mon
     rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
     match = selector.match
 
-    def counted(fleet: WholeFleet, row: int) -> tuple[bool, int, float]:
+    def counted(fleet: WholeFleet, row: int, limit: int) -> tuple[bool, int, float]:
         runs.append(row)
-        return match(fleet, row)
+        return match(fleet, row, limit)
 
     monkeypatch.setattr(selector, "match", counted)
 
     def ask(now: float = NOW) -> tuple[list[bool], int]:
         runs.clear()
-        found = selector.matches(PlacementQuestion(question.placement, fleet, now, question.own).view(), rows).tolist()
+        found = selector.matches(
+            PlacementQuestion(question.placement, fleet, now, question.own).view(), rows, CelWork()
+        ).tolist()
         return found, len(runs)
 
     assert ask() == ([True, False, False], 3)

@@ -1,8 +1,10 @@
 """CEL expressions of a predicate: the environment they are checked in, and the clusters for which all are true.
 
 Results are cached per cluster. They are evaluated again if the cluster, or a score that they read, has changed, or if a
-score has expired. An expression that fails, costs too much, or is neither true nor false does not match. One pass over
-all clusters has a limit of cost as well; the clusters beyond it do not match until the next pass.
+score has expired. An expression that fails, costs too much, or is neither true nor false does not match.
+
+A decision may evaluate for some cost only (`CelWork`). Beyond that it ends unfinished, other placements are decided,
+and then it goes on where it was. An expression that costs much is only evaluated when nothing else is due.
 
 An expression that costs too much for a second cluster, or for one if it is not about the cluster, is set aside: it is
 not evaluated, and the placement is misconfigured (not with `compatibility: ocm`). An expression that is about the
@@ -26,14 +28,18 @@ from stowplan.columns.arrays import Bools, Floats, Ints, Rows
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
+from stowplan.framework.placement.interfaces import UnfinishedError
 
 MOST_PER_EXPRESSION = 1_000_000
-MOST_PER_CLUSTER = 10_000_000
-MOST_PER_PASS = 20_000_000  # not with `compatibility: ocm`
+MOST_PER_CLUSTER = 10_000_000  # of all expressions, with `compatibility: ocm`
+MOST_PER_CLUSTER_OF_OURS = 2_000_000
+MOST_AT_ONCE = 200_000  # until a decision ends unfinished
+FIRST_TRY = 50_000  # of an expression, while other placements are due
 MOST_EXPLAINED = 2_000_000  # for why clusters do not match, at one moment
 MOST_CACHED_TEXT = 1 << 19  # characters of all compiled expressions
 SET_ASIDE_FOR = 300.0  # seconds, and twice as long each time
 NEVER = float("inf")
+WORK_GOES_ON = "the CEL expressions are still being evaluated"
 
 
 def _parse_json(text: Any) -> Any:
@@ -90,15 +96,16 @@ class CelExpressions:
                 return f"{sizes.shown(self.expressions[index])} {costly.problem}"
         return ""
 
-    def matches(self, fleet: WholeFleet, rows: Rows) -> Bools:
-        """Return for which of these clusters all expressions are true."""
+    def matches(self, fleet: WholeFleet, rows: Rows, work: CelWork) -> Bools:
+        """Return for which of these clusters all expressions are true; UnfinishedError if that is too much work."""
         table = fleet.table
         results = table.cached(("cel", self.expressions, fleet.ocm), table.capacity, lambda: CelResults(table.capacity))
         outdated = results.outdated(rows, self._versions(table, rows), fleet.now)
-        left = MOST_PER_PASS
         for row in rows[outdated].tolist():
-            matches, cost, until = self.match(fleet, row) if left > 0 or fleet.ocm else (False, 0, fleet.now)
-            left -= cost
+            work.check()
+            limit = MOST_PER_EXPRESSION if fleet.patient else FIRST_TRY
+            matches, cost, until = self.match(fleet, row, limit)
+            work.done += cost
             results.put(row, self._versions(table, np.array([row]))[0], matches, until)
         return results.matches[rows]
 
@@ -113,19 +120,24 @@ class CelExpressions:
                 versions += scores.row_version[rows] << 32
         return versions
 
-    def match(self, fleet: WholeFleet, row: int) -> tuple[bool, int, float]:
-        """Return whether all expressions are true of a cluster, what the evaluation cost, and until when it holds."""
-        scores, scope = _Scores(fleet, row), _scope(fleet, row)
-        left = MOST_PER_CLUSTER
+    def match(self, fleet: WholeFleet, row: int, limit: int = MOST_PER_EXPRESSION) -> tuple[bool, int, float]:
+        """Return whether all expressions are true of a cluster, what the evaluation cost, and until when it holds.
+
+        Raise UnfinishedError if one costs more than `limit`, and might yet be allowed.
+        """
+        scores, scope, cost = _Scores(fleet, row), _scope(fleet, row), 0
+        most = MOST_PER_CLUSTER if fleet.ocm else MOST_PER_CLUSTER_OF_OURS
         for index, program in enumerate(self._programs):
-            evaluation = CelEvaluation(MOST_PER_EXPRESSION, {"scores": scores.read})
+            evaluation = CelEvaluation(min(limit, MOST_PER_EXPRESSION), {"scores": scores.read})
             costly = self._costly[index]
             matches = fleet.now >= costly.until and _is_true(program, scope, evaluation, costly, fleet.now)
-            left -= evaluation.cost
-            if not matches or left < 0:
+            cost += evaluation.cost
+            if cost > most:
+                costly.exceed(CostError("operation cancelled: all expressions together cost too much"), fleet.now)
+            if not matches or cost > most:
                 until = min(scores.valid_until, costly.until) if fleet.now < costly.until else scores.valid_until
-                return False, MOST_PER_CLUSTER - left, until
-        return True, MOST_PER_CLUSTER - left, scores.valid_until
+                return False, cost, until
+        return True, cost, scores.valid_until
 
     def why(self, cluster: OneCluster) -> str:
         """Return the first expression that does not match a cluster, and why."""
@@ -155,6 +167,19 @@ class CelExpressions:
         return "" if found is True else "is false" if found is False else "is neither true nor false"
 
 
+class CelWork:
+    """What the expressions of a placement have cost in one decision."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def check(self) -> None:
+        if self.done > MOST_AT_ONCE:
+            raise UnfinishedError(WORK_GOES_ON)
+
+
 class CostlyExpression:
     """How often an expression cost too much, and until when it is set aside."""
 
@@ -179,6 +204,8 @@ def _is_true(run: Run, scope: dict[str, Any], evaluation: CelEvaluation, costly:
     try:
         return run(scope, evaluation) is True
     except (CostError, MemoryError) as error:
+        if evaluation.limit < min(evaluation.cost, MOST_PER_EXPRESSION):
+            raise UnfinishedError(WORK_GOES_ON) from None
         costly.exceed(error, now)
     except Exception:  # an expression is a tenant's: whatever goes wrong, it does not match
         pass

@@ -21,7 +21,7 @@ from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects import selectors
 from stowplan.objects.placements import Placement, RequiredClusterSelector
 from stowplan.objects.selectors import Selector
-from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
+from stowplan.plugins.clusters.cel_selector import CelExpressions, CelWork, compiled
 
 CHEAPER = "write an expression that makes no large values and no nested loops"
 MOST_TEXT = 1 << 16  # characters of all expressions of a placement
@@ -39,22 +39,22 @@ class PredicatePlugin:
         if not placement.spec.predicates:
             return
         predicates = _compile_all(placement)
-        found = np.zeros(len(clusters), np.bool_)
+        found, work = np.zeros(len(clusters), np.bool_), CelWork()
         for predicate in predicates:
             if isinstance(predicate, Misconfigured):
                 yield predicate
                 return
-            found |= self._matches(clusters, found, predicate)
+            found |= self._matches(clusters, found, predicate, work)
         if not clusters.fleet.ocm and (problem := _set_aside(predicates, clusters.fleet.now)) is not None:
             yield problem
             return
         yield Reject(~found, "no predicate matches")
 
-    def _matches(self, clusters: Clusters, known: Bools, predicate: CompiledPredicate) -> Bools:
+    def _matches(self, clusters: Clusters, known: Bools, predicate: CompiledPredicate, work: CelWork) -> Bools:
         """Return which clusters the predicate matches, of those that no other predicate is known to match."""
         found: Bools = clusters.matching(predicate.labels) & clusters.matching_claims(predicate.claims) & ~known
         if predicate.expressions:
-            found[found] = predicate.expressions.matches(clusters.fleet, clusters.rows[found])
+            found[found] = predicate.expressions.matches(clusters.fleet, clusters.rows[found], work)
         return found
 
     def why(self, placement: Placement, cluster: OneCluster) -> str:
