@@ -12,7 +12,7 @@ from stowplan.framework.placement.choice import PlacementQuestion
 from stowplan.framework.placement.interfaces import UnfinishedError
 from stowplan.placement.write_plan import WritePlan
 from stowplan.plugins.clusters import cel_selector
-from stowplan.plugins.clusters.cel_selector import CelExpressions, CelWork, compiled
+from stowplan.plugins.clusters.cel_selector import CelExpressions, CelWork, CompiledExpressions, compiled
 from tests.placement.fleets import NOW, a_cluster, a_placement, a_question, a_score
 from tests.placement.hub import Hub
 
@@ -190,11 +190,11 @@ def test_a_placement_has_a_limit_for_the_text_of_its_expressions() -> None:
 
 def test_the_compiled_expressions_that_were_not_used_for_long_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cel_selector, "MOST_CACHED_TEXT", 1000)
-    monkeypatch.setattr(cel_selector, "_compiled", {})
+    compiled = CompiledExpressions()
     for number in range(100):
         compiled((f"managedCluster.metadata.name == 'c{number}'",))
         assert compiled(("true",)) is compiled(("true",))
-    assert 1 < len(cel_selector._compiled) < 30
+    assert 1 < len(compiled) < 30
 
 
 def test_why_clusters_do_not_match_is_not_asked_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,9 +244,9 @@ def test_results_are_cached_until_what_they_read_changes(monkeypatch: pytest.Mon
     rows, runs = fleet.rows(["c1", "c2", "c3"]), list[int]()
     match = selector.match
 
-    def counted(fleet: WholeFleet, row: int, limit: int) -> tuple[bool, int, float]:
+    def counted(fleet: WholeFleet, row: int, limit: int, work: CelWork) -> tuple[bool, int, float]:
         runs.append(row)
-        return match(fleet, row, limit)
+        return match(fleet, row, limit, work)
 
     monkeypatch.setattr(selector, "match", counted)
 

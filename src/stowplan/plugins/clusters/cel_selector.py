@@ -35,8 +35,9 @@ MOST_PER_CLUSTER = 10_000_000  # of all expressions, with `compatibility: ocm`
 MOST_PER_CLUSTER_OF_OURS = 2_000_000
 MOST_AT_ONCE = 200_000  # until a decision ends unfinished
 FIRST_TRY = 50_000  # of an expression, while other placements are due
+BYTES_PER_COST = 4  # how many bytes that values take are as much work as a cost of 1
 MOST_EXPLAINED = 2_000_000  # for why clusters do not match, at one moment
-MOST_CACHED_TEXT = 1 << 19  # characters of all compiled expressions
+MOST_CACHED_TEXT, OVERHEAD = 1 << 19, 16  # characters of all compiled expressions, and what each counts besides
 SET_ASIDE_FOR = 300.0  # seconds, and twice as long each time
 NEVER = float("inf")
 WORK_GOES_ON = "the CEL expressions are still being evaluated"
@@ -64,21 +65,33 @@ ENVIRONMENT = Environment(
 )
 
 
-def compiled(expressions: tuple[str, ...]) -> CelExpressions:
-    """Return expressions, compiled once. The least recently used are dropped: a program is far larger than its text."""
-    found = _compiled.pop(expressions, None) or CelExpressions(expressions)
-    _compiled[expressions] = found
-    while len(_compiled) > 1 and sum(each.length for each in _compiled.values()) > MOST_CACHED_TEXT:
-        del _compiled[next(iter(_compiled))]
-    return found
+class CompiledExpressions:
+    """Expressions, compiled once. The least recently used are dropped: a program is far larger than its text."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple[str, ...], CelExpressions] = {}
+        self._length = 0  # of all texts
+
+    def __len__(self) -> int:
+        return len(self._compiled)
+
+    def __call__(self, expressions: tuple[str, ...]) -> CelExpressions:
+        found = self._compiled.pop(expressions, None)
+        if found is None:
+            found = CelExpressions(expressions)
+            self._length += found.length
+        self._compiled[expressions] = found
+        while self._length > MOST_CACHED_TEXT and len(self._compiled) > 1:
+            self._length -= self._compiled.pop(next(iter(self._compiled))).length
+        return found
 
 
-_compiled: dict[tuple[str, ...], CelExpressions] = {}
+compiled = CompiledExpressions()
 
 
 class CelExpressions:
     def __init__(self, expressions: tuple[str, ...]) -> None:
-        self.expressions, self.length = expressions, sum(map(len, expressions))
+        self.expressions, self.length = expressions, OVERHEAD + sum(map(len, expressions))
         programs = [ENVIRONMENT.compile(expression) for expression in expressions]
         trees = [program.tree for program in programs]
         self.resources = _resources(trees)
@@ -104,8 +117,7 @@ class CelExpressions:
         for row in rows[outdated].tolist():
             work.check()
             limit = MOST_PER_EXPRESSION if fleet.patient else FIRST_TRY
-            matches, cost, until = self.match(fleet, row, limit)
-            work.done += cost
+            matches, _, until = self.match(fleet, row, limit, work)
             results.put(row, self._versions(table, np.array([row]))[0], matches, until)
         return results.matches[rows]
 
@@ -120,7 +132,9 @@ class CelExpressions:
                 versions += scores.row_version[rows] << 32
         return versions
 
-    def match(self, fleet: WholeFleet, row: int, limit: int = MOST_PER_EXPRESSION) -> tuple[bool, int, float]:
+    def match(
+        self, fleet: WholeFleet, row: int, limit: int = MOST_PER_EXPRESSION, work: CelWork | None = None
+    ) -> tuple[bool, int, float]:
         """Return whether all expressions are true of a cluster, what the evaluation cost, and until when it holds.
 
         Raise UnfinishedError if one costs more than `limit`, and might yet be allowed.
@@ -132,6 +146,8 @@ class CelExpressions:
             costly = self._costly[index]
             matches = fleet.now >= costly.until and _is_true(program, scope, evaluation, costly, fleet.now)
             cost += evaluation.cost
+            if work is not None:
+                work.done += evaluation.cost + evaluation.taken // BYTES_PER_COST
             if cost > most:
                 costly.exceed(CostError("operation cancelled: all expressions together cost too much"), fleet.now)
             if not matches or cost > most:
