@@ -40,6 +40,8 @@ def misconfigured(hub: Hub, name: str) -> str:
 
 
 def test_expressions_that_cost_too_much_are_set_aside(hub: Hub, attacked_hub: ServedHub) -> None:
+    hub.place("cheap", **with_expression("managedCluster.metadata.name.matches('^c[12]$')"))
+    hub.gets("c1", "c2", name="cheap")  # the libraries for expressions are loaded by now
     with decides_unharmed(hub, attacked_hub.program):
         for name, expression in (BOMBS | REFUSED).items():
             hub.place(name, **with_expression(expression))
