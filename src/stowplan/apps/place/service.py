@@ -68,7 +68,13 @@ class PlacementService(Program):
         self.metrics = PlacementMetrics()
         self.plugin_problems = PluginProblemLog(self.log)
         policy, reschedule = self.metrics.timed(self.loaded.policy), options.reschedule
-        engine = PlacementEngine(policy, ocm=options.ocm, reschedule=reschedule, report=self._report)
+        engine = PlacementEngine(
+            policy,
+            ocm=options.ocm,
+            reschedule=reschedule,
+            report=self._report,
+            report_failure=self._report_failure,
+        )
         self.engine_loop = EngineLoop(
             engine,
             perform=self._perform,
@@ -168,6 +174,9 @@ class PlacementService(Program):
 
     def _report(self, error: PluginError) -> None:
         self.plugin_problems.report(PluginMisbehaved(error.plugin, error.point, error.problem))
+
+    def _report_failure(self, placement: str, problem: str) -> None:
+        self.log.error("A placement cannot be decided, the others go on", placement=placement, problem=problem)
 
     # -- between the engines and the API server
 

@@ -22,6 +22,7 @@ from stowplan.framework.placement.interfaces import (
     Excludes,
     Misconfigured,
     Prioritizer,
+    UnfinishedError,
 )
 from stowplan.framework.plugin_calls import call, checked_rows, wrong
 from stowplan.framework.profile import EnabledPlugin
@@ -46,7 +47,7 @@ def call_cluster_filter(
 ) -> Rejected | Misconfigured:
     try:
         answers = tuple(enabled.plugin.filter(placement, clusters) or ())
-    except PluginError:
+    except (PluginError, UnfinishedError):
         raise
     except (Exception, SystemExit) as error:
         raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
