@@ -131,7 +131,7 @@ class _Reading:
                 case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                     self._end(found)
                 case yaml.AliasEvent():
-                    self._add(self._aliased(event.anchor, line), None, line, found)
+                    self._add(self._aliased(event.anchor or "", line), None, line, found)
         return found
 
     def _awaits_key(self) -> bool:
