@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.serving.connections import ConnectionLimits, ConnectionTable, Phase, ServedConnection, peer_of
+from stowplan.serving.connections import ConnectionLimits, ConnectionTable, ServedConnection, peer_of
+from stowplan.serving.connections import ConnectionPhase as Phase
 
 LIMITS = ConnectionLimits(total=6, per_peer=4, unproven=3)
 

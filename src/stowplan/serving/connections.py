@@ -25,7 +25,7 @@ from typing import TypeAlias
 Peer: TypeAlias = str
 
 
-class Phase(Enum):
+class ConnectionPhase(Enum):
     QUIET = "quiet"
     OPENING = "opening"
     IDLE = "idle"
@@ -53,12 +53,12 @@ class ServedConnection:
     number: int  # in the order of arrival
     until: float | None
     end: Callable[[], None] = field(default=lambda: None)
-    phase: Phase = Phase.QUIET
+    phase: ConnectionPhase = ConnectionPhase.QUIET
     proven: bool = False
 
     @property
     def spoken(self) -> bool:
-        return self.phase is not Phase.QUIET
+        return self.phase is not ConnectionPhase.QUIET
 
 
 class ConnectionTable:
@@ -97,10 +97,10 @@ class ConnectionTable:
         return any(self._close_one(found.values()) for found in largest)
 
     def _close_one(self, candidates: Iterable[ServedConnection]) -> bool:
-        able = [each for each in candidates if not (each.proven and each.phase is Phase.BUSY)]
+        able = [each for each in candidates if not (each.proven and each.phase is ConnectionPhase.BUSY)]
         if not able:
             return False
-        gone = min(able, key=lambda each: (each.proven, each.phase is Phase.BUSY, each.number))
+        gone = min(able, key=lambda each: (each.proven, each.phase is ConnectionPhase.BUSY, each.number))
         self.refused += 1
         self.leave(gone)
         gone.end()
@@ -120,25 +120,25 @@ class ConnectionTable:
         ]
         if sum(map(len, unproven)) >= self.limits.unproven:
             self._close_one(sorted(unproven, key=len)[-1])
-        one.phase = Phase.OPENING
+        one.phase = ConnectionPhase.OPENING
 
     def opened(self, one: ServedConnection, now: float) -> None:
         """The handshake is done: the headers of the first request are due."""
-        one.phase, one.until = Phase.READING, now + self.limits.headers_within
+        one.phase, one.until = ConnectionPhase.READING, now + self.limits.headers_within
 
     def received(self, one: ServedConnection, now: float) -> bool:
         """Bytes arrived; True if they begin a request, whose headers are due then."""
-        if one.phase is not Phase.IDLE:
+        if one.phase is not ConnectionPhase.IDLE:
             return False
-        one.phase, one.until = Phase.READING, now + self.limits.headers_within
+        one.phase, one.until = ConnectionPhase.READING, now + self.limits.headers_within
         return True
 
     def request_begins(self, one: ServedConnection) -> None:
-        one.phase, one.until = Phase.BUSY, None
+        one.phase, one.until = ConnectionPhase.BUSY, None
 
     def request_ends(self, one: ServedConnection, now: float) -> None:
         """The answer is made; the client must read it, and ask again if it likes, in the time for idle ones."""
-        one.phase, one.until = Phase.IDLE, now + self.limits.idle_within
+        one.phase, one.until = ConnectionPhase.IDLE, now + self.limits.idle_within
 
 
 def peer_of(address: str) -> Peer:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import cast
 
-from stowplan.serving.connections import ConnectionTable, Phase, ServedConnection, peer_of
+from stowplan.serving.connections import ConnectionPhase, ConnectionTable, ServedConnection, peer_of
 
 BACKLOG = 128
 ACCEPTED_AT_ONCE = 16  # then what was closed for them is given back, and requests have their turn
@@ -74,7 +74,7 @@ class SocketListener:
             each.close()
         self._sockets.clear()
         for one in list(self._timers):
-            if one.phase in (Phase.QUIET, Phase.OPENING):
+            if one.phase in (ConnectionPhase.QUIET, ConnectionPhase.OPENING):
                 self._table.leave(one)
                 one.end()
 
