@@ -1,4 +1,4 @@
-"""`stowplan up` as a process: what a web page, a smuggler or a bomb sends does not harm it, and kubectl goes on working."""
+"""`stowplan up` as a process: what a web page, a smuggler or a bomb sends does not harm it; kubectl goes on working."""
 
 from __future__ import annotations
 
@@ -128,7 +128,9 @@ ATTACKS: list[Any] = [
         400,
         id="a length and chunks",
     ),
-    pytest.param(f"POST /version HTTP/1.1\r\n{HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", 400, id="two lengths"),
+    pytest.param(
+        f"POST /version HTTP/1.1\r\n{HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", 400, id="two lengths"
+    ),
     pytest.param("GET /version HTTP/1.1\r\nConnection: close\r\n\r\n", 400, id="no host"),
     pytest.param(f"GET /api/v1/../../etc/passwd HTTP/1.1\r\n{HEAD}\r\n", 404, id="a path to a file"),
     pytest.param(f"OPTIONS {PODS} HTTP/1.1\r\n{HEAD}Origin: http://evil.example\r\n\r\n", 403, id="asking first"),

@@ -1,5 +1,5 @@
-"""The secure port, from somebody without a token: a thousand connections, most of them silent, some with TLS, some in the
-middle of a request. They take neither the descriptors of the API client nor the answers to the kubelet."""
+"""The secure port, from somebody without a token: a thousand connections, most of them silent, some with TLS, some in
+the middle of a request. They take neither the descriptors of the API client nor the answers to the kubelet."""
 
 from __future__ import annotations
 
