@@ -168,5 +168,5 @@ def test_it_does_not_touch_a_kubeconfig_that_is_not_its_own(tmp_path: Path, up: 
     file.write_text("apiVersion: v1\nkind: Config\n")
     command = [sys.executable, "-m", "stowplan.apps.cli", "up", f"--kubeconfig={file}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1 and "was not written by stowplan up" in done.stderr
+    assert done.returncode == 2 and "was not written by stowplan up" in done.stderr
     assert file.read_text() == "apiVersion: v1\nkind: Config\n"

@@ -25,7 +25,7 @@ from stowplan.kube.client import Client
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import descriptors
 from stowplan.serving.connections import ConnectionLimits, ConnectionTable
-from stowplan.serving.listener import SILENT, ContextOf, SocketListener
+from stowplan.serving.listener import LINGER, SILENT, ContextOf, SocketListener
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
 Check = Callable[[], str]  # returns what is wrong; empty if nothing is
@@ -198,6 +198,7 @@ class HttpServer:
             handle_signals=False,
             shutdown_timeout=1.0,
             keepalive_timeout=KEEP_ALIVE,
+            lingering_time=LINGER,
         )
         await runner.setup()
         return _Port(runner, sockets, authorizer)

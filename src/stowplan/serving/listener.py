@@ -24,6 +24,7 @@ BACKLOG = 128
 ACCEPTED_AT_ONCE = 16  # then what was closed for them is given back, and requests have their turn
 PAUSE = 0.1  # seconds without accepting when the system has no more descriptors or memory
 SHUTDOWN_WITHIN = 2.0  # seconds for a client to confirm the end of TLS
+LINGER = 1.0  # seconds for a client that sends a body which nobody reads to see the answer
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 # aiohttp's logger of requests that are no HTTP. Anybody can send one, so there is nothing to tell an operator.

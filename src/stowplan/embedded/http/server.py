@@ -24,7 +24,7 @@ from stowplan.embedded.http.watches import EmbeddedWatch, failure
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import descriptors
 from stowplan.serving.connections import ConnectionLimits, ConnectionTable
-from stowplan.serving.listener import SILENT, SocketListener
+from stowplan.serving.listener import LINGER, SILENT, SocketListener
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MOST_CONNECTIONS = 4096
@@ -59,7 +59,12 @@ class Server:
             raise ConfigError(f"cannot listen on {host} without a token", remedy="give a token, or listen on 127.0.0.1")
         self._ending, self._host = False, host
         served = web.Server(
-            self._handle, access_log=None, logger=SILENT, handler_cancellation=True, keepalive_timeout=KEEP_ALIVE
+            self._handle,
+            access_log=None,
+            logger=SILENT,
+            handler_cancellation=True,
+            keepalive_timeout=KEEP_ALIVE,
+            lingering_time=LINGER,
         )
         self._runner = web.ServerRunner(served, shutdown_timeout=1.0)
         await self._runner.setup()
