@@ -37,6 +37,7 @@ from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
 from stowplan.objects.actions import Record
+from stowplan.serving import descriptors
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
@@ -287,6 +288,7 @@ class Program(ABC):
 
 def run(make: Callable[[], Program]) -> int:
     """Run a program until a signal stops it. Return the exit code."""
+    descriptors.raise_limit()
 
     async def main() -> int:
         program = make()

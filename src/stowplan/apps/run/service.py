@@ -124,7 +124,7 @@ class SchedulerService(Program):
         from stowplan.apps.run import pages
 
         shown = pages.of(self, asyncio.get_running_loop())
-        return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
+        return http_server.server_of(shown, self.options, self.client_of, self.log.warning)
 
     def start(self) -> None:
         self._log_notes()
