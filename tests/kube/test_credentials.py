@@ -215,7 +215,7 @@ async def test_a_401_has_the_token_read_again_once(tmp_path: Path, stream: bool)
         (tmp_path / "token").write_text("two")
         if stream:
             async with client.transport.stream("/") as body:
-                assert await body.read(10) == b'{"items": []}'
+                assert b'"items": []' in await body.read(10)
         else:
             assert (await client.transport.request("GET", "/")).ok
         await client.close()

@@ -31,6 +31,7 @@ class ListMeta(msgspec.Struct, rename="camel"):
 class ObjectPage(msgspec.Struct):
     """One page of a list."""
 
+    kind: str = ""
     items: list[msgspec.Raw] | None = None
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
 
@@ -82,6 +83,7 @@ class WatchStream:
 class Client:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        transport.expects_objects = True
 
     # -- lists and watches
 
@@ -101,6 +103,8 @@ class Client:
         path, more = resource.collection(namespace), True
         while more:
             page = _decoded(_page, await self.transport.request("GET", path, params=params), path)
+            if page.kind == "Status":
+                raise UnreachableError(f"GET {path}: found a Status, expected a list")
             yield page
             params["continue"] = page.metadata.continue_
             more = bool(page.metadata.continue_)
