@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
+from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError
 
 
@@ -108,11 +108,11 @@ def _current(document: Mapping[str, Any]) -> bool:
 
 def _load(file: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        document = bounded_yaml.load(file.read_bytes(), unique_keys=False)
+    except OSError as error:
         raise ConfigError(f"cannot be read: {error}", file=str(file)) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(" ".join(f"not YAML: {error}".split()), file=str(file)) from None
+    except ConfigError as error:
+        raise error.located(str(file)) from None
     if document is None:
         return {}
     if not isinstance(document, Mapping):
