@@ -126,7 +126,11 @@ class Proxy:
 
     def break_connections(self) -> None:
         """End all connections that are open now."""
-        self._loop.call_soon_threadsafe(lambda: [each.end() for each in list(self._meetings)])
+        self._loop.call_soon_threadsafe(self._end_all)
+
+    def _end_all(self) -> None:
+        for each in list(self._meetings):
+            each.end()
 
     # -- its life
 
