@@ -50,12 +50,14 @@ def test_a_server_may_ask_for_three_seconds_at_most(text: str, seconds: float | 
         pytest.param("application/json", "[]", "JSON without a kind", id="a list"),
         pytest.param("application/json", '{"kind": 5}', "JSON without a kind", id="a kind that is none"),
         pytest.param("application/json", "", "JSON without a kind", id="nothing"),
+        pytest.param("application/json", b'{"kind":"P\xffd"}', "damaged on its way", id="bytes that no text has"),
         pytest.param("application/json", "[" * 100_000, "JSON without a kind", id="nested without an end"),
     ],
 )
-async def test_a_success_that_is_no_object_is_no_answer(kind: str, body: str, problem: str) -> None:
+async def test_a_success_that_is_no_object_is_no_answer(kind: str, body: str | bytes, problem: str) -> None:
     async def handler(request: web.Request) -> web.Response:
-        return web.Response(body=body.encode(), headers={"Content-Type": kind} if kind else {})
+        sent = body if isinstance(body, bytes) else body.encode()
+        return web.Response(body=sent, headers={"Content-Type": kind} if kind else {})
 
     async with serving(handler) as fake, a_client(fake) as client:
         with pytest.raises(UnreachableError, match=problem) as raised:
@@ -84,6 +86,19 @@ async def test_a_page_is_retried_as_a_lost_answer_is() -> None:
     async with serving(handler) as fake, a_client(fake) as client:
         answer = await client.transport.request("POST", "/", until=asyncio.get_running_loop().time() + 60)
         assert (answer.status, answer.maybe_applied, len(fake.asked)) == (201, True, 2)
+
+
+@pytest.mark.parametrize("name", ["caf\xe9".encode("latin-1"), b"a\xff"])
+async def test_a_damaged_event_breaks_the_watch(name: bytes) -> None:
+    """Else its object would be passed over, and nobody would send it again."""
+
+    async def handler(request: web.Request) -> web.Response:
+        lines = b'{"type":"ADDED","object":{"metadata":{"name":"%s"}}}\n'
+        return web.Response(body=lines % "é".encode() + lines % name, content_type="application/json")
+
+    async with serving(handler) as fake, a_client(fake) as client, client.watch(PODS, "1") as watch:
+        with pytest.raises(UnreachableError, match="damaged on its way"):
+            _ = [batch async for batch in watch.batches()]
 
 
 async def test_a_page_is_no_watch() -> None:

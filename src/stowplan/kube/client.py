@@ -15,7 +15,7 @@ import msgspec
 from stowplan.kube.action_requests import MERGE_PATCH, ActionRequest
 from stowplan.kube.connection import Stream
 from stowplan.kube.resources import ApiResource
-from stowplan.kube.responses import RefusedError, Response, UnreachableError, read_status
+from stowplan.kube.responses import RefusedError, Response, UnreachableError, is_text, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
 
 MAX_SILENCE = 150.0  # seconds without data until a watch counts as broken; a server sends a bookmark each minute
@@ -77,6 +77,8 @@ class WatchStream:
         while data := await self._stream.read(self._silence):
             *lines, self._rest = (self._rest + data).split(b"\n")
             if lines:
+                if not all(map(is_text, lines)):
+                    raise UnreachableError("watch: an event was damaged on its way: it is not UTF-8 text")
                 yield _events(lines)
 
 

@@ -72,6 +72,17 @@ def read_status(document: bytes | msgspec.Raw) -> Status:
         return Status(message=bytes(document[:LONGEST_EXCERPT]).decode(errors="replace").strip())
 
 
+def is_text(data: bytes) -> bool:
+    """Whether this is UTF-8. An API server sends nothing else, so the object of anything else is not to blame."""
+    if data.isascii():  # in no time
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class Response(msgspec.Struct):
     """A whole response. `maybe_applied`: an earlier attempt of the same request may have been carried out."""
 
@@ -107,6 +118,8 @@ class Response(msgspec.Struct):
         if not self.is_json:
             found = self.header(b"content-type") or "no content type"
             return f"the answer is no Kubernetes object: found {found[:60]}, expected application/json"
+        if not is_text(self.body):
+            return "the answer was damaged on its way: it is not UTF-8 text"
         if self.body.startswith(_KIND_FIRST):
             return ""
         try:
