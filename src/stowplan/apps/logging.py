@@ -56,8 +56,13 @@ class Log:
     def _json(self, severity: str, message: str, level: int, fields: dict[str, object], now: datetime) -> str:
         named = {"I": "info", "W": "warning", "E": "error"}[severity]
         line = {"ts": round(now.timestamp() * 1000, 3), "level": named, "v": level, "msg": message, **fields}
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        return msgspec.json.encode({name: _whole(value) for name, value in line.items()}, enc_hook=str).decode()
 
 
 def _quoted(value: object) -> str:
-    return msgspec.json.encode(value).decode() if isinstance(value, str) else str(value)
+    return msgspec.json.encode(_whole(value)).decode() if isinstance(value, str) else str(value)
+
+
+def _whole(value: object) -> object:
+    """Return a text without what UTF-8 cannot hold: a file's name may have bytes of any kind."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -66,6 +67,7 @@ class Program(ABC):
         self._tasks: list[asyncio.Task[None]] = []
         self._server_of: dict[str, str] = {}  # by kind
         self._problems: dict[str, str] = {}  # the last one, by server
+        self._credentials_told: dict[str, float] = {}  # when each problem may be logged again
 
     # -- what a service defines
 
@@ -202,6 +204,7 @@ class Program(ABC):
 
     def open_client(self, access: Access, connections: int, *, qps: float = 0.0, burst: int = 100) -> Client:
         """Return a client that is closed when the program ends. It writes only while this replica leads."""
+        access.on_problem = self._credentials_failed
         transport = Transport(access, connections=connections, qps=qps, burst=burst, may_write=lambda: self.leading)
         client = Client(transport)
         self.resources.push_async_callback(client.close)
@@ -219,7 +222,16 @@ class Program(ABC):
 
     def client_of(self, kubeconfig: str = "") -> Client:
         """Return a client for the event loop of another thread."""
-        return Client(Transport(self.access(kubeconfig), connections=2))
+        access = self.access(kubeconfig)
+        access.on_problem = self._credentials_failed
+        return Client(Transport(access, connections=2))
+
+    def _credentials_failed(self, problem: str) -> None:
+        """Log it once a minute, whichever of the clients noticed it."""
+        now = time.monotonic()
+        if now >= self._credentials_told.get(problem, now):
+            self._credentials_told[problem] = now + 60.0
+            self.log.warning("Credentials cannot be renewed", problem=problem)
 
     def follow(
         self,

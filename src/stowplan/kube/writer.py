@@ -155,6 +155,8 @@ class Writer:
         response = await self._client.get(PODS, key_of(action.pod), until=until)
         if response.ok:
             found = kinds.decode(Pod, response.body)
+            if not found.uid:
+                raise UnreachableError("the answer is no pod")
             if found.uid == action.pod.uid:
                 self._learn(Put(found), response.body)
                 return _result(action, response)

@@ -24,6 +24,7 @@ from stowplan.apps.program import Program
 from stowplan.apps.run import kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
+from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
@@ -74,6 +75,7 @@ class SchedulerService(Program):
         )
         self.engine_loops = (self.engine_loop,)
         self._extenders: Extenders | None = None
+        self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
         self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
     def _engine(self) -> Scheduler:
@@ -138,6 +140,9 @@ class SchedulerService(Program):
         self.log.info("Caches are synced", nodes=len(state.table.live_rows()), pods=len(state.pods))
         if self._file is not None:
             self.start_task(follow(self._file, self.loaded, adopt=self._adopt, refuse=self._refuse))
+
+    def leading_begins(self) -> None:
+        self._foreign_bindings.leading_begins()
 
     async def _tick(self) -> None:
         engine = self.engine_loop.engine
@@ -208,7 +213,6 @@ class SchedulerService(Program):
 
     async def _adopt(self, new: LoadedConfiguration) -> None:
         """Switch to a new configuration, once all kinds that its plugins read are listed."""
-        configuration = new.configuration
         self._follow_kinds(new)
         try:
             async with asyncio.timeout(SYNC_WITHIN):
@@ -216,13 +220,11 @@ class SchedulerService(Program):
         except TimeoutError:
             problem = f"the kinds that its plugins read could not be listed within {SYNC_WITHIN:g} s"
             raise ConfigError(problem, remedy='see the lines "Cannot follow" above') from None
-        self.engine_loop.engine.adopt(
-            self._timed(new),
-            time.monotonic(),
-            extenders=configuration.extenders,
-            initial_backoff=configuration.pod_initial_backoff_seconds,
-            max_backoff=configuration.pod_max_backoff_seconds,
-        )
+        try:
+            self._switch_engine(new)
+        except Exception:  # a plugin may raise anything when it is asked about the cluster
+            self._switch_engine(self.loaded)
+            raise
         before, self._extenders = self._extenders, self._extenders_of(new)
         self._writer.extenders = self._extenders
         self.loaded = new
@@ -231,6 +233,16 @@ class SchedulerService(Program):
         self.engine_loop.receive(())  # the loop may have something to decide now
         self.log.info("The configuration is in force", profiles=", ".join(new.profiles), digest=new.digest[:12])
         self._log_notes()
+
+    def _switch_engine(self, to: LoadedConfiguration) -> None:
+        configuration = to.configuration
+        self.engine_loop.engine.adopt(
+            self._timed(to),
+            time.monotonic(),
+            extenders=configuration.extenders,
+            initial_backoff=configuration.pod_initial_backoff_seconds,
+            max_backoff=configuration.pod_max_backoff_seconds,
+        )
 
     def _log_notes(self) -> None:
         for note in self.loaded.configuration.notes:
@@ -245,6 +257,8 @@ class SchedulerService(Program):
         self.metrics.report(report)
         if isinstance(report, reports.PluginMisbehaved):
             self.plugin_problems.report(report)
+        elif isinstance(report, reports.BoundByAnother):
+            self._foreign_bindings.report(report)
         else:
             report_log.write(self.log, report)
 
