@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Iterator
 
 import pytest
 
-from tests.conftest import note_start
 from tests.controlplane import build
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE, kubectl, teller
+from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.fixtures import kubectl, teller
 from tests.controlplane.plane import ControlPlane
 from tests.embedded.running import EmbeddedCluster, served
 from tests.kube.certificates import Authority
+from tests.started_planes import note_start
 
 
 @pytest.hookimpl(tryfirst=True)
