@@ -201,7 +201,7 @@ class Elector:
 def _decoded(response: Response) -> dict[str, Any]:
     try:
         return msgspec.json.decode(response.body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except Exception as error:
         raise UnreachableError(f"the response cannot be read: {error}") from None
 
 
