@@ -13,6 +13,7 @@ import pytest
 
 from tests.attacks.survivor import bind_plain_pod, decides_unharmed, unharmed
 from tests.controlplane.api import Api
+from tests.controlplane.hubs import GROUP
 from tests.controlplane.place_process import Hub
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
@@ -99,7 +100,7 @@ def test_a_node_with_5000_digits_of_cpu(plane: ControlPlane, namespace: str, att
 
 
 def test_a_placement_with_deep_managed_fields_is_decided(hub: Hub, attacked_hub: ServedHub) -> None:
-    document = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement"}
+    document: dict[str, Any] = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Placement"}
     document |= {"metadata": {"name": "deep"}, "spec": {"numberOfClusters": 1}}
     with decides_unharmed(hub, attacked_hub.program), having_deep(hub.api, hub.path("placements"), document):
         until("the deep placement is decided", lambda: len(hub.chosen("deep")) == 1, 10, attacked_hub.program.tail)
