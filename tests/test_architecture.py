@@ -39,6 +39,7 @@ PRIVATE = {
 LONGEST = 400  # lines of a module
 # Tests of what is no package of ours: manifests, examples, a real control plane, kube-scheduler's own code and tests.
 OTHER_TESTS = (
+    "attacks",
     "controlplane",
     "deploy",
     "engine/situations",
@@ -46,6 +47,7 @@ OTHER_TESTS = (
     "oracle",
     "oracle/draw",
     "oracle/draw/categories",
+    "soak",
 )
 
 

@@ -1,0 +1,140 @@
+"""Our programs during the storm: two schedulers, of which one leads, and one that decides placements.
+
+They reach the API server through a proxy that can misbehave. One that is killed is started again, as a service manager
+would do it. The memory of each process is noted by its age.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.attacks.survivor import memory
+from tests.controlplane.deployed import DEPLOY
+from tests.controlplane.place_process import Placer
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.stowplan_process import Stowplan
+
+SAMPLE_EVERY = 10.0  # seconds
+SETTLED = 600.0  # seconds after which the memory of a process has to be flat
+GROWTH = 0.15
+LEASE = {"leaseDuration": "9s", "renewDeadline": "7s", "retryPeriod": "500ms"}
+POLICY: dict[str, Any] = {
+    "apiVersion": "kosmos.io/v1alpha1",
+    "kind": "WorkloadPolicy",
+    "metadata": {"name": "spread-out"},
+    "spec": {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "labelSelector": {"matchLabels": {"workload-policy.kosmos.io": "spread-out"}},
+        "allocationType": "Preferred",
+        "allocationPolicy": [{"name": f"zone-{number}", "replicas": 100} for number in range(3)],
+    },
+}
+
+
+def write_configuration(folder: Path) -> Path:
+    """All policies, and a plain profile for everybody else."""
+    profiles = DEPLOY / "profiles"
+    text = (profiles / "all" / "config.yaml").read_text(encoding="utf-8")
+    found = yaml.safe_load(
+        text.replace("/etc/stowplan/sppriority.yaml", str(profiles / "sp-priority" / "sppriority.yaml"))
+    )
+    plain = {"queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}}
+    found["profiles"].append({"schedulerName": "stowplan", "plugins": plain})
+    found["leaderElection"] |= LEASE
+    file = folder / "config.yaml"
+    file.write_text(yaml.safe_dump(found), encoding="utf-8")
+    return file
+
+
+@dataclass
+class Life:
+    """One process, from its start to its end."""
+
+    name: str
+    program: Stowplan
+    started: float
+    ended_by: str = ""
+    samples: list[tuple[float, int]] = field(default_factory=list)  # age in seconds, bytes
+
+    def settled(self) -> tuple[int, int] | None:
+        """Its memory after ten minutes, and the most it had later; None if it did not live long enough."""
+        later = [size for age, size in self.samples if age >= SETTLED]
+        return (later[0], max(later)) if len(later) > 1 else None
+
+
+class Programs(threading.Thread):
+    """`kubeconfig` leads through the proxy."""
+
+    def __init__(self, plane: ControlPlane, kubeconfig: Path, folder: Path) -> None:
+        super().__init__(name="programs", daemon=True)
+        self._plane, self._kubeconfig, self._folder = plane, kubeconfig, folder
+        self.configuration = write_configuration(folder)
+        self.lives: list[Life] = []
+        self._running: dict[str, Life] = {}
+        self._lock, self._ended = threading.Lock(), False
+        self.problems: list[str] = []
+        self.restarts = 0
+
+    def begin(self) -> None:
+        for name in ("scheduler-1", "scheduler-2", "place"):
+            self._start(name)
+        for life in self._running.values():
+            life.program.wait_until_ready()
+        self.start()
+
+    def leader(self) -> str:
+        """The name of the scheduler that leads now; empty if none says so."""
+        for name, life in list(self._running.items()):
+            if name != "place" and life.program.answers("/leader") == "leading\n":
+                return name
+        return ""
+
+    def kill(self, name: str) -> None:
+        """As a crash would, and started again."""
+        with self._lock:
+            life = self._running[name]
+            life.ended_by = "kill -9"
+            life.program.kill()
+            self._start(name)
+
+    def run(self) -> None:
+        while not self._ended:
+            time.sleep(1.0)
+            with self._lock:
+                for name, life in list(self._running.items()):
+                    self._look(name, life)
+
+    def end(self) -> None:
+        self._ended = True
+        with self._lock:
+            for life in self._running.values():
+                life.ended_by = "the end"
+                life.program.stop(grace=20)
+
+    def _look(self, name: str, life: Life) -> None:
+        if not life.program.running:
+            self.problems.append(f"{name} ended with {life.program.code}: {life.program.tail(3)}")
+            life.ended_by = f"itself, with {life.program.code}"
+            self.restarts += 1
+            self._start(name)
+            return
+        age = time.monotonic() - life.started
+        if not life.samples or age - life.samples[-1][0] >= SAMPLE_EVERY:
+            life.samples.append((age, memory(life.program)))
+
+    def _start(self, name: str) -> None:
+        if name == "place":
+            lease = [f"--leader-elect-{key}={value}" for key, value in (
+                ("lease-duration", "9s"), ("renew-deadline", "7s"), ("retry-period", "500ms"))]  # fmt: skip
+            program: Stowplan = Placer(self._kubeconfig, self._folder, name, *lease)
+        else:
+            program = Stowplan(self._kubeconfig, self._folder, name, "--config", str(self.configuration))
+        life = Life(name, program, time.monotonic())
+        self._running[name] = life
+        self.lives.append(life)
