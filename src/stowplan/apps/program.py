@@ -37,6 +37,7 @@ from stowplan.kube.reflector import RECHECK_INTERVAL, Reflector, Sink
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
+from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.actions import Record
 from stowplan.serving import descriptors
 
@@ -92,6 +93,9 @@ class Program(ABC):
 
     def leading_begins(self) -> None:  # noqa: B027 - a service with engine loops has nothing more to do then
         """Called once this replica leads."""
+
+    def unreadable(self, found: UnreadableObject) -> None:  # noqa: B027 - the log says it in any case
+        """Called with each object that cannot be read, once."""
 
     async def work(self) -> int:
         """Work until the program is stopped, or until the work is done. Return the exit code."""
@@ -256,6 +260,7 @@ class Program(ABC):
             sink,
             namespace=namespace,
             on_problem=note,
+            on_unreadable=self.unreadable,
             keep_raw=keep_raw,
             recheck_after=recheck_after,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
@@ -85,7 +86,12 @@ def _read_objects(options: PlacementExplainOptions) -> tuple[list[Object], str]:
     if options.files:
         return cluster_objects.from_files(options.files)[0], options.namespace or "default"
     with Console(stderr=True).status("reading the hub"):
-        objects, own = cluster_objects.from_cluster(KINDS, kubeconfig=options.kubeconfig, context=options.context)
+        objects, own = cluster_objects.from_cluster(
+            KINDS,
+            kubeconfig=options.kubeconfig,
+            context=options.context,
+            on_problem=lambda problem: click.echo(f"warning: {problem}", err=True),
+        )
     return objects, options.namespace or own
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from stowplan.apps import plugin_kinds, program
+from stowplan.apps import plugin_kinds, program, unreadable_objects
 from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
@@ -28,11 +28,13 @@ from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
+from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
+from stowplan.kube.unreadable import UnreadableObject
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
@@ -76,6 +78,7 @@ class SchedulerService(Program):
         self.engine_loops = (self.engine_loop,)
         self._extenders: Extenders | None = None
         self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
+        self._unreadable = UnreadableGauge(self.metrics.registry)
         self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
     def _engine(self) -> Scheduler:
@@ -133,6 +136,18 @@ class SchedulerService(Program):
         self.start_task(self._tick())
         self._follow_kinds(self.loaded)
 
+    def unreadable(self, found: UnreadableObject) -> None:
+        """Write an event about a pod of ours; if this replica does not lead yet, once it does."""
+        ours = found.kind == "Pod" and found.scheduler_name in self.loaded.profiles
+        if ours and not found.told and self.leading:
+            found.told = True
+            self.record(unreadable_objects.event(found))
+
+    def leading_begins(self) -> None:
+        self._foreign_bindings.leading_begins()
+        for found in self.reflectors["Pod"].cache.unreadable.values():
+            self.unreadable(found)
+
     def caches_synced(self) -> None:
         gc.collect()
         gc.freeze()  # the listed objects stay; walking them again and again would take time from decisions
@@ -141,14 +156,12 @@ class SchedulerService(Program):
         if self._file is not None:
             self.start_task(follow(self._file, self.loaded, adopt=self._adopt, refuse=self._refuse))
 
-    def leading_begins(self) -> None:
-        self._foreign_bindings.leading_begins()
-
     async def _tick(self) -> None:
         engine = self.engine_loop.engine
         for second in itertools.count():
             await asyncio.sleep(1.0)
             self.metrics.read_engine(engine)
+            self._unreadable.read(self.reflectors)
             if second % READ_PLUGIN_GAUGES_EVERY == 0:
                 self.metrics.read_plugins(engine, self.plugin_problems.report)
             self._recount(time.monotonic())
