@@ -21,7 +21,7 @@ from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
-from stowplan.apps.run import kube_scheduler, report_log
+from stowplan.apps.run import hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.foreign_bindings import ForeignBindings
@@ -29,6 +29,7 @@ from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
 from stowplan.apps.unreadable_objects import UnreadableGauge
+from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
@@ -263,6 +264,17 @@ class SchedulerService(Program):
 
     def _refuse(self, error: StowplanError) -> None:
         self.log.error("The configuration is refused, the old one stays in force", problem=str(error))
+
+    # -- plugins that do not answer
+
+    def plugin_hung(self, question: PluginQuestion, problem: str) -> None:
+        self.engine_loop.send(self.engine_loop.engine.plugin_hung(question.uid, problem, time.monotonic()))
+
+    def mark_hung(self, question: PluginQuestion, problem: str) -> None:
+        """Mark the pod: the next leader tries it last."""
+        pod = self._pod(question.about)
+        if pod is not None and pod.uid == question.uid and not pod.node_name and self.leading:
+            asyncio.run(hung_mark.write(self.client_of(), pod, problem))
 
     # -- reports
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from stowplan.apps.logging import Log
-from stowplan.apps.program import on_stop_signal
+from stowplan.apps.program import STOP_SIGNALS, on_stop_signal, watched
 from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
@@ -108,12 +108,15 @@ async def scheduling(
         replace=True,
     )
     program = SchedulerService(options, default or (lambda: instead_of_kube_scheduler(feature_gates)), log)
-    working = asyncio.ensure_future(program.main())
-    try:
-        yield program, working
-    finally:
-        program.stop()
-        await working
+    with watched(program):
+        if program.watchdog is not None:
+            program.watchdog.cover(STOP_SIGNALS)
+        working = asyncio.ensure_future(program.main())
+        try:
+            yield program, working
+        finally:
+            program.stop()
+            await working
 
 
 def node(name: str, zone: str, *, taints: Sequence[str] = (), **resources: str) -> dict[str, Any]:
