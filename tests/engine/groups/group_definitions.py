@@ -1,7 +1,7 @@
 """Groups for the storm. Each is defined in another way, and its controller creates pods while some are missing.
 
 g   labels of KubeNexus                       j   the same, with a pod of twice the size first
-h   the older labels                          s   Kubernetes' own PodGroup; if its pods are large, evicted only as a whole
+h   the older labels                          s   Kubernetes' own PodGroup; large pods go only all together
 k   PodGroup of scheduling.x-k8s.io           r   the same, with minResources
 """
 
