@@ -15,6 +15,7 @@ from stowplan.objects.pods import Pod
 LONGEST_NOTE = 1024
 MOST_NAMES = 5
 Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
+PREEMPTED = "preempting to accommodate a higher priority"  # and of what
 
 
 class Preemptor(NamedTuple):
@@ -62,7 +63,7 @@ def failure(
 
 
 def eviction(victim: Pod, by: Preemptor) -> Evict:
-    message = f"{by.scheduler_name}: preempting to accommodate a higher priority {by.kind}"
+    message = f"{by.scheduler_name}: {PREEMPTED} {by.kind}"
     return Evict(pod=ref(victim), reason="PreemptionByScheduler", message=message)
 
 
