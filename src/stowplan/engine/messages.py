@@ -16,6 +16,7 @@ from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition
 MOST_NAMES = 5
 Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
+PREEMPTED = "preempting to accommodate a higher priority"  # and of what
 
 
 class Preemptor(NamedTuple):
@@ -81,7 +82,7 @@ def has_hung(pod: Pod) -> bool:
 
 
 def eviction(victim: Pod, by: Preemptor) -> Evict:
-    message = f"{by.scheduler_name}: preempting to accommodate a higher priority {by.kind}"
+    message = f"{by.scheduler_name}: {PREEMPTED} {by.kind}"
     return Evict(pod=ref(victim), reason="PreemptionByScheduler", message=message)
 
 
