@@ -40,13 +40,16 @@ PRIVATE = {
 LONGEST = 400  # lines of a module
 # Tests of what is no package of ours: manifests, examples, a real control plane, kube-scheduler's own code and tests.
 OTHER_TESTS = (
+    "attacks",
     "controlplane",
     "deploy",
     "engine/situations",
     "examples",
+    "kube_tests",
     "oracle",
     "oracle/draw",
     "oracle/draw/categories",
+    "soak",
 )
 
 

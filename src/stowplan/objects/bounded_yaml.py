@@ -74,6 +74,8 @@ def load_all(text: str | bytes, limits: YamlLimits = DEFAULT_LIMITS, *, unique_k
         raise ConfigError(f"line {line}: not UTF-8 text: found the byte 0x{error.object[error.start]:02x}") from None
     try:
         return _Reading(limits, unique_keys).documents(yaml.parse(decoded, _PARSER))
+    except UnicodeEncodeError:
+        raise ConfigError("not YAML: found half a surrogate pair") from None
     except yaml.MarkedYAMLError as error:
         line_of = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise ConfigError(f"{line_of}not YAML: {error.problem}") from None

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from stowplan.apps.logging import Log
-from stowplan.apps.program import on_stop_signal
+from stowplan.apps.program import STOP_SIGNALS, on_stop_signal, watched
 from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
@@ -20,6 +20,7 @@ from stowplan.apps.up import kubeconfig_file
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.kube import event_loop
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import descriptors
@@ -41,6 +42,7 @@ class UpOptions:
     scheduler: bool = True
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
     v: int = 0
 
 
@@ -73,7 +75,10 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
         print_hints(options, cluster, loaded)
         if options.scheduler:
             code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
-            async with scheduling(options.kubeconfig, Log(options.v), options.config, code) as (_, working):
+            started = scheduling(
+                options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates
+            )
+            async with started as (_, working):
                 await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
         else:
             await stop.wait()
@@ -89,24 +94,29 @@ async def scheduling(
     log: Log,
     config: Path | None = None,
     plugin_path: tuple[Path, ...] = (),
-    default: Callable[[], LoadedConfiguration] = instead_of_kube_scheduler,
+    default: Callable[[], LoadedConfiguration] | None = None,
+    feature_gates: FeatureGates = DEFAULT_GATES,
 ) -> AsyncIterator[tuple[SchedulerService, asyncio.Future[int]]]:
     """Run the scheduler of such a cluster. It is the only one, so it serves `default-scheduler`."""
     options = RunOptions(
         config=config,
         plugin_path=plugin_path,
+        feature_gates=feature_gates,
         kubeconfig=str(kubeconfig),
         leader_elect=False,
         secure_port=0,
         replace=True,
     )
-    program = SchedulerService(options, default, log)
-    working = asyncio.ensure_future(program.main())
-    try:
-        yield program, working
-    finally:
-        program.stop()
-        await working
+    program = SchedulerService(options, default or (lambda: instead_of_kube_scheduler(feature_gates)), log)
+    with watched(program):
+        if program.watchdog is not None:
+            program.watchdog.cover(STOP_SIGNALS)
+        working = asyncio.ensure_future(program.main())
+        try:
+            yield program, working
+        finally:
+            program.stop()
+            await working
 
 
 def node(name: str, zone: str, *, taints: Sequence[str] = (), **resources: str) -> dict[str, Any]:
