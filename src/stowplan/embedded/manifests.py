@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
@@ -21,9 +20,11 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
-from stowplan.objects import kinds
+from stowplan.objects import bounded_yaml, kinds
+from stowplan.objects.bounded_yaml import DEFAULT_LIMITS, YamlLimits
 from stowplan.objects.errors import ConfigError
 
+_LARGEST = 1 << 30  # bytes of a file
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOAD_ORDER = (
     "CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "Node", "PersistentVolume",
@@ -51,24 +52,21 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
             yield from documents(sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES))
             continue
         try:
-            text = path.read_bytes()
-            found = [kinds.decode_plain(text)] if path.suffix == ".json" else list(yaml.load_all(text, _ManifestLoader))
+            found = _values(path.read_bytes(), path.suffix)
         except RecursionError:
             raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
-        except (OSError, yaml.YAMLError, ConfigError, UnicodeDecodeError) as error:
+        except (OSError, ConfigError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
         for document in found:
             yield from ((str(path), each) for each in _items(document, str(path)))
 
 
-class _ManifestLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A YAML loader that leaves timestamps as text, as in JSON."""
-
-
-_ManifestLoader.yaml_implicit_resolvers = {
-    letter: [(tag, form) for tag, form in found if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, found in _ManifestLoader.yaml_implicit_resolvers.items()
-}
+def _values(text: bytes, suffix: str) -> list[Any]:
+    if suffix == ".json":
+        return [kinds.decode_plain(text)]
+    # A dump of a cluster may be large; that aliases make it much larger is no dump.
+    limits = YamlLimits(_LARGEST, max(DEFAULT_LIMITS.nodes, 2 * len(text)))
+    return bounded_yaml.load_all(text, limits, unique_keys=False)
 
 
 def _items(document: Any, file: str) -> Iterator[Document]:
