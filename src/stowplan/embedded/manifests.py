@@ -21,10 +21,11 @@ from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 from stowplan.objects import bounded_yaml, kinds
-from stowplan.objects.bounded_yaml import DEFAULT_LIMITS, YamlLimits
+from stowplan.objects.bounded_yaml import YamlLimits
 from stowplan.objects.errors import ConfigError
 
-_LARGEST = 1 << 30  # bytes of a file
+ALIASED = 100_000  # values that aliases may add to a file
+DEPTH = 200
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOAD_ORDER = (
     "CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "Node", "PersistentVolume",
@@ -52,20 +53,19 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
             yield from documents(sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES))
             continue
         try:
-            found = _values(path.read_bytes(), path.suffix)
-        except RecursionError:
-            raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
-        except (OSError, ConfigError, UnicodeDecodeError) as error:
+            text = path.read_bytes()
+            found = [kinds.decode_plain(text)] if path.suffix == ".json" else _yaml_documents(text)
+        except (OSError, UnicodeDecodeError, RecursionError) as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
+        except ConfigError as error:
+            raise ConfigError(f"cannot be read: {error.problem}", file=str(path), remedy=error.remedy) from None
         for document in found:
             yield from ((str(path), each) for each in _items(document, str(path)))
 
 
-def _values(text: bytes, suffix: str) -> list[Any]:
-    if suffix == ".json":
-        return [kinds.decode_plain(text)]
-    # A dump of a cluster may be large; that aliases make it much larger is no dump.
-    limits = YamlLimits(_LARGEST, max(DEFAULT_LIMITS.nodes, 2 * len(text)))
+def _yaml_documents(text: bytes) -> list[Any]:
+    """The values of a text of any size. Each takes a character at least, so only aliases can be too many."""
+    limits = YamlLimits(characters=len(text), nodes=len(text) + ALIASED, depth=DEPTH)
     return bounded_yaml.load_all(text, limits, unique_keys=False)
 
 
