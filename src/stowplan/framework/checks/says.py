@@ -35,10 +35,14 @@ PER_NODE = {"filter": "fits", "score": "rate"}  # the methods that `@per_node` m
 
 
 class Says:
-    """Counts calls, failures and answers that make a difference, by method."""
+    """Counts calls, failures and answers that make a difference, by method.
 
-    def __init__(self, kind: PluginKind = NODES) -> None:
+    `drawn` says where the pods or placements are from. `checks`: sentences name the parameters of `check_plugin`, too.
+    """
+
+    def __init__(self, kind: PluginKind = NODES, *, drawn: str = "drawn", checks: bool = True) -> None:
         self.kind = kind
+        self._drawn, self._checks = drawn, checks
         self.never = NEVER_OF_CLUSTERS if kind is CLUSTERS else NEVER
         self.calls: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
@@ -63,9 +67,8 @@ class Says:
                 yield method, self._sentence(method, never, hints, lines)
 
     def _sentence(self, method: str, never: str, hints: Mapping[str, str], lines: LinesRun) -> str:
-        drawn, objects = f"{self.asked} drawn {self.kind.asked}s", "--objects FILE (or objects= in check_plugin)"
-        give = f"give {self.kind.asked}s that it acts on with --{self.kind.asked}s FILE (or {self.kind.asked}s= in "
-        give += "check_plugin)"
+        drawn, objects = f"{self.asked} {self._drawn} {self.kind.asked}s", self._option("objects")
+        give = f"give {self.kind.asked}s that it acts on with {self._option(f'{self.kind.asked}s')}"
         if self.kind is CLUSTERS:
             give += f", and clusters and scores with {objects}"
         if not self.calls[method] and not self.failures[method]:
@@ -82,3 +85,6 @@ class Says:
         never_ran = lines.never(written) if lines.ran(written) else []
         where = f"; {in_words(never_ran)} never ran" if never_ran else ""
         return f"{method} {never}: {why}{where}; {give}"
+
+    def _option(self, name: str) -> str:
+        return f"--{name} FILE (or {name}= in check_plugin)" if self._checks else f"--{name} FILE"
