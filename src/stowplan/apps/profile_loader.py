@@ -80,7 +80,7 @@ def _configured(
     profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
-    plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
+    plugin_kinds.check(built.values())
     notes = (*configuration.notes, *_notes(built.values()), *plugin_kinds.notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
 

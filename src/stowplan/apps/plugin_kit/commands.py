@@ -71,8 +71,7 @@ def check(**options: Any) -> None:
 
 
 @click.command(
-    epilog="Exit codes: 0 no method is slow, 1 one costs more than 100 yardsticks, or never acted, 2 the input cannot be "
-    "used."
+    epilog="Exit codes: 0 fine, 1 a method costs more than 100 yardsticks or never acted, 2 the input cannot be used."
 )
 @with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, IDLE, TWIN)
 @click.option("--nodes", type=click.IntRange(min=1), help="The number of nodes.  [default: 5000]")
