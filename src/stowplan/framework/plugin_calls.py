@@ -26,6 +26,7 @@ from stowplan.objects.pods import Pod
 
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
+REJECTS = 'a filter yields Reject, or returns a list of them: yield Reject(mask, "the reason")'
 UNSIGNED: dict[Any, Any] = {
     np.dtype(np.int64): np.uint64,
     np.dtype(np.uint8): np.uint8,
@@ -116,9 +117,13 @@ def _name_of(kind: type | UnionType) -> str:
 
 
 def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) -> list[Reject]:
+    answer: object = ()
     try:
-        return list(enabled.plugin.filter(pod, nodes))
+        answer = enabled.plugin.filter(pod, nodes)
+        return list(answer)
     except (Exception, SystemExit) as error:
+        if not isinstance(answer, Iterable):
+            raise PluginError(enabled.name, "filter", f"answered {answer!r}; {REJECTS}") from None
         raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
 
 
@@ -126,6 +131,8 @@ def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind
     """The rows of a rejection, once the whole rejection is known to be sound; `kind`: what a row is."""
     rows: object = getattr(reject, "rows", None)
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
+        if not isinstance(reject, Reject):
+            raise PluginError(enabled.name, "filter", f"found {_described(reject)}; {REJECTS}")
         found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
         right = f"rejected rows must be {size} booleans, one per {kind}"
         raise PluginError(enabled.name, "filter", f"{right}; found {found}")
@@ -138,6 +145,12 @@ def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind
     ):
         raise PluginError(enabled.name, "filter", f"resolvable must be a boolean, or {size} of them; found {helps!r}")
     return rows
+
+
+def _described(found: object) -> str:
+    if isinstance(found, np.ndarray):
+        return f"an array, {found.dtype} of shape {found.shape}"
+    return repr(found)[:80]
 
 
 def call_score(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes) -> Bytes | int | None:
