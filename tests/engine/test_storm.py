@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from stowplan.engine.attempt import placer
 from stowplan.engine.pods import assumed
+from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import Action, Ask, Bind, Evict, Nominate, Read, SetCondition
@@ -208,6 +209,8 @@ class Storm(RuleBasedStateMachine):
         of_them = (pod for pod in self.world.pods() if pod.labels.get("gang", "") in gangs or pod.uid in unit.pods)
         if any("patience" in pod.labels for pod in of_them):
             return  # it may wait; to try it would cost it the nodes that it is nominated to, and others would fit then
+        if unit.stage is QueueStage.BACKOFF and any("patience" in pod.labels for pod in self.world.pods()):
+            return  # it is due, but pods that wait for a permit take the room again and again, and release it
         scheduler, dice = self.world.scheduler, np.random.default_rng(0)
         outcome = placer.Placer(scheduler.state, dice).place(unit, scheduler.profiles[unit.profile], {})
         assert not outcome.whole, f"{[*unit.pods]} could run and are {unit.stage}"

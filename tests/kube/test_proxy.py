@@ -47,9 +47,10 @@ def test_the_kubeconfig_takes_precedence_over_the_environment() -> None:
     assert access.proxy == proxy.Proxy("other", 1, False, "Basic bWU6cEBzcw==")
 
 
-def test_other_kinds_of_proxy_are_refused() -> None:
+@pytest.mark.parametrize("url", ["socks5://proxy:1080", "os:system", "http://[", "http://a:99999999", ""])
+def test_what_is_no_address_of_a_proxy_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=r"config: found the proxy .* expected an address such as http://"):
-        proxy.parse("socks5://proxy:1080", "config")
+        proxy.parse(url, "config")
 
 
 class Tunnel:

@@ -21,6 +21,7 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
+from stowplan.objects import kinds
 from stowplan.objects.errors import ConfigError
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -51,10 +52,10 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
             continue
         try:
             text = path.read_bytes()
-            found = (
-                [msgspec.json.decode(text)] if path.suffix == ".json" else list(yaml.load_all(text, _ManifestLoader))
-            )
-        except (OSError, yaml.YAMLError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            found = [kinds.decode_plain(text)] if path.suffix == ".json" else list(yaml.load_all(text, _ManifestLoader))
+        except RecursionError:
+            raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
+        except (OSError, yaml.YAMLError, ConfigError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
         for document in found:
             yield from ((str(path), each) for each in _items(document, str(path)))

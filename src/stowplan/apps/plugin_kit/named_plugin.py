@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from stowplan.apps import cluster_objects, plugin_kinds, profile_loader
 from stowplan.apps.place import configuration
@@ -21,6 +20,7 @@ from stowplan.framework.config.document import snake
 from stowplan.framework.extension_points import CLUSTERS, EITHER, KINDS, NODES, TELL, PluginKind, kind_of
 from stowplan.framework.placement.random_fleets import OF_A_FLEET
 from stowplan.framework.registry import Registry
+from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
@@ -154,9 +154,9 @@ def idle(given: Sequence[str]) -> dict[str, str]:
 
 def _yaml(text: str, where: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=where) from None
+        return bounded_yaml.load(text)
+    except ConfigError as error:
+        raise error.located(where) from None
 
 
 def pods(files: Sequence[Path]) -> list[Pod]:
