@@ -55,8 +55,11 @@ MISDEEDS = [
     pytest.param({"score": 0, "avoid": "a"}, "answered 'a'; Avoid or None was due", id="avoid answers nonsense"),
     pytest.param({"filter": refusing_all(), "post_filter": raises}, "KeyError: 'zone'", id="post_filter raises"),
     pytest.param({"pre_filter": "maybe"}, "answered 'maybe'", id="pre_filter answers nonsense"),
-    pytest.param({"filter": None}, "not iterable", id="filter answers None"),
-    pytest.param({"filter": [True]}, "must be 3 booleans", id="filter yields what is no Reject"),
+    pytest.param({"filter": None}, "answered None; a filter yields Reject, or returns", id="filter answers None"),
+    pytest.param(
+        {"filter": [REJECTED]}, "found an array, bool of shape (3,); a filter yields Reject", id="filter yields a mask"
+    ),
+    pytest.param({"filter": [True]}, "found True; a filter yields Reject", id="filter yields what is no Reject"),
     pytest.param(
         {"filter": [Reject(REJECTED[:2], "no")]}, "found bool of shape (2,)", id="filter speaks of fewer nodes"
     ),

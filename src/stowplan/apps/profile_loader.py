@@ -118,7 +118,7 @@ def _configured(
     profiles = tuple(_with_files(_without_double(spec), plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
-    plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
+    plugin_kinds.check(built.values())
     left_out = (f"profiles[{i}].plugins: {KUBES_GANGS} is left out, {GANGS} does the same and more" for i in doubles)
     notes = (*configuration.notes, *left_out, *_notes(built.values()), *plugin_kinds.notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
