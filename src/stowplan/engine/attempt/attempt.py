@@ -26,6 +26,7 @@ from stowplan.engine.reports import GroupAttempted, Report
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.decision import PENDING, Decision, Verdict
+from stowplan.framework.plugin_faults import told
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
 
@@ -52,6 +53,7 @@ class Attempts:
         self._placer = Placer(state, generator, preemption.group_victims.join)
         self._hold = preemption.min_resources_hold
         self._claim = NominationHold(queue, groups)
+        self._current: Unit | None = None  # being attempted
 
     def next(self, now: float) -> None:
         """Attempt the unit whose extenders have all answered, or else the next one in the queue."""
@@ -66,15 +68,32 @@ class Attempts:
 
     def _attempt_safely(self, unit: Unit, extender_round: ExtenderRound | None, now: float) -> None:
         """Whatever goes wrong in an attempt ends only that attempt."""
+        self._current = unit
         try:
             if not (unit.broken or unit.group) or self._is_ready(unit, now):
                 self._attempt(unit, extender_round, now)
         except Exception as error:
-            assumed_pods = self._binding.assumed_pods.values()
-            for each in [each for each in assumed_pods if each.unit is unit and each.can_roll_back]:
-                self._binding.rollback.release(each)
-                self._queue.return_pod(unit, each.pod)
-            self._fail(unit, Failure(f"internal error: {type(error).__name__}: {error}"), now)
+            self._failed(unit, f"internal error: {told(error)}", now)
+        self._current = None
+
+    def _failed(self, unit: Unit, problem: str, now: float) -> None:
+        assumed_pods = self._binding.assumed_pods.values()
+        for each in [each for each in assumed_pods if each.unit is unit and each.can_roll_back]:
+            self._binding.rollback.release(each)
+            self._queue.return_pod(unit, each.pod)
+        self._fail(unit, Failure(problem), now)
+
+    def give_up(self, problem: str, now: float) -> None:
+        """Even the failure of the last attempt failed. Its unit goes back into the queue; at worst untold."""
+        unit, self._current = self._current, None
+        if unit is None:
+            return
+        try:
+            self._failed(unit, f"internal error: {problem}", now)
+        except Exception:
+            if unit.pods and self._queue.units.get(unit.key) is unit:
+                self._queue.fail(unit, now)
+            raise
 
     def _attempt(self, unit: Unit, extender_round: ExtenderRound | None, now: float) -> None:
         """Place the unit's pods. All of them go on together, or all fail."""
