@@ -45,6 +45,7 @@ OTHER_TESTS = (
     "deploy",
     "engine/situations",
     "examples",
+    "kube_tests",
     "oracle",
     "oracle/draw",
     "oracle/draw/categories",

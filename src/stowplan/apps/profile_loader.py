@@ -15,31 +15,37 @@ from stowplan.apps import plugin_kinds
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.config.document import snake
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile, build_all
 from stowplan.framework.registry import Registry, check_arguments, identifies
 from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.plugins import BUILT_IN
 
+GANGS, KUBES_GANGS = "Coscheduling", "GangScheduling"
 LONGEST_PROBLEM = 500  # characters of a foreign exception's text
 OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
-def registry(folder: Path | None = None, code: Sequence[Path] | None = None) -> Registry:
+def registry(
+    folder: Path | None = None, code: Sequence[Path] | None = None, gates: FeatureGates = DEFAULT_GATES
+) -> Registry:
     """Return all plugins. Data files of plugins start at `folder`; their code may be in the folders `code` only.
 
     Without `code` it may be in `folder`.
     """
-    return Registry(BUILT_IN, folder=folder, code=code, discover=True)
+    return Registry(BUILT_IN, folder=folder, code=code, discover=True, gates=gates)
 
 
-def read_configuration(file: Path, plugin_path: Sequence[Path] = ()) -> tuple[Configuration, dict[str, Profile]]:
+def read_configuration(
+    file: Path, plugin_path: Sequence[Path] = (), gates: FeatureGates = DEFAULT_GATES
+) -> tuple[Configuration, dict[str, Profile]]:
     """Read a configuration file. Return the configuration and its profiles by scheduler name.
 
     Code may come from the folder of the file, and from those of `plugin_path`. A note names each file that `stowplan
     run` would not load without a flag.
     """
-    plugins = registry(file.parent, (*plugin_path, file.parent))
+    plugins = registry(file.parent, (*plugin_path, file.parent), gates)
     configuration, profiles = read_with(plugins, file, read_text(file))
     notes = (*configuration.notes, *code_notes(plugins, plugin_path, "run"))
     return msgspec.structs.replace(configuration, notes=notes), profiles
@@ -108,12 +114,23 @@ def _configured(
     document: str | bytes | Mapping[str, Any], plugins: Registry, file: str
 ) -> tuple[Configuration, dict[str, Profile]]:
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
-    profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
+    doubles = [i for i, spec in enumerate(configuration.profiles) if spec.plugin_args.keys() >= {GANGS, KUBES_GANGS}]
+    profiles = tuple(_with_files(_without_double(spec), plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
     plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
-    notes = (*configuration.notes, *_notes(built.values()), *plugin_kinds.notes(built.values()))
+    left_out = (f"profiles[{i}].plugins: {KUBES_GANGS} is left out, {GANGS} does the same and more" for i in doubles)
+    notes = (*configuration.notes, *left_out, *_notes(built.values()), *plugin_kinds.notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
+
+
+def _without_double(spec: ProfileSpec) -> ProfileSpec:
+    """Return the profile without GangScheduling if Coscheduling is there: one of them writes the status of groups."""
+    if not spec.plugin_args.keys() >= {GANGS, KUBES_GANGS}:
+        return spec
+    points = {point: tuple(each for each in at if each.name != KUBES_GANGS) for point, at in spec.points.items()}
+    args = {name: each for name, each in spec.plugin_args.items() if name != KUBES_GANGS}
+    return msgspec.structs.replace(spec, points=points, plugin_args=args)
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
@@ -221,8 +238,8 @@ def _exists(file: Path) -> bool:
         return False
 
 
-def defaults() -> tuple[Configuration, dict[str, Profile]]:
+def defaults(gates: FeatureGates = DEFAULT_GATES) -> tuple[Configuration, dict[str, Profile]]:
     """Return the default configuration and its profile."""
-    plugins = registry()
+    plugins = registry(gates=gates)
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)

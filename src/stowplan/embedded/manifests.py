@@ -20,7 +20,7 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
-from stowplan.objects import bounded_yaml
+from stowplan.objects import bounded_yaml, kinds
 from stowplan.objects.bounded_yaml import YamlLimits
 from stowplan.objects.errors import ConfigError
 
@@ -54,8 +54,10 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
             continue
         try:
             text = path.read_bytes()
-            found = [msgspec.json.decode(text)] if path.suffix == ".json" else _yaml_documents(text)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            found = [kinds.decode_plain(text)] if path.suffix == ".json" else _yaml_documents(text)
+        except RecursionError:
+            raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
         except ConfigError as error:
             raise ConfigError(f"cannot be read: {error.problem}", file=str(path), remedy=error.remedy) from None

@@ -105,7 +105,9 @@ class Scheduler:
             longest_wait=longest_wait,
         )
         self._nominations = Nominations(self.profiles, self.state, self.groups, self.queue)
-        failures = FailureHandler(self.profiles, self.pods, self.queue, self.groups, self._nominations, outbox, report)
+        self._failures = failures = FailureHandler(
+            self.profiles, self.pods, self.queue, self.groups, self._nominations, outbox, report
+        )
         self._cluster_events = ClusterEvents(self.profiles)
         self.binding = BindingCycle(self.queue, self.groups, failures, self._cluster_events, outbox, report, extenders)
         retry = EvictionRetry(self.groups, self.pods, outbox)
@@ -181,6 +183,23 @@ class Scheduler:
     def reject(self, uid: str, plugin: str, message: str, now: float) -> list[Action]:
         """A plugin that made the pod wait rejects it."""
         self.binding.reject(uid, plugin, message, now)
+        return self._outbox.take()
+
+    def plugin_hung(self, uid: str, problem: str, now: float) -> list[Action]:
+        """A call of a plugin about this pod had to be ended from outside: its attempt failed like after any error.
+
+        After three such attempts the pod, or its group, is set aside until it or the configuration changes.
+        """
+        unit = self.queue.find(uid)
+        if unit is not None:
+            self._failures.plugin_hung(unit, problem, now)
+        return self._outbox.take()
+
+    def step_failed(self, problem: str, now: float) -> list[Action]:
+        """A step raised, which is a fault of ours: the unit that was attempted fails with an error. Nothing may be left
+        of the step but what is in the outbox.
+        """
+        self.attempts.give_up(problem, now)
         return self._outbox.take()
 
     def explain(self, uid: str) -> Explanation:

@@ -17,6 +17,7 @@ from stowplan.kube.connection import Stream
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import RefusedError, Response, UnreachableError, is_text, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
+from stowplan.objects import json_text
 
 MAX_SILENCE = 150.0  # seconds without data until a watch counts as broken; a server sends a bookmark each minute
 encode = msgspec.json.encode
@@ -211,16 +212,25 @@ class Client:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], response: Response, path: str) -> T:
+    body = response.checked(f"GET {path}").body
     try:
-        return decoder.decode(response.checked(f"GET {path}").body)
-    except msgspec.DecodeError as error:
+        return _decoded_somehow(decoder, body)
+    except Exception as error:
         raise UnreachableError(f"GET {path}: the response cannot be read: {error}") from None
+
+
+def _decoded_somehow(decoder: msgspec.json.Decoder[T], document: bytes) -> T:
+    """One object of a page or of a watch must not make the others unreadable (`json_text`)."""
+    try:
+        return decoder.decode(document)
+    except Exception:
+        return decoder.decode(json_text.readable(document))
 
 
 def _events(lines: list[bytes]) -> list[WatchEvent]:
     try:
-        return [_event.decode(line) for line in lines if line]
-    except msgspec.DecodeError as error:
+        return [_decoded_somehow(_event, line) for line in lines if line]
+    except Exception as error:
         raise UnreachableError(f"watch: an event cannot be read: {error}") from None
 
 

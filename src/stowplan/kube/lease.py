@@ -203,7 +203,7 @@ class Elector:
 def _decoded(response: Response) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(response.body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except Exception as error:
         raise UnreachableError(f"the response cannot be read: {error}") from None
     if found.get("kind") == "Status":
         raise UnreachableError("found a Status, expected a Lease")

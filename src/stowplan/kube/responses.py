@@ -68,7 +68,7 @@ def read_status(document: bytes | msgspec.Raw) -> Status:
     """The Status in a body. Any other body (the page of a proxy, for example) becomes its message."""
     try:
         return _status.decode(document)
-    except msgspec.DecodeError:
+    except Exception:  # no JSON, or one that no decoder can read
         return Status(message=bytes(document[:LONGEST_EXCERPT]).decode(errors="replace").strip())
 
 

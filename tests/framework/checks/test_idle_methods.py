@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from stowplan.framework.decision import SKIP, Avoid, Reject, RejectPod
-from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
+from stowplan.framework.group import Group
+from stowplan.framework.interfaces import Gauge, QueueEntry, Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin, examine
 from stowplan.objects.actions import Patch

@@ -41,6 +41,9 @@ class BadlyExplained(InEurope):
         raise KeyError(cluster.name)
 
 
+WHY = BadlyExplained.why.__code__.co_firstlineno + 1  # the line that raises
+
+
 class Larger:
     def score(self, placement: Placement, clusters: Clusters) -> Any:
         return clusters.allocatable["cpu"] // 100
@@ -57,7 +60,10 @@ def decided(*plugins: type, placement: Placement | None = None, **how: Any) -> P
         pytest.param(Explains, ["test: it is in us", "cluster(s) were elsewhere"], id="what why says, if anything"),
         pytest.param(
             BadlyExplained,
-            [f"cluster(s) were elsewhere (its why failed: KeyError: '{name}')" for name in ("c2", "c3")],
+            [
+                f"cluster(s) were elsewhere (its why failed: KeyError: '{name}' (test_third_party.py:{WHY}))"
+                for name in ("c2", "c3")
+            ],
             id="a why that fails",
         ),
     ],
@@ -322,4 +328,5 @@ def test_a_moment_that_cannot_be_told_ends_the_decision() -> None:
 
     choice = decided(Lost)
     assert (choice.status.code, choice.status.plugin, choice.names) == ("Error", "Lost", [])
-    assert choice.status.message == "plugin \"Lost\" failed at changes_at: KeyError: 'calendar'"
+    told = "plugin \"Lost\" failed at changes_at: KeyError: 'calendar' (test_third_party.py:"
+    assert choice.status.message.startswith(told)

@@ -15,7 +15,7 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState, age
 from stowplan.engine.unit import Unit
-from stowplan.framework.interfaces import TIMEOUT, Group
+from stowplan.framework.group import TIMEOUT, Group
 from stowplan.framework.plugin_calls import call, call_optional
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
@@ -47,6 +47,12 @@ class Groups:
     def name_of(self, uid: str) -> str:
         """The name of a pod's group; empty if it has none."""
         return self._name_of.get(uid, "")
+
+    def victim_priority(self, pod: Pod) -> int:
+        """The priority by which a pod is preempted: its own, or that of a group which is evicted only as a whole."""
+        found = self.of(pod.uid) if self._groups else None
+        own = None if found is None or not found.all_together else found.group.priority
+        return pod.priority if own is None else own
 
     # -- what plugins say
 
@@ -151,9 +157,11 @@ class Groups:
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         found = self._groups[name]
+        torn = found.torn or (found.all_together and pod.uid in found.evicting)
         found.pods.pop(pod.uid, None)
         for uids in (found.bound, found.assumed, found.evicting, found.evicted):
             uids.pop(pod.uid, None)
+        found.torn = torn and bool(found.bound or found.assumed or found.evicting)
         found.updated = now
         del self._name_of[pod.uid]
         self.changed[name] = None
@@ -207,6 +215,7 @@ class Groups:
         found = self.of(uid)
         if found is not None and uid in found.evicting:
             found.evicted[uid] = None
+            found.torn = found.all_together
 
     def eviction_failed(self, uid: str) -> None:
         """The pod stays, and counts again."""
