@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +75,14 @@ def test_a_half_written_pair_keeps_the_last_good_one(files: Files) -> None:
     first, second = certificates.self_signed(), certificates.self_signed()
     files.put(*first)
     certificate = files.contexts()
-    for step in (
+    steps: list[Callable[[], None]] = [
         lambda: files.put(cert=b""),
         lambda: files.put(cert=second[0][:200]),
         lambda: files.put(cert=second[0]),
-        files.key.unlink,
+        lambda: files.key.unlink(),
         lambda: files.put(key=second[1][:50]),
-    ):
+    ]
+    for step in steps:
         step()
         assert served(certificate.context()) == first[0]
     assert len(files.told) == 1, "told once"

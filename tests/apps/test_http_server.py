@@ -14,6 +14,7 @@ from aiohttp import web
 from stowplan.apps import certificates
 from stowplan.apps.authorization import Authorizer, Refusal, ResourceAttributes
 from stowplan.apps.http_server import HttpServer, Listener, Pages
+from stowplan.apps.logging import Log
 from stowplan.objects.errors import ConfigError
 from stowplan.serving.connections import ConnectionLimits
 
@@ -140,6 +141,6 @@ def test_a_page_that_fails_is_logged(served: Served) -> None:
 
 def test_a_port_that_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        server = HttpServer(Pages(), [Listener("127.0.0.1", taken.getsockname()[1])], lambda _message, **_: None)
+        server = HttpServer(Pages(), [Listener("127.0.0.1", taken.getsockname()[1])], Log().warning)
         with pytest.raises(ConfigError, match="cannot listen on port"):
             server.start()

@@ -13,7 +13,7 @@ from tests.controlplane.stowplan_process import Stowplan, a_live_pod, bound
 
 pytestmark = pytest.mark.controlplane
 
-CARRIERS, TERMS, PLAIN = 40, 1000, 20
+CARRIERS, TERMS, PLAIN = 25, 1000, 20
 
 
 def terms(number: int) -> dict[str, Any]:

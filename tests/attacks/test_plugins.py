@@ -83,56 +83,20 @@ def wait_for_message(plane: ControlPlane, namespace: str, name: str, text: str, 
     return found
 
 
-def notes(plane: ControlPlane, namespace: str, name: str) -> list[str]:
-    """The notes of a pod's events."""
-    found = plane.api().must("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")["items"]
-    return [each.get("note", "") for each in found if each["regarding"]["name"] == name]
+def wait_for_event(plane: ControlPlane, namespace: str, name: str, text: str, program: Program) -> None:
+    """An event of the pod says this."""
+
+    def said() -> bool:
+        found = plane.api().must("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")["items"]
+        return any(text in each.get("note", "") for each in found if each["regarding"]["name"] == name)
+
+    until(f"an event of {name} says {text}", said, 40, program.tail)
 
 
 pytestmark = pytest.mark.controlplane
 
 
-def test_plugins_that_hang(plane: ControlPlane, namespace: str, moody: Stowplan) -> None:
-    with unharmed(plane, namespace, moody):
-        for bad in ("loops", "sleeps"):
-            create(plane, namespace, bad, bad)
-        for bad in ("loops", "sleeps"):
-            set_aside = wait_for_message(plane, namespace, bad, "set aside", moody)
-            problem = f'plugin "{FILE}:Moody" failed at filter: did not answer within 0.6 s ({FILE}:'
-            assert set_aside["reason"] == "PluginHung" and set_aside["message"].startswith(problem)
-            until("an event says it", lambda bad=bad: any("set aside" in each for each in notes(plane, namespace, bad)))
-    assert '"A plugin does not answer" plugin="misbehaving.py:Moody" point="filter"' in moody.log.read_text()
-    plane.kubectl("-n", namespace, "label", "pod", "loops", "bad-")
-    until("a changed pod is bound", lambda: "loops" in bound(plane, namespace), 20, moody.tail)
-
-
-def test_plugins_that_raise_what_nobody_expects(plane: ControlPlane, namespace: str, moody: Stowplan) -> None:
-    raised = {
-        "exits": "SystemExit: 3", "cancels": "CancelledError: ", "interrupts": "KeyboardInterrupt: ",
-        "ends": "GeneratorExit: ", "exhausts": "MemoryError: ",
-    }  # fmt: skip
-    with unharmed(plane, namespace, moody):
-        for bad in raised:
-            create(plane, namespace, bad, bad)
-        for bad, error in raised.items():
-            problem = f'plugin "{FILE}:Moody" failed at filter: {error}'
-            told = wait_for_message(plane, namespace, bad, problem, moody)
-            assert told["reason"] == "SchedulerError" and f"({FILE}:" in told["message"]
-            until("an event says it", lambda bad=bad: notes(plane, namespace, bad), 20, moody.tail)
-
-
-def test_reasons_without_end(plane: ControlPlane, namespace: str, moody: Stowplan) -> None:
-    resources = {f"example.com/missing-{number:03}": "1" for number in range(200)}
-    container = {"name": "main", "image": "main", "resources": {"requests": resources, "limits": resources}}
-    with unharmed(plane, namespace, moody):
-        create(plane, namespace, "talks", "talks")
-        create(plane, namespace, "missing", containers=[container])
-        told = wait_for_message(plane, namespace, "talks", "nodes are available", moody)
-        assert told["reason"] == "Unschedulable" and len(told["message"]) < 1100
-        told = wait_for_message(plane, namespace, "missing", "Insufficient example.com/missing-199", moody)
-        assert told["reason"] == "Unschedulable" and "Insufficient example.com/missing-000" in told["message"]
-        for name in ("talks", "missing"):
-            until("an event says it", lambda name=name: notes(plane, namespace, name), 20, moody.tail)
+# -- each with a scheduler of its own, before the one that the others share is started
 
 
 def test_keys_that_cannot_be_compared(plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
@@ -170,6 +134,55 @@ def test_a_call_that_resists_ends_the_process_and_its_pod_comes_last(
             until("all others are bound first", lambda: later <= set(bound(plane, namespace)), SOON_AFTER_RESTART)
             program.kill()
     plane.api().ask("DELETE", LEASE)
+
+
+# -- with one scheduler, which survives all of them
+
+
+def test_plugins_that_hang(plane: ControlPlane, namespace: str, moody: Stowplan) -> None:
+    with unharmed(plane, namespace, moody):
+        for bad in ("loops", "sleeps"):
+            create(plane, namespace, bad, bad)
+        for bad in ("loops", "sleeps"):
+            set_aside = wait_for_message(plane, namespace, bad, "set aside", moody)
+            problem = f'plugin "{FILE}:Moody" failed at filter: did not answer within 0.6 s ({FILE}:'
+            assert set_aside["reason"] == "PluginHung" and set_aside["message"].startswith(problem)
+            wait_for_event(plane, namespace, bad, "set aside", moody)
+    assert '"A plugin does not answer" plugin="misbehaving.py:Moody" point="filter"' in moody.log.read_text()
+    plane.kubectl("-n", namespace, "label", "pod", "loops", "bad-")
+    until("a changed pod is bound", lambda: "loops" in bound(plane, namespace), 20, moody.tail)
+
+
+def test_plugins_that_raise_what_nobody_expects(plane: ControlPlane, namespace: str, moody: Stowplan) -> None:
+    raised = {
+        "exits": "SystemExit: 3", "cancels": "CancelledError: ", "interrupts": "KeyboardInterrupt: ",
+        "ends": "GeneratorExit: ", "exhausts": "MemoryError: ",
+    }  # fmt: skip
+    with unharmed(plane, namespace, moody):
+        for bad in raised:
+            create(plane, namespace, bad, bad)
+        for bad, error in raised.items():
+            problem = f'plugin "{FILE}:Moody" failed at filter: {error}'
+            told = wait_for_message(plane, namespace, bad, problem, moody)
+            assert told["reason"] == "SchedulerError" and f"({FILE}:" in told["message"]
+            wait_for_event(plane, namespace, bad, problem, moody)
+
+
+def test_reasons_without_end(plane: ControlPlane, namespace: str, moody: Stowplan) -> None:
+    resources = {f"example.com/missing-{number:03}": "1" for number in range(200)}
+    container = {"name": "main", "image": "main", "resources": {"requests": resources, "limits": resources}}
+    with unharmed(plane, namespace, moody):
+        create(plane, namespace, "talks", "talks")
+        create(plane, namespace, "missing", containers=[container])
+        told = wait_for_message(plane, namespace, "talks", "nodes are available", moody)
+        assert told["reason"] == "Unschedulable" and len(told["message"]) < 1300
+        told = wait_for_message(plane, namespace, "missing", "Insufficient example.com/missing-199", moody)
+        assert told["reason"] == "Unschedulable" and "Insufficient example.com/missing-000" in told["message"]
+        for name in ("talks", "missing"):
+            wait_for_event(plane, namespace, name, "0/3 nodes are available", moody)
+
+
+# -- without a control plane
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from aiohttp import web
@@ -93,7 +94,7 @@ async def test_tls_uses_a_tunnel(authority: Authority) -> None:
         transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
         answers = [await transport.request("GET", f"/{number}") for number in range(3)]
         await transport.close()
-        assert [answer.body for answer in answers] == [b'{"path": "/%d"}' % number for number in range(3)]
+        assert [json.loads(answer.body)["path"] for answer in answers] == [f"/{number}" for number in range(3)]
         assert tunnel.seen == [f"CONNECT {fake.url.removeprefix('https://')} HTTP/1.1"]
 
 

@@ -38,7 +38,7 @@ class Scene:
     def __init__(self) -> None:
         self.table = ConnectionTable(LIMITS)
         self.listener = SocketListener(lambda: Echo(self), self.table)
-        self.stack = ExitStack()
+        self.stack, self.port = ExitStack(), 0
 
     async def connected(self) -> socket.socket:
         made = self.stack.enter_context(socket.socket())

@@ -164,7 +164,10 @@ def _call(node: SyntaxNode, own: Functions) -> Run:
         evaluation.charge(1 if cost is None else cost(values))
         if failed is not None:
             raise failed
-        found = function(evaluation, *values)
+        try:
+            found = function(evaluation, *values)
+        except TypeError:  # arguments of types that are only known now
+            raise CelError("no such overload") from None
         evaluation.charge(costs.of_result(found))
         return found
 

@@ -13,9 +13,10 @@ from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 
-PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition
+PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition, and of an event
 MOST_NAMES = 5
 Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
+PREEMPTED = "preempting to accommodate a higher priority"  # and of what
 
 
 class Preemptor(NamedTuple):
@@ -65,7 +66,7 @@ def set_aside(pod: Pod, problem: str) -> Iterator[SetCondition | Record]:
     """A plugin hung again and again over this pod."""
     message = shortened(f"{problem}; the pod is set aside until it or the configuration changes", MOST_OF_MESSAGE)
     yield hung(pod, message)
-    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+    yield _event(pod, "Warning", PLUGIN_HUNG, "Scheduling", message)  # no part of the series of failed attempts
 
 
 def hung(pod: Pod, message: str) -> SetCondition:
@@ -81,7 +82,7 @@ def has_hung(pod: Pod) -> bool:
 
 
 def eviction(victim: Pod, by: Preemptor) -> Evict:
-    message = f"{by.scheduler_name}: preempting to accommodate a higher priority {by.kind}"
+    message = f"{by.scheduler_name}: {PREEMPTED} {by.kind}"
     return Evict(pod=ref(victim), reason="PreemptionByScheduler", message=message)
 
 

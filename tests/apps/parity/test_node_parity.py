@@ -90,7 +90,7 @@ def test_unsupported_scenarios_are_counted_apart_and_do_not_differ(tmp_path: Pat
     answers = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(answers) == 24
     assert all(
-        answer.keys() == {"id", "unsupported"} and "not supported" in answer["unsupported"] for answer in answers
+        answer.keys() == {"id", "unsupported"} and "does not allocate resource claims" in answer["unsupported"] for answer in answers
     )
 
 

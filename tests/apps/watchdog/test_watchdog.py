@@ -163,7 +163,11 @@ def test_a_call_that_resists_ends_the_process_after_its_last_words() -> None:
 
 def test_last_words_that_fail_do_not_keep_the_process() -> None:
     scene = Scene(WatchdogLimits(slow=0.02, warn=0.05, interrupt=0.1, end=0.2))
-    scene.watchdog._last_words = lambda *_: 1 / 0
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    scene.watchdog._last_words = fail
     scene.run(lambda: ask(lambda: catch_everything(lambda: bool(scene.ended))))
     assert scene.ended == [1] and "The pod could not be told" in scene.said.getvalue()
 

@@ -149,7 +149,7 @@ def test_a_binding_of_ours_whose_answer_was_lost_is_not_reported() -> None:
 @pytest.mark.parametrize("more", [{"schedulerName": "somebody"}, {"node_name": "a"}], ids=["not ours", "born bound"])
 def test_pods_that_nobody_took_from_us_are_not_reported(more: dict[str, str]) -> None:
     world, reports = told(BoundByAnother)
-    pod = a_pod("web", **{key: value for key, value in more.items() if key != "node_name"})
+    pod = a_pod("web", schedulerName=more.get("schedulerName", "default-scheduler"))
     world.submit(assumed(pod, "a") if "node_name" in more else pod)
     world.submit(assumed(world.pod("web"), "a"))
     assert not reports

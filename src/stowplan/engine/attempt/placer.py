@@ -76,7 +76,7 @@ class Placer:
         if outcome.whole or outcome.asking or outcome.refused is not None or outcome.failed[-1].error:
             return outcome
         again = _hardest_first(members, outcome.failed)
-        if again == members or CapacityCheck(self._state, unit, None, profile, outcome.decisions).cannot_fit(()):
+        if again == members or CapacityCheck(self._state, unit, None, profile, outcome.decisions).most(()) < needed:
             return outcome
         second = self._all_or_none(again, unit, profile, consultations, needed, keep=keep)
         return second if second.whole or second.asking else outcome

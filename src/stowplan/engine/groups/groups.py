@@ -33,6 +33,7 @@ class Groups:
         self._name_of: dict[str, str] = {}  # the group of each pod, by uid
         self._empty: dict[str, float] = {}  # groups without members, and since when; the oldest first
         self.changed: dict[str, None] = {}  # groups that `monitor` has to look at
+        self._any_all_together = False  # a group came that is evicted only as a whole
 
     def __iter__(self) -> Iterator[GroupState]:
         return iter(self._groups.values())
@@ -50,9 +51,16 @@ class Groups:
 
     def victim_priority(self, pod: Pod) -> int:
         """The priority by which a pod is preempted: its own, or that of a group which is evicted only as a whole."""
-        found = self.of(pod.uid) if self._groups else None
+        found = self.of(pod.uid) if self._any_all_together else None
         own = None if found is None or not found.all_together else found.group.priority
         return pod.priority if own is None else own
+
+    def any_victims(self, priority: int) -> bool:
+        """True if a group that is evicted only as a whole has a lower priority of its own."""
+        if not self._any_all_together:
+            return False
+        own = (found.group.priority for found in self._groups.values() if found.all_together)
+        return any(each is not None and each < priority for each in own)
 
     # -- what plugins say
 
@@ -108,6 +116,7 @@ class Groups:
         if group != found.group:
             self.changed[group.name] = None
         found.group = group
+        self._any_all_together = self._any_all_together or found.all_together
         found.count(group)
 
     # -- pods come, change and go
@@ -140,6 +149,7 @@ class Groups:
             found = self._groups[group.name] = GroupState(group, pod, now)
         if not found.pods or pod.uid == found.first.uid or age(pod) < age(found.first):
             found.first, found.group = pod, group
+        self._any_all_together = self._any_all_together or found.all_together
         found.add(pod)
         found.updated = now
         self.changed[group.name] = None

@@ -1,6 +1,6 @@
-"""Can a group fit at all, if some pods were not there? A quick check by resources.
+"""How many members of a group can fit at most, if some pods were not there? A quick check by resources.
 
-`cannot_fit` is certain if it says yes. If it says no, the group may fit or not.
+No more than that fit, for certain. Fewer may.
 
 The check compares what members need (`needs_free`) with the room that would be free: how many pods of each shape every
 node could take, and whether all nodes together have what the least demanding members need. Nodes that rejected such a
@@ -40,7 +40,7 @@ class CapacityCheck:
         profile: Profile,
         decisions: Iterable[Decision],
     ) -> None:
-        self._state, self._needed = state, unit.needed
+        self._state = state
         self._number = Counter(pod.shape for pod in unit.ready)
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
         decided = {each.pod.shape: each for each in decisions}
@@ -49,10 +49,6 @@ class CapacityCheck:
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))
         self._free = {name: self._unused(name) for name in names}
         self._sums = {name: self._least(name) for name in names}
-
-    def cannot_fit(self, without: Iterable[Pod]) -> bool:
-        """True if the group cannot fit even without these pods."""
-        return self.most(without) < self._needed
 
     def most(self, without: Iterable[Pod]) -> int:
         """How many members fit without these pods, at most; 0 without the room that the group needs in all."""

@@ -82,10 +82,7 @@ class GroupPreemption:
         if not pods or not found.group.preempts or any(pod.spec.preemption_policy == "Never" for pod in pods):
             return False
         priority = found.preemptor_priority(pods)
-        return any(each < priority for each in self._state.priorities) or any(
-            each.all_together and each.group.priority is not None and each.group.priority < priority
-            for each in self._groups
-        )
+        return any(each < priority for each in self._state.priorities) or self._groups.any_victims(priority)
 
 
 class VictimSearch:
