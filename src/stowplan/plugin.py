@@ -61,7 +61,8 @@ from stowplan.columns.fleet.views import Clusters
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.decision import SKIP, Avoid, Only, Reject, RejectPod, Skip
-from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
+from stowplan.framework.group import Group
+from stowplan.framework.interfaces import Gauge, QueueEntry, Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.actions import Create, Delete, Patch, status_patch

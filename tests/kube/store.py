@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.kube.fakes import refused
+from tests.kube.fakes import a_stream, refused
 
 DEEP = '"deep"'  # a value that is sent as `Store.deep`
 
@@ -101,7 +101,7 @@ class Store:
         told, epoch = int(request.query["resourceVersion"]), self._epoch
         if told < self.oldest:
             return refused(410, f"too old resource version: {told} ({self.oldest})")
-        response = web.StreamResponse()
+        response = a_stream()
         await response.prepare(request)
         at = next((place for place, (version, _, _) in enumerate(self.log) if version > told), len(self.log))
         while epoch == self._epoch:

@@ -15,7 +15,7 @@ import msgspec
 from stowplan.kube.action_requests import MERGE_PATCH, ActionRequest
 from stowplan.kube.connection import Stream
 from stowplan.kube.resources import ApiResource
-from stowplan.kube.responses import RefusedError, Response, UnreachableError, read_status
+from stowplan.kube.responses import RefusedError, Response, UnreachableError, is_text, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
 from stowplan.objects import json_text
 
@@ -32,6 +32,7 @@ class ListMeta(msgspec.Struct, rename="camel"):
 class ObjectPage(msgspec.Struct):
     """One page of a list."""
 
+    kind: str = ""
     items: list[msgspec.Raw] | None = None
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
 
@@ -77,12 +78,15 @@ class WatchStream:
         while data := await self._stream.read(self._silence):
             *lines, self._rest = (self._rest + data).split(b"\n")
             if lines:
+                if not all(map(is_text, lines)):
+                    raise UnreachableError("watch: an event was damaged on its way: it is not UTF-8 text")
                 yield _events(lines)
 
 
 class Client:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        transport.expects_objects = True
 
     # -- lists and watches
 
@@ -102,6 +106,8 @@ class Client:
         path, more = resource.collection(namespace), True
         while more:
             page = _decoded(_page, await self.transport.request("GET", path, params=params), path)
+            if page.kind == "Status":
+                raise UnreachableError(f"GET {path}: found a Status, expected a list")
             yield page
             params["continue"] = page.metadata.continue_
             more = bool(page.metadata.continue_)

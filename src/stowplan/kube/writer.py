@@ -158,6 +158,8 @@ class Writer:
         response = await self._client.get(PODS, key_of(action.pod), until=until)
         if response.ok:
             found = _pod_in(response.body)
+            if not found.uid:
+                raise UnreachableError("the answer is no pod")
             if found.uid == action.pod.uid:
                 self._learn(Put(found), response.body)
                 return _result(action, response)

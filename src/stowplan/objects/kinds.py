@@ -8,6 +8,7 @@ too, the error names the path in the object. Whatever is in a document, `decode`
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -164,4 +165,19 @@ def _explained(kind: type, data: Any, error: msgspec.ValidationError) -> ConfigE
     metadata = data.get("metadata") if isinstance(data, Mapping) else None
     name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
     where = f"{kind.__name__} {name}".strip() + f": {path.rstrip('`').lstrip('.')}" * bool(path)
-    return ConfigError(problem[:1].lower() + problem[1:], path=where)
+    found = _unquoted(data, path.rstrip("`").lstrip("."))
+    if found is None:
+        return ConfigError(problem[:1].lower() + problem[1:], path=where)
+    key, value = found
+    text, quotes = json.dumps(value), "write it in quotes"
+    remedy = quotes if isinstance(value, float) else f'{quotes}: "{text}"'  # 1.10 is read as 1.1
+    return ConfigError(f"found {text}, expected a text", path=where.replace("[...]", f".{key}"), remedy=remedy)
+
+
+def _unquoted(data: Any, path: str) -> tuple[str, Any] | None:
+    """Return the label, or the annotation, that YAML reads as a number or as true or false."""
+    if path not in ("metadata.labels[...]", "metadata.annotations[...]"):
+        return None
+    texts = data["metadata"][path[len("metadata.") : -len("[...]")]]
+    plain = ((str(key), value) for key, value in texts.items() if isinstance(value, bool | int | float))
+    return next((each for each in plain if abs(each[1]) < 2**63), None)  # Python writes no number of 5,000 digits

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
 from stowplan.apps.parity import command
+from stowplan.columns.pods import carried_terms
 
 GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "nodes").glob("*.jsonl.gz"))
 UNSUPPORTED = {"dynamic-resources": 24}
@@ -44,6 +45,14 @@ def test_every_scenario_agrees(file: Path) -> None:
     assert differing == {}
     assert outcomes[command.UNSUPPORTED] == UNSUPPORTED.get(category, 0)
     assert outcomes.total() > 0
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda file: file.name.partition(".")[0])
+def test_every_scenario_agrees_as_if_many_terms_were_carried(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terms of existing pods are then added up, and not looked at one by one."""
+    monkeypatch.setattr(carried_terms, "MANY", 0)
+    affine = (each for each in scenarios(file) if "PodAffinity" in str(each) or "podAntiAffinity" in str(each))
+    assert {each["id"]: found for each in affine if (found := command.replay(each)[2][:3])} == {}
 
 
 # -- the command

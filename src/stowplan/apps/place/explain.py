@@ -54,7 +54,11 @@ def run(options: PlacementExplainOptions) -> int:
     policy = load_policy(options.config, options.plugin_path, ocm=ocm).policy
     objects, namespace = _read_objects(options)
     engine = engine_of(objects, ocm=ocm, policy=policy)
-    answer = explained(engine.choose(_placement(options, engine, namespace), time.time()))
+    placement, now = _placement(options, engine, namespace), time.time()
+    choice = engine.choose(placement, now)
+    while choice.unfinished:  # each time, more clusters are evaluated
+        choice = engine.choose(placement, now)
+    answer = explained(choice)
     if options.output == "table":
         show(Console(highlight=False, markup=False), answer)
     else:

@@ -81,6 +81,8 @@ async def sent(request: web.Request) -> Placement:
         raise _refused(f"found more than {MAX_BODY} bytes") from None
     except StowplanError as error:
         raise _refused(f"found no JSON: {error}") from None
+    except RecursionError:
+        raise _refused("found JSON that is nested too deeply") from None
     if not isinstance(document, dict) or document.get("kind") != "Placement":
         found = document.get("kind") if isinstance(document, dict) else type(document).__name__
         raise _refused(f"kind: found {found!r}, expected Placement")

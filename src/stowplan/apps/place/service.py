@@ -70,7 +70,13 @@ class PlacementService(Program):
         self._unreadable = UnreadableGauge(self.metrics.registry)
         self.plugin_problems = PluginProblemLog(self.log)
         policy, reschedule = self.metrics.timed(self.loaded.policy), options.reschedule
-        engine = PlacementEngine(policy, ocm=options.ocm, reschedule=reschedule, report=self._report)
+        engine = PlacementEngine(
+            policy,
+            ocm=options.ocm,
+            reschedule=reschedule,
+            report=self._report,
+            report_failure=self._report_failure,
+        )
         self.engine_loop = EngineLoop(
             engine,
             perform=self._perform,
@@ -118,7 +124,7 @@ class PlacementService(Program):
         from stowplan.apps.place import pages
 
         shown = pages.of(self, asyncio.get_running_loop())
-        return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
+        return http_server.server_of(shown, self.options, self.client_of, self.log.warning)
 
     def start(self) -> None:
         self._log_notes()
@@ -171,6 +177,9 @@ class PlacementService(Program):
 
     def _report(self, error: PluginError) -> None:
         self.plugin_problems.report(PluginMisbehaved(error.plugin, error.point, error.problem))
+
+    def _report_failure(self, placement: str, problem: str) -> None:
+        self.log.error("A placement cannot be decided, the others go on", placement=placement, problem=problem)
 
     # -- between the engines and the API server
 

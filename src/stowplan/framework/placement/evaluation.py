@@ -27,7 +27,7 @@ from stowplan.framework.placement.choice import (
     PlacementQuestion,
     Prioritized,
 )
-from stowplan.framework.placement.interfaces import Misconfigured
+from stowplan.framework.placement.interfaces import Misconfigured, UnfinishedError
 from stowplan.framework.placement.plugin_calls import (
     NO_SCORES,
     NOTHING_REJECTED,
@@ -53,6 +53,9 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
     except PluginError as error:
         _drop(choice)
         choice.status, choice.error = ClusterPluginStatus(ERROR, error.plugin, str(error)), error
+    except UnfinishedError as error:
+        _drop(choice)
+        choice.status, choice.unfinished = ClusterPluginStatus(ERROR, "", str(error)), True
     if fleet.reads:
         choice.reads = frozenset(fleet.reads)
     return choice
