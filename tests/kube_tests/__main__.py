@@ -115,6 +115,8 @@ def finish(kept: results.Results, expected: expectations.Expectations, screen: S
     missing = conformance.unexplained(kept, expected)
     for test in missing:
         screen.tell(f"failed, and expectations.yaml has no reason: {test}")
+    for name in conformance.outdated(kept, expected):
+        screen.tell(f"expectations.yaml explains failures that there are none of: {name}")
     return 1 if missing else 0
 
 

@@ -61,6 +61,14 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
     return choice
 
 
+def choose_in_one_go(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
+    """Return the choice, however long it takes: for commands and tests, which have nothing else to do."""
+    choice = choose(question, sets, policy)
+    while choice.unfinished:  # each time, more clusters are evaluated
+        choice = choose(question, sets, policy)
+    return choice
+
+
 def _drop(choice: PlacementChoice) -> None:
     """Drop what was chosen before a plugin failed."""
     choice.rows = choice.totals = choice.picked = choice.picked_totals = choice.rows[:0]
