@@ -18,6 +18,7 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.decision import Reject
+from stowplan.framework.plugin_faults import by_user, told
 from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement
 
@@ -50,17 +51,21 @@ SUCCEEDED = ClusterPluginStatus()
 
 @dataclass(frozen=True, slots=True)
 class PlacementQuestion:
-    """`own` are the rows of the placement's decisions so far. `ocm`: decide as Open Cluster Management does."""
+    """`own` are the rows of the placement's decisions so far. `ocm`: decide as Open Cluster Management does.
+
+    `patient`: no other placement is due.
+    """
 
     placement: Placement
     fleet: Fleet
     now: float
     own: Rows
     ocm: bool = False
+    patient: bool = True
 
     def view(self, *, track: bool = False) -> WholeFleet:
         """Return the fleet as plugins see it; `track`: note what they read."""
-        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track)
+        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track, patient=self.patient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +102,10 @@ class FilterStage:
         why = getattr(self.plugin, "why", None)
         try:
             return given if why is None else str(why(placement, cluster) or given)
-        except (Exception, SystemExit) as error:
-            return f"{given} (its why failed: {type(error).__name__}: {error})"
+        except BaseException as error:
+            if by_user(error):
+                raise
+            return f"{given} (its why failed: {told(error)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,7 @@ class PlacementChoice:
     unscheduled: int = 0
     status: ClusterPluginStatus = SUCCEEDED
     error: PluginError | None = None  # of a plugin that failed
+    unfinished: bool = False  # if a filter has not answered yet: ask again
     requeue_at: float | None = None
     changes_at: float = math.inf  # when time alone may change the choice
     reads: frozenset[Hashable] = frozenset()  # what plugins read of clusters that do not declare it

@@ -27,7 +27,7 @@ from stowplan.framework.placement.choice import (
     PlacementQuestion,
     Prioritized,
 )
-from stowplan.framework.placement.interfaces import Misconfigured
+from stowplan.framework.placement.interfaces import Misconfigured, UnfinishedError
 from stowplan.framework.placement.plugin_calls import (
     NO_SCORES,
     NOTHING_REJECTED,
@@ -53,8 +53,19 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
     except PluginError as error:
         _drop(choice)
         choice.status, choice.error = ClusterPluginStatus(ERROR, error.plugin, str(error)), error
+    except UnfinishedError as error:
+        _drop(choice)
+        choice.status, choice.unfinished = ClusterPluginStatus(ERROR, "", str(error)), True
     if fleet.reads:
         choice.reads = frozenset(fleet.reads)
+    return choice
+
+
+def choose_in_one_go(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
+    """Return the choice, however long it takes: for commands and tests, which have nothing else to do."""
+    choice = choose(question, sets, policy)
+    while choice.unfinished:  # each time, more clusters are evaluated
+        choice = choose(question, sets, policy)
     return choice
 
 
