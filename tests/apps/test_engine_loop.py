@@ -215,3 +215,94 @@ def test_on_busy_reports_whether_pods_wait_to_be_bound() -> None:
         task.cancel()
 
     run(story())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), asyncio.CancelledError(), KeyError("oops")], ids=repr)
+def test_a_step_that_raises_is_logged_and_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    async def story() -> None:
+        problems: list[tuple[str, dict[str, Any]]] = []
+        live, server = scene(on_problem=lambda text, **about: problems.append((text, about)))
+        step, failures = live.engine.step, iter(range(3))
+
+        def sometimes(now: float) -> list[Action]:
+            if next(failures, None) is not None:
+                raise error
+            return step(now)
+
+        monkeypatch.setattr(live.engine, "step", sometimes)
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 3)
+        await until(lambda: len(server.bound) == 3)
+        assert [(text, about["in_a_row"]) for text, about in problems] == [("A step failed", row) for row in (1, 2, 3)]
+        assert "(test_engine_loop.py:" in problems[0][1]["error"]
+        task.cancel()
+
+    run(story())
+
+
+def test_an_attempt_whose_failure_fails_is_the_pods_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod gets its event from the last net, and is tried again."""
+
+    async def story() -> None:
+        live, server = scene(clock=lambda: 0.0)
+        attempts = live.engine.attempts
+        failed = attempts._fail
+        broken = iter([True])
+
+        def attempt(*_: Any) -> None:
+            raise MemoryError
+
+        def fail(*arguments: Any) -> None:
+            if next(broken, False):
+                raise MemoryError
+            failed(*arguments)
+
+        monkeypatch.setattr(attempts, "_attempt", attempt)
+        monkeypatch.setattr(attempts, "_fail", fail)
+        live.start_deciding()
+        submit(live, server, 1)
+        live.handle_inbox()
+        live._step(0.0)
+        (event,) = server.events
+        assert event.reason == "FailedScheduling" and "internal error: MemoryError" in event.note
+
+    run(story())
+
+
+def test_a_change_that_raises_anything_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        problems: list[str] = []
+        live, _ = scene(on_problem=lambda text, **_: problems.append(text))
+        handle = live.engine.handle
+
+        def picky(change: Any, now: float) -> list[Action]:
+            if change.object.name == "bad":
+                raise asyncio.CancelledError
+            return handle(change, now)
+
+        monkeypatch.setattr(live.engine, "handle", picky)
+        live.receive([Put(a_node("bad")), Put(a_node("good"))])
+        live.handle_inbox()
+        assert problems == ["A change could not be dealt with"]
+        assert list(live.engine.state.table.row_of) == ["good"]
+
+    run(story())
+
+
+def test_an_action_that_cannot_be_sent_counts_as_unanswered() -> None:
+    async def story() -> None:
+        problems: list[str] = []
+
+        async def perform(action: Action) -> Result:
+            raise UnicodeEncodeError("utf-8", "x", 0, 1, "no")
+
+        live, server = scene(on_problem=lambda text, **_: problems.append(text))
+        live._perform = perform
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 1)
+        await until(lambda: "An action failed" in problems and not live._in_progress)
+        task.cancel()
+
+    run(story())

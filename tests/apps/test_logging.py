@@ -7,6 +7,8 @@ import json
 import re
 from datetime import UTC, datetime
 
+import pytest
+
 from stowplan.apps.logging import Log
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
@@ -42,3 +44,10 @@ def test_a_closed_stream_is_ignored() -> None:
             raise BrokenPipeError
 
     Log(stream=Broken()).info("hello")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_text_that_utf_8_cannot_hold_is_written_all_the_same(form: str) -> None:
+    stream = io.StringIO()
+    Log(logging_format=form, stream=stream).error("no such file", file="caf\udce9.yaml")
+    assert '"caf?.yaml"' in stream.getvalue()

@@ -14,6 +14,7 @@ from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
+from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.embedded.cluster import Embedded
 from stowplan.kube import credentials
 from stowplan.kube.resources import RESOURCES
@@ -146,8 +147,52 @@ def test_a_task_that_fails_ends_the_program(tmp_path: Path) -> None:
 
         assert await program.main() == 1
         assert program.steps[-3:] == ["stops", "task ends", "closed"]
-        failure = '"A part of the program failed" error="ZeroDivisionError(\'a bug\')"'
-        assert program.lines == [failure, '"Stopped"'], "nothing is awaited"
+        failure = '"A part of the program failed" error="ZeroDivisionError: a bug (test_program.py:'
+        assert program.lines[0].startswith(failure)
+        assert program.lines[1:] == ['"Stopped"'], "nothing is awaited"
+
+    with_cluster(tmp_path, story)
+
+
+def test_a_task_that_is_cancelled_by_nobody_of_the_program_ends_it(tmp_path: Path) -> None:
+    """As by a library that is used wrongly: the program would go on without the task, and look alive."""
+
+    async def story(kubeconfig: Path, _: Embedded) -> None:
+        async def stray() -> None:
+            raise asyncio.CancelledError
+
+        program = Scripted(kubeconfig, works=lambda: program.start_task(stray()))
+        assert await program.main() == 1
+        failure = '"A part of the program failed" error="it was cancelled, and nobody told it to end"'
+        assert program.lines == [failure, '"Stopped"']
+
+    with_cluster(tmp_path, story)
+
+
+def test_before_the_process_must_end_the_lease_is_given_back(tmp_path: Path) -> None:
+    """The next leader need not wait until the lease has run out, even though the event loop does not turn."""
+    election = ElectionSettings(name="test", lease_duration=30.0, renew_deadline=20.0, retry_period=0.2)
+
+    async def story(kubeconfig: Path, _: Embedded) -> None:
+        marked: list[str] = []
+
+        def mark(question: PluginQuestion, _: str) -> None:
+            marked.append(question.about)
+            fail()
+
+        first, second = Scripted(kubeconfig, election), Scripted(kubeconfig, election)
+        running = asyncio.ensure_future(first.main())
+        await until(lambda: first.engine_loop.deciding)
+        question = PluginQuestion("Odd", "filter", "default/web", "uid", "mine.py:12")
+        first.mark_hung = mark  # type: ignore[method-assign, assignment]
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.to_thread(first.last_words, question, question.problem(20))
+        assert marked == ["default/web"]
+        other = asyncio.ensure_future(second.main())
+        await until(lambda: second.engine_loop.deciding)
+        for program in (first, second):
+            program.stop()
+        await asyncio.gather(running, other)
 
     with_cluster(tmp_path, story)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -26,9 +26,11 @@ PYTHON = Path(sys.executable)
 class Stowplan(Program):
     """`stowplan run`; its pages are on a plain port of the loopback."""
 
+    command_line: ClassVar[tuple[str, ...]] = ("-m", "stowplan.apps.cli")
+
     def __init__(self, kubeconfig: Path, folder: Path, name: str, *arguments: str) -> None:
         self.port = free_port()
-        command = ["-m", "stowplan.apps.cli", "run", "--kubeconfig", str(kubeconfig), "--secure-port", "0", "-v", "2"]
+        command = [*self.command_line, "run", "--kubeconfig", str(kubeconfig), "--secure-port", "0", "-v", "2"]
         super().__init__(PYTHON, [*command, "--plain-port", str(self.port), *arguments], folder / f"{name}.log")
 
     def page(self, path: str) -> str:

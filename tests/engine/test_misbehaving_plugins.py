@@ -165,8 +165,8 @@ def test_wakes_that_cannot_be_read_requeue_always(wakes: Any) -> None:
     assert "web" in world.bindings
 
 
-@pytest.mark.parametrize("keys", [[OOPS], ["x", 1, (2,), None]], ids=str)
-def test_pods_with_an_unusable_sort_key_come_last(keys: list[Any]) -> None:
+@pytest.mark.parametrize(("keys", "bound"), [([OOPS], 0), (["x", 1, (2,), None], 2), ([(1, "x"), OOPS], 4)], ids=str)
+def test_pods_with_an_unusable_sort_key_fail_until_it_is_usable(keys: list[Any], bound: int) -> None:
     class Sort:
         name = "Sort"
 
@@ -179,6 +179,11 @@ def test_pods_with_an_unusable_sort_key_come_last(keys: list[Any]) -> None:
     world = World(nodes=["a"], profiles=profiles(queueSort=[Sort()]))
     world.submit(*(a_pod(f"p{number}") for number in range(8)))
     world.run()
+    assert len(world.bindings) == bound
+    failed = [pod.condition("PodScheduled") for pod in world.pods() if not pod.node_name]
+    assert all(each is not None and 'plugin "Sort" failed at sort_key' in each.message for each in failed)
+    keys[:] = [keys[0] if bound else 1]
+    world.advance(20)
     assert len(world.bindings) == 8
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import signal
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +37,9 @@ def raises(*_: Any) -> Any:
     raise KeyError("zone")
 
 
+LINE_THAT_RAISES = raises.__code__.co_firstlineno + 1
+
+
 def starts_and_raises(pod: Any, nodes: Any) -> Any:
     yield Reject(np.zeros(len(nodes), np.bool_), "fine so far")
     raise KeyError("zone")
@@ -48,8 +55,11 @@ MISDEEDS = [
     pytest.param({"score": 0, "avoid": "a"}, "answered 'a'; Avoid or None was due", id="avoid answers nonsense"),
     pytest.param({"filter": refusing_all(), "post_filter": raises}, "KeyError: 'zone'", id="post_filter raises"),
     pytest.param({"pre_filter": "maybe"}, "answered 'maybe'", id="pre_filter answers nonsense"),
-    pytest.param({"filter": None}, "not iterable", id="filter answers None"),
-    pytest.param({"filter": [True]}, "must be 3 booleans", id="filter yields what is no Reject"),
+    pytest.param({"filter": None}, "answered None; a filter yields Reject, or returns", id="filter answers None"),
+    pytest.param(
+        {"filter": [REJECTED]}, "found an array, bool of shape (3,); a filter yields Reject", id="filter yields a mask"
+    ),
+    pytest.param({"filter": [True]}, "found True; a filter yields Reject", id="filter yields what is no Reject"),
     pytest.param(
         {"filter": [Reject(REJECTED[:2], "no")]}, "found bool of shape (2,)", id="filter speaks of fewer nodes"
     ),
@@ -57,9 +67,9 @@ MISDEEDS = [
         {"filter": [Reject(np.array([1, 0, 0]), "no")]}, "found int64 of shape (3,)", id="filter gives numbers"
     ),
     pytest.param(
-        {"filter": [Reject(REJECTED, f"reason {n}") for n in range(61)]},
-        "gave 61 rejections",
-        id="filter has 61 reasons",
+        {"filter": [Reject(REJECTED, f"reason {n}") for n in range(1001)]},
+        "gave 1001 rejections",
+        id="filter has 1,001 reasons",
     ),
     pytest.param({"score": np.array([1, 2])}, "found int64 of shape (2,)", id="score speaks of fewer nodes"),
     pytest.param({"score": np.array([1.0, 2.0, 3.0])}, "found float64 of shape (3,)", id="score gives floats"),
@@ -141,6 +151,89 @@ def test_the_last_word_of_post_filters() -> None:
 @pytest.mark.parametrize("point", ["pre_enqueue", "pre_filter", "filter", "score"])
 def test_an_error_names_the_method_however_it_was_made(point: str) -> None:
     """A wrapped method, or a lambda, has a `__name__` of its own."""
-    assert decide(a_plugin("Culprit", **{point: raises})).error == (
-        f"plugin \"Culprit\" failed at {point}: KeyError: 'zone'"
+    assert decide(culprit(**{point: raises})).error == (
+        f"plugin \"Culprit\" failed at {point}: KeyError: 'zone' (test_misbehaving_plugins.py:{LINE_THAT_RAISES})"
     )
+
+
+def culprit(**methods: Any) -> Any:
+    """A plugin with these functions as its methods."""
+    return type("Culprit", (), {name: staticmethod(each) for name, each in methods.items()})()
+
+
+def exits(*_: Any) -> Any:
+    sys.exit(3)
+
+
+def rude(error: type[BaseException]) -> Any:
+    def raise_it(*_: Any) -> Any:
+        raise error
+
+    return raise_it
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize("point", ["pre_enqueue", "pre_filter", "filter", "score"])
+@pytest.mark.parametrize(
+    ("raising", "told"),
+    [
+        pytest.param(exits, "SystemExit: 3", id="SystemExit"),
+        pytest.param(rude(KeyboardInterrupt), "KeyboardInterrupt: ", id="KeyboardInterrupt"),
+        pytest.param(rude(asyncio.CancelledError), "CancelledError: ", id="CancelledError"),
+        pytest.param(rude(GeneratorExit), "GeneratorExit: ", id="GeneratorExit"),
+        pytest.param(rude(MemoryError), "MemoryError: ", id="MemoryError"),
+        pytest.param(rude(UnspeakableError), "UnspeakableError: its text cannot be had: ValueError", id="no text"),
+    ],
+)
+def test_whatever_a_plugin_raises_is_its_own_error(point: str, raising: Any, told: str) -> None:
+    error = decide(culprit(**{point: raising})).error
+    assert error.startswith(f'plugin "Culprit" failed at {point}: {told}')
+    assert error.endswith(")") and "(test_misbehaving_plugins.py:" in error
+
+
+def test_ctrl_c_is_no_error_of_the_plugin_that_happens_to_be_asked() -> None:
+    def asked(*_: Any) -> Any:
+        while True:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        decide(a_plugin("Innocent", score=asked))
+
+
+def test_the_line_is_that_of_the_plugins_own_file() -> None:
+    """A library that it calls raises, and the method is wrapped."""
+    error = decide(culprit(score=lambda *_: json.loads("{"))).error
+    assert "JSONDecodeError" in error and "(test_misbehaving_plugins.py:" in error
+
+
+@pytest.mark.parametrize("reason", ["x" * 3_000_000, "é" * 3_000, "\ud800 alone"])
+def test_a_reason_is_cut_and_can_be_encoded(reason: str) -> None:
+    for plugin in (
+        a_plugin(filter=refusing_all(reason)),
+        a_plugin(pre_filter=lambda *_: RejectPod(reason)),
+        a_plugin(filter=refusing_all(), post_filter=PostFilterResult((reason,))),
+        a_plugin(score=rude_text(reason)),
+    ):
+        assert len(decide(plugin).full_message.encode()) < 1100
+
+
+def rude_text(text: str) -> Any:
+    def raise_it(*_: Any) -> Any:
+        raise ValueError(text)
+
+    return raise_it
+
+
+def test_a_filter_may_have_hundreds_of_reasons() -> None:
+    """As many resources may be missing. Nodes with the same reasons share a verdict."""
+    masks = [np.array([True, number % 2 == 0, number == 199]) for number in range(200)]
+    many = a_plugin("Many", filter=lambda *_: [Reject(mask, f"r{at:03}") for at, mask in enumerate(masks)])
+    decision = decide(many, nodes=["a", "b", "c"])
+    found = {name: verdict.reasons for name, verdict in decision.trail.rejections() if verdict is not None}
+    assert found["a"] == tuple(f"r{at:03}" for at in range(200))
+    assert found["b"] == tuple(f"r{at:03}" for at in range(0, 200, 2))
+    assert found["c"] == ("r199",)

@@ -148,7 +148,8 @@ def test_a_plugin_that_fails_keeps_the_decisions_of_one_placement() -> None:
     assert hub.condition("PlacementSatisfied") == ("False", "NotAllDecisionsScheduled")
     found = hub.placement().condition("PlacementSatisfied")
     assert found is not None
-    said = 'plugin "Fragile" failed at score: ValueError: no such price'
+    line = Fragile.score.__code__.co_firstlineno + 2
+    said = f'plugin "Fragile" failed at score: ValueError: no such price (test_third_party.py:{line})'
     assert found.message == f"{said}; the last good decisions are kept"
     assert {str(each) for each in problems} == {said}
     hub.put(a_cluster("c1"))

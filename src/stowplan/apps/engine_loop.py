@@ -8,6 +8,9 @@
 All changes in the inbox are handled before the next decision. The number of writes in progress is limited: beyond that
 the API server would only queue them, and a later decision knows more. The writes of reconcilers (`is_upkeep`) delay no
 decision, and are not finished when the program ends.
+
+Whatever a change or a step raises ends neither the loop nor the program: it is logged, the pod that was attempted fails
+by name (`step_failed`), and the loop goes on; if steps fail again and again, after a pause.
 """
 
 from __future__ import annotations
@@ -16,15 +19,18 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+from stowplan.framework.plugin_faults import by_user, told
 from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, Record
 from stowplan.objects.changes import Change, Result
+from stowplan.objects.texts import described
 
 LIMITED = (Bind, Patch, Create, Delete, Ask)
 PERMANENT = (400, 401, 403, 405, 415, 422)  # statuses that an operator has to act upon
 MAX_IN_PROGRESS = 128
 TIME_SLICE = 0.005  # seconds of deciding before other tasks of the event loop run
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds after a step that raised; twice as long each time in a row
 LONGEST_SLEEP = 1.0  # seconds; `heartbeat` is renewed at least this often
 
 
@@ -38,6 +44,13 @@ class Engine(Protocol):
     def next_deadline(self) -> float | None: ...
 
     def is_upkeep(self, action: Action) -> bool: ...
+
+
+@runtime_checkable
+class Resilient(Protocol):
+    """An engine that can fail the unit of a step that raised."""
+
+    def step_failed(self, problem: str, now: float) -> list[Action]: ...
 
 
 E = TypeVar("E", bound=Engine, covariant=True)
@@ -68,6 +81,8 @@ class EngineLoop(Generic[E]):
         self._inbox: deque[Change | Result] = deque()
         self._wakeup = asyncio.Event()
         self._in_progress = 0
+        self._failed_steps = 0  # in a row
+        self._paused_until = float("-inf")
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -112,21 +127,47 @@ class EngineLoop(Generic[E]):
         while self._inbox:
             change = self._inbox.popleft()
             try:
-                self._send(self.engine.handle(change, now))
-            except Exception as error:  # one bad object must not stop the scheduling of others
-                self._on_problem("A change could not be dealt with", error=repr(error), change=repr(change)[:300])
+                self.send(self.engine.handle(change, now))
+            except BaseException as error:  # one bad object must not stop the scheduling of others
+                if by_user(error):
+                    raise
+                problem, about = told(error), described(change, 300)
+                self._on_problem("A change could not be dealt with", error=problem, change=about)
 
     def _decide(self) -> bool:
         """Step for one time slice. Return True if there was anything to do."""
         begun = now = self._clock()
         while self._has_work(now) and now - begun < TIME_SLICE:
-            self._send(self.engine.step(now))
+            self._step(now)
             before, now = now, self._clock()
             self._on_step(now - before)
         return now > begun
 
+    def _step(self, now: float) -> None:
+        try:
+            self.send(self.engine.step(now))
+            self._failed_steps = 0
+        except BaseException as error:  # whatever it is, memory that ran out included
+            if by_user(error):
+                raise
+            self._step_failed(told(error), now)
+
+    def _step_failed(self, problem: str, now: float) -> None:
+        self._failed_steps += 1
+        pause = min(FIRST_PAUSE * 2.0 ** min(self._failed_steps - 1, 20), LONGEST_PAUSE)
+        self._paused_until = now + pause
+        self._on_problem("A step failed", error=problem, in_a_row=self._failed_steps)
+        engine: object = self.engine
+        if isinstance(engine, Resilient):
+            try:
+                self.send(engine.step_failed(problem, now))
+            except Exception as error:
+                self._on_problem("The pod of a failed step could not be told", error=told(error))
+
     def _has_work(self, now: float) -> bool:
         if not self.deciding or not self._ready() or self._inbox or self._in_progress >= self._max_in_progress:
+            return False
+        if now < self._paused_until:
             return False
         deadline = self.engine.next_deadline()
         return deadline is not None and deadline <= now
@@ -138,13 +179,15 @@ class EngineLoop(Generic[E]):
         now, deadline = self._clock(), self.engine.next_deadline()
         idle = self._in_progress >= self._max_in_progress or not self.deciding or not self._ready()
         wait = LONGEST_SLEEP if deadline is None or idle else min(deadline - now, LONGEST_SLEEP)
+        wait = max(wait, min(self._paused_until - now, LONGEST_SLEEP))
         try:
             async with asyncio.timeout(max(wait, 0.0)):
                 await self._wakeup.wait()
         except TimeoutError:
             return
 
-    def _send(self, actions: Iterable[Action]) -> None:
+    def send(self, actions: Iterable[Action]) -> None:
+        """Carry out actions of the engine."""
         for action in actions:
             if isinstance(action, Record):
                 self._record(action)
@@ -162,12 +205,19 @@ class EngineLoop(Generic[E]):
 
     async def _do(self, action: Action, limited: bool) -> None:
         try:
-            result = await self._perform(action)
+            result = await self._performed(action)
             self.receive((result,))
             if result.status in PERMANENT and not isinstance(action, Ask) and not _is_lost_race(action, result):
                 self._report_refusal(action, result)
         finally:
             self._in_progress -= limited
+
+    async def _performed(self, action: Action) -> Result:
+        try:
+            return await self._perform(action)
+        except Exception as error:  # a body of a plugin that cannot be encoded, say; it is not known how far it came
+            self._on_problem("An action failed", action=type(action).__name__, error=told(error))
+            return Result(action.id, 0, told(error))
 
     def _report_refusal(self, action: Action, result: Result) -> None:
         pod = getattr(action, "pod", None)

@@ -10,7 +10,8 @@
 
 A lost lease ends the program with exit code 1, as with kube-scheduler: a supervisor starts it again. Nothing is written
 from the moment when the lease may have expired (`Transport.may_write`). A failed task ends the program, too: without
-one of its tasks the program would only look alive.
+one of its tasks the program would only look alive. So does a task that ends as cancelled, unless the program cancelled
+it. A `Watchdog` looks after plugins that do not answer.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stowplan.apps import leader_election
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
+from stowplan.framework.plugin_faults import told
 from stowplan.kube import event_loop
 from stowplan.kube.client import Client
 from stowplan.kube.credentials import Access
@@ -36,11 +40,17 @@ from stowplan.kube.reflector import RECHECK_INTERVAL, Reflector, Sink
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
+from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.actions import Record
+from stowplan.serving import descriptors
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
+    from stowplan.apps.watchdog.stack import PluginQuestion
+    from stowplan.apps.watchdog.watchdog import Watchdog
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+RELEASE_WITHIN = 1.5  # seconds for the lease, where the process has to end
 T = TypeVar("T")
 
 
@@ -63,8 +73,11 @@ class Program(ABC):
         self._stopping = False  # in good order: the lease is released, not lost
         self._failed = False
         self._tasks: list[asyncio.Task[None]] = []
+        self._cancelling = False  # the program cancels its tasks
+        self.watchdog: Watchdog | None = None
         self._server_of: dict[str, str] = {}  # by kind
         self._problems: dict[str, str] = {}  # the last one, by server
+        self._credentials_told: dict[str, float] = {}  # when each problem may be logged again
 
     # -- what a service defines
 
@@ -89,6 +102,9 @@ class Program(ABC):
 
     def leading_begins(self) -> None:  # noqa: B027 - a service with engine loops has nothing more to do then
         """Called once this replica leads."""
+
+    def unreadable(self, found: UnreadableObject) -> None:  # noqa: B027 - the log says it in any case
+        """Called with each object that cannot be read, once."""
 
     async def work(self) -> int:
         """Work until the program is stopped, or until the work is done. Return the exit code."""
@@ -183,12 +199,17 @@ class Program(ABC):
         self._tasks.append(task)
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self.log.error("A part of the program failed", error=repr(error))
+        if task.cancelled():
+            error = "" if self._cancelling else "it was cancelled, and nobody told it to end"
+        else:
+            raised = task.exception()
+            error = "" if raised is None else told(raised)
+        if error:
+            self.log.error("A part of the program failed", error=error)
             self._fail()
 
     async def _cancel_tasks(self) -> None:
+        self._cancelling = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -197,10 +218,27 @@ class Program(ABC):
         self._failed = True
         self._stop.set()
 
+    # -- plugins that do not answer
+
+    def plugin_hung(self, question: PluginQuestion, problem: str) -> None:  # noqa: B027 - not every service has plugins
+        """A call of a plugin was interrupted."""
+
+    def mark_hung(self, question: PluginQuestion, problem: str) -> None:  # noqa: B027 - the same
+        """Note where the next leader finds it that this call resists."""
+
+    def last_words(self, question: PluginQuestion, problem: str) -> None:
+        """A call of a plugin resists, and the process ends. This is called in a thread of its own."""
+        try:
+            self.mark_hung(question, problem)
+        finally:
+            if self.lease is not None:
+                self.lease.stop(RELEASE_WITHIN)
+
     # -- connections and caches
 
     def open_client(self, access: Access, connections: int, *, qps: float = 0.0, burst: int = 100) -> Client:
         """Return a client that is closed when the program ends. It writes only while this replica leads."""
+        access.on_problem = self._credentials_failed
         transport = Transport(access, connections=connections, qps=qps, burst=burst, may_write=lambda: self.leading)
         client = Client(transport)
         self.resources.push_async_callback(client.close)
@@ -218,7 +256,16 @@ class Program(ABC):
 
     def client_of(self, kubeconfig: str = "") -> Client:
         """Return a client for the event loop of another thread."""
-        return Client(Transport(self.access(kubeconfig), connections=2))
+        access = self.access(kubeconfig)
+        access.on_problem = self._credentials_failed
+        return Client(Transport(access, connections=2))
+
+    def _credentials_failed(self, problem: str) -> None:
+        """Log it once a minute, whichever of the clients noticed it."""
+        now = time.monotonic()
+        if now >= self._credentials_told.get(problem, now):
+            self._credentials_told[problem] = now + 60.0
+            self.log.warning("Credentials cannot be renewed", problem=problem)
 
     def follow(
         self,
@@ -243,6 +290,7 @@ class Program(ABC):
             sink,
             namespace=namespace,
             on_problem=note,
+            on_unreadable=self.unreadable,
             keep_raw=keep_raw,
             recheck_after=recheck_after,
         )
@@ -287,17 +335,33 @@ class Program(ABC):
 
 def run(make: Callable[[], Program]) -> int:
     """Run a program until a signal stops it. Return the exit code."""
+    descriptors.raise_limit()
 
     async def main() -> int:
         program = make()
-        on_stop_signal(program.stop)
-        return await program.main()
+        with watched(program):
+            on_stop_signal(program.stop, program.watchdog)
+            return await program.main()
 
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
         return runner.run(main())
 
 
-def on_stop_signal(stop: Callable[[], None]) -> None:
-    """Call this on SIGTERM and on SIGINT (Ctrl-C)."""
-    for number in (signal.SIGTERM, signal.SIGINT):
+@contextmanager
+def watched(program: Program) -> Iterator[None]:
+    """Look after the plugins of a program, if it has any. Only the main thread can be looked after."""
+    if not program.engine_loops or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    from stowplan.apps.watchdog.watchdog import Watchdog  # imports what plugins use, and some programs have none
+
+    with Watchdog(program.log, hung=program.plugin_hung, last_words=program.last_words) as program.watchdog:
+        yield
+
+
+def on_stop_signal(stop: Callable[[], None], watchdog: Watchdog | None = None) -> None:
+    """Call this on SIGTERM and on SIGINT (Ctrl-C). With a watchdog they end a plugin's call, too, which hangs."""
+    for number in STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stop)
+    if watchdog is not None:
+        watchdog.cover(STOP_SIGNALS)

@@ -81,6 +81,13 @@ class FailureHandler:
             if pod is not None:
                 self._tell(pod, unit, failure, now)
 
+    def plugin_hung(self, unit: Unit, problem: str, now: float) -> None:
+        """A plugin hung in the unit's last attempt. If it is set aside now, its pods are told."""
+        if self._queue.hung(unit):
+            for pod in list(unit.pods.values()):
+                for action in messages.set_aside(pod, problem):
+                    self._outbox.send(action, now)
+
     def _update_pods(self, unit: Unit, uids: Iterable[str]) -> None:
         """Take the pods as they are now, without those that are deleted, bound or terminating."""
         for uid in list(uids):

@@ -5,16 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from stowplan.framework.decision import counted
+from stowplan.framework.group import Group
 from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
+from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 
-LONGEST_NOTE = 1024
+PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition, and of an event
 MOST_NAMES = 5
 Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
-PREEMPTED = "preempting to accommodate a higher priority pod"
+PREEMPTED = "preempting to accommodate a higher priority"  # and of what
+
+
+class Preemptor(NamedTuple):
+    """For whom pods are evicted: a pod, or a group by an object of its own, in kube-scheduler's words.
+
+    where  what kube-scheduler names as the node, if it is not the victim's
+    """
+
+    scheduler_name: str
+    kind: str
+    ref: PodRef
+    where: str = ""
+
+
+def preemptor(pod: Pod, group: Group | None = None) -> Preemptor:
+    """`pod`: the preemptor, or a member of the group that is."""
+    if group is None or group.own_object is None:
+        return Preemptor(pod.scheduler_name, "pod", ref(pod))
+    return Preemptor(pod.scheduler_name, group.own_object.kind.lower(), group.own_object, "cluster")
 
 
 def ref(pod: Pod) -> PodRef:
@@ -31,34 +52,51 @@ def failure(
 ) -> Iterator[SetCondition | Record]:
     """The pod's PodScheduled condition, unless the pod has it already, and an event."""
     reason = "SchedulerError" if error else "Unschedulable"
-    now = pod.condition("PodScheduled")
+    message, now = shortened(message, MOST_OF_MESSAGE), pod.condition("PodScheduled")
     same = now is not None and (now.status, now.reason, now.message) == ("False", reason, message)
     renamed = nominated is not None and (announced or nominated != pod.nominated_node)
     if renamed or not same:
         yield SetCondition(
             pod=ref(pod), status="False", reason=reason, message=message, nominated_node=nominated if renamed else None
         )
-    note = message if len(message) <= LONGEST_NOTE else message[: LONGEST_NOTE - 4] + " ..."
-    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", message)
 
 
-def eviction(victim: Pod, preemptor: Pod) -> Evict:
-    return Evict(
-        pod=ref(victim), reason="PreemptionByScheduler", message=f"{preemptor.scheduler_name}: {PREEMPTED}"
+def set_aside(pod: Pod, problem: str) -> Iterator[SetCondition | Record]:
+    """A plugin hung again and again over this pod."""
+    message = shortened(f"{problem}; the pod is set aside until it or the configuration changes", MOST_OF_MESSAGE)
+    yield hung(pod, message)
+    yield _event(pod, "Warning", PLUGIN_HUNG, "Scheduling", message)  # no part of the series of failed attempts
+
+
+def hung(pod: Pod, message: str) -> SetCondition:
+    """The mark of a pod that a plugin hung over. The next scheduler tries it after all others."""
+    return SetCondition(
+        pod=ref(pod), status="False", reason=PLUGIN_HUNG, message=shortened(message, MOST_OF_MESSAGE)
     )  # fmt: skip
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Record:
+def has_hung(pod: Pod) -> bool:
+    condition = pod.condition("PodScheduled")
+    return condition is not None and condition.reason == PLUGIN_HUNG
+
+
+def eviction(victim: Pod, by: Preemptor) -> Evict:
+    message = f"{by.scheduler_name}: {PREEMPTED} {by.kind}"
+    return Evict(pod=ref(victim), reason="PreemptionByScheduler", message=message)
+
+
+def preempted(victim: Pod, by: Preemptor, node_name: str, *, in_memory: bool = False) -> Record:
     """`in_memory`: the victim was not bound yet, so nothing had to be deleted."""
-    note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    note = f"Preempted by {by.kind} {by.ref.uid} on node {by.where or node_name}"
     return Record(
         pod=ref(victim),
         type="Normal",
         reason="Preempted",
         action="Preempting",
         note=f"{note} (in kube-scheduler memory)." if in_memory else note,
-        reporting_controller=preemptor.scheduler_name,
-        related=ref(preemptor),
+        reporting_controller=by.scheduler_name,
+        related=by.ref,
     )
 
 
@@ -106,6 +144,7 @@ def _some(pods: Counted) -> str:
 
 
 def _event(pod: Pod, kind: str, reason: str, action: str, note: str) -> Record:
+    note = shortened(note, MOST_OF_NOTE)
     return Record(
         pod=ref(pod), type=kind, reason=reason, action=action, note=note, reporting_controller=pod.scheduler_name
     )

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from stowplan.columns.arrays import Bools, Bytes, Ints, Rows
 from stowplan.objects.actions import Ask
 from stowplan.objects.pods import Pod
+from stowplan.objects.texts import described, shortened
 
 UNSCHEDULABLE = "Unschedulable"
 UNRESOLVABLE = "UnschedulableAndUnresolvable"
@@ -46,7 +47,7 @@ SKIP = Skip.SKIP
 
 def check_reasons(reasons: object) -> None:
     if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
-        raise TypeError(f"reasons must be a tuple of texts; found {reasons!r}")
+        raise TypeError(f"reasons must be a tuple of texts; found {described(reasons)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class RejectPod:
     def __init__(self, reasons: str | tuple[str, ...], resolvable: bool = True, waits: bool = False) -> None:
         texts = (reasons,) if isinstance(reasons, str) else reasons
         check_reasons(texts)
-        for name, value in (("reasons", texts), ("resolvable", resolvable), ("waits", waits)):
+        for name, value in (("reasons", tuple(map(shortened, texts))), ("resolvable", resolvable), ("waits", waits)):
             object.__setattr__(self, name, value)
 
     @property
@@ -96,7 +97,7 @@ class Only:
 
     def __post_init__(self) -> None:
         if not isinstance(self.names, frozenset):
-            raise TypeError(f"names must be a frozenset of node names; found {self.names!r}")
+            raise TypeError(f"names must be a frozenset of node names; found {described(self.names)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class Avoid:
 
     def __post_init__(self) -> None:
         if not isinstance(self.names, frozenset):
-            raise TypeError(f"names must be a frozenset of node names; found {self.names!r}")
+            raise TypeError(f"names must be a frozenset of node names; found {described(self.names)}")
+        object.__setattr__(self, "reason", shortened(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class NotYet:
 
     def __post_init__(self) -> None:
         if not isinstance(self.until, frozenset) or not all(isinstance(each, tuple) for each in self.until):
-            raise TypeError(f"until must be a frozenset of (kind, key); found {self.until!r}")
+            raise TypeError(f"until must be a frozenset of (kind, key); found {described(self.until)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,7 @@ class PostFilterResult:
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)
+        object.__setattr__(self, "reasons", tuple(map(shortened, self.reasons)))
 
 
 @dataclass(slots=True)

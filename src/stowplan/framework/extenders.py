@@ -23,6 +23,7 @@ from stowplan.objects.actions import Ask, PodRef, Victims
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
+from stowplan.objects.texts import shortened
 
 EXTENDER = "Extender"  # the plugin in a verdict of an extender, as in kube-scheduler
 LARGEST_SCORE = 2**31
@@ -202,7 +203,7 @@ def _read_filter(extender: Extender, question: Ask, body: Any) -> dict[str, Verd
         reasons = field(body, name)
         for node, reason in reasons.items() if isinstance(reasons, Mapping) else ():
             if node in refused:
-                refused[node] = Verdict(EXTENDER, code, (str(reason),))
+                refused[node] = Verdict(EXTENDER, code, (shortened(str(reason)),))
     return refused | dict.fromkeys(kept)
 
 

@@ -1,13 +1,16 @@
 """Calls of plugins, with every answer checked.
 
-A plugin may be any code. An exception that it raises, and an answer of a wrong shape, type or range, becomes a
-PluginError that names the plugin and the method.
+A plugin may be any code. Whatever it raises (`plugin_faults`), and an answer of a wrong shape, type or range, becomes a
+PluginError that names the plugin, the method, and the line that raised.
+
+Every question to a plugin goes through one of the functions in `ASKING`. Their frames on the stack say what is being
+asked now: a watchdog reads them from outside, so that it costs a call nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import UnionType
+from types import CodeType, UnionType
 from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -18,14 +21,17 @@ from stowplan.framework.decision import Reject
 from stowplan.framework.declared_kinds import undeclared
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
+from stowplan.framework.plugin_faults import CallInterrupted, by_user, told
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects.actions import Write
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
+from stowplan.objects.texts import described
 
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
+REJECTS = 'a filter yields Reject, or returns a list of them: yield Reject(mask, "the reason")'
 UNSIGNED: dict[Any, Any] = {
     np.dtype(np.int64): np.uint64,
     np.dtype(np.uint8): np.uint8,
@@ -38,7 +44,7 @@ def call(enabled: EnabledPlugin[object], method: Callable[[*Arguments], Answer],
         return method(*arguments)
     except PluginError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise raised(enabled, method, error) from error
 
 
@@ -53,7 +59,7 @@ def call_optional(
         answer = method(*arguments)
     except PluginError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise raised(enabled, method, error) from error
     if answer is not None and not isinstance(answer, kind):
         raise wrong(enabled, method, answer, f"{kind.__name__} or None was due")
@@ -71,7 +77,7 @@ def call_list(
         answers = list(method(*arguments) or ())
     except PluginError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise raised(enabled, method, error) from error
     for answer in answers:
         if not isinstance(answer, kind):
@@ -89,21 +95,24 @@ def call_actions(
     actions = call_list(enabled, method, kind, *arguments)
     for action in actions:
         if isinstance(action, Write) and (problem := undeclared(enabled.plugin, action)):
-            raise PluginError(enabled.name, _method_name(enabled.plugin, method), problem)
+            raise PluginError(enabled.name, method_name(enabled.plugin, method), problem)
     return actions
 
 
-def raised(enabled: EnabledPlugin[object], method: Callable[..., object], error: BaseException) -> PluginError:
-    """The error that a method raised, as a PluginError."""
-    return PluginError(enabled.name, _method_name(enabled.plugin, method), f"{type(error).__name__}: {error}")
+def raised(enabled: EnabledPlugin[object], method: Callable[..., object] | str, error: BaseException) -> PluginError:
+    """What a method raised, as a PluginError. A Ctrl-C, and the end of a call further out, go on."""
+    if by_user(error) or (isinstance(error, CallInterrupted) and error.culprit is not enabled):
+        raise error
+    name = method if isinstance(method, str) else method_name(enabled.plugin, method)
+    return PluginError(enabled.name, name, told(error))
 
 
 def wrong(enabled: EnabledPlugin[object], method: Callable[..., object], answer: object, right: str) -> PluginError:
     """A PluginError for an answer that is not what the method should give."""
-    return PluginError(enabled.name, _method_name(enabled.plugin, method), f"answered {answer!r}; {right}")
+    return PluginError(enabled.name, method_name(enabled.plugin, method), f"answered {described(answer)}; {right}")
 
 
-def _method_name(plugin: object, method: Callable[..., object]) -> str:
+def method_name(plugin: object, method: Callable[..., object]) -> str:
     """The name that the plugin has the method under; a wrapped method or a lambda calls itself something else."""
     own = str(getattr(method, "__name__", ""))
     names = (own, *CALLED)
@@ -116,28 +125,42 @@ def _name_of(kind: type | UnionType) -> str:
 
 
 def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) -> list[Reject]:
+    answer: Any = ()
     try:
-        return list(enabled.plugin.filter(pod, nodes))
-    except (Exception, SystemExit) as error:
-        raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
+        answer = enabled.plugin.filter(pod, nodes)
+        return list(answer)
+    except PluginError:
+        raise
+    except BaseException as error:
+        if isinstance(error, TypeError) and not isinstance(answer, Iterable):
+            raise PluginError(enabled.name, "filter", f"answered {described(answer)}; {REJECTS}") from None
+        raise raised(enabled, "filter", error) from error
 
 
 def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind: str = "node") -> Bools:
     """The rows of a rejection, once the whole rejection is known to be sound; `kind`: what a row is."""
     rows: object = getattr(reject, "rows", None)
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
-        found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else repr(rows)
+        if not isinstance(reject, Reject):
+            raise PluginError(enabled.name, "filter", f"found {_found(reject)}; {REJECTS}")
+        found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else described(rows)
         right = f"rejected rows must be {size} booleans, one per {kind}"
         raise PluginError(enabled.name, "filter", f"{right}; found {found}")
     reason: object = reject.reason
     if not isinstance(reason, str):
-        raise PluginError(enabled.name, "filter", f"a reason must be a text; found {reason!r}")
+        raise PluginError(enabled.name, "filter", f"a reason must be a text; found {described(reason)}")
     helps: object = reject.resolvable
     if not isinstance(helps, bool | np.bool_) and (
         not isinstance(helps, np.ndarray) or helps.dtype != np.bool_ or helps.shape != (size,)
     ):
-        raise PluginError(enabled.name, "filter", f"resolvable must be a boolean, or {size} of them; found {helps!r}")
+        raise PluginError(
+            enabled.name, "filter", f"resolvable must be a boolean, or {size} of them; found {described(helps)}"
+        )
     return rows
+
+
+def _found(answer: object) -> str:
+    return f"an array, {answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else described(answer)
 
 
 def call_score(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes) -> Bytes | int | None:
@@ -146,9 +169,12 @@ def call_score(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes) -> B
     if score is None or (type(score) is int and 0 <= score <= MAX_SCORE):
         return score
     if not isinstance(score, np.ndarray) or score.dtype not in UNSIGNED or score.shape != (len(nodes),):
-        found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else repr(score)[:80]
+        found = f"{score.dtype} of shape {score.shape}" if isinstance(score, np.ndarray) else described(score, 80)
         raise PluginError(enabled.name, "score", f"scores must be {len(nodes)} int64, one per node; found {found}")
     if len(score) and int(score.view(UNSIGNED[score.dtype]).max()) > MAX_SCORE:  # as unsigned, -1 is far above 100
         out_of_range = int(score[(score < 0) | (score > MAX_SCORE)][0])
         raise PluginError(enabled.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {out_of_range}")
     return score.astype(np.uint8, copy=score.base is not None)  # a column would change while the trail refers to it
+
+
+ASKING: frozenset[CodeType] = frozenset(each.__code__ for each in (call, call_optional, call_list, call_filter))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from stowplan.columns.arrays import Bools, Rows
+from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.framework.decision import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
 from stowplan.framework.interfaces import FilterPlugin
 from stowplan.framework.plugin_calls import checked_rows
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
+from stowplan.objects.texts import shortened
 
 Verdicts: TypeAlias = npt.NDArray[np.int32]
+MOST_REJECTIONS = 1000  # of one plugin for one pod: each missing resource is one
+BITS = 40  # reasons that are told apart at a time; the other bits of an int64 number the rows told apart before
 
 
 class VerdictCodes:
@@ -43,19 +46,19 @@ class VerdictCodes:
         hits = [reject for reject in rejects if checked_rows(enabled, reject, size).any()]
         if not hits:
             return None
-        if len(hits) > 60:  # a row's reasons are the bits of an int64
+        if len(hits) > MOST_REJECTIONS:
             raise PluginError(
                 enabled.name, "filter", f"gave {len(hits)} rejections; those of one reason belong together"
             )
         if len(hits) == 1:
             return self._enter_one(enabled.name, hits[0], verdict_of, places)
-        patterns, hopeless = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-        for bit, reject in enumerate(hits):
-            patterns |= reject.rows.astype(np.int64) << bit
+        patterns, hopeless = _patterns(hits), np.zeros(size, np.bool_)
+        for reject in hits:
             if reject.resolvable is not True:
                 hopeless |= reject.rows & ~np.asarray(reject.resolvable)
         for pattern in np.unique(patterns[patterns != 0]).tolist():
-            reasons = tuple(reject.reason for bit, reject in enumerate(hits) if pattern >> bit & 1)
+            row = int((patterns == pattern).argmax())  # any of the rows with these reasons
+            reasons = tuple(shortened(reject.reason) for reject in hits if reject.rows[row])
             for code, is_hopeless in ((UNSCHEDULABLE, False), (UNRESOLVABLE, True)):
                 these = ((patterns == pattern) & (hopeless == is_hopeless)).nonzero()[0]
                 these = these if places is None else places[these]
@@ -68,11 +71,23 @@ class VerdictCodes:
         rows, resolvable = reject.rows, reject.resolvable
         at = rows.nonzero()[0]  # positions index faster than a mask
         helps = np.broadcast_to(resolvable, len(rows))[at] if not isinstance(resolvable, bool) else None
-        these = at if places is None else places[at]
+        these, reasons = at if places is None else places[at], (shortened(reject.reason),)
         if helps is None or helps.all() or not helps.any():
             code = UNSCHEDULABLE if (resolvable if helps is None else helps.all()) else UNRESOLVABLE
-            verdict_of[these] = self.number(Verdict(plugin, code, (reject.reason,)))
+            verdict_of[these] = self.number(Verdict(plugin, code, reasons))
         else:
-            verdict_of[these[helps]] = self.number(Verdict(plugin, UNSCHEDULABLE, (reject.reason,)))
-            verdict_of[these[~helps]] = self.number(Verdict(plugin, UNRESOLVABLE, (reject.reason,)))
+            verdict_of[these[helps]] = self.number(Verdict(plugin, UNSCHEDULABLE, reasons))
+            verdict_of[these[~helps]] = self.number(Verdict(plugin, UNRESOLVABLE, reasons))
         return rows
+
+
+def _patterns(hits: Sequence[Reject]) -> Ints:
+    """A number for each row: rows with the same number are rejected for the same reasons, those with 0 for none."""
+    patterns = np.zeros(len(hits[0].rows), np.int64)
+    for begin in range(0, len(hits), BITS):
+        for bit, reject in enumerate(hits[begin : begin + BITS]):
+            patterns |= reject.rows.astype(np.int64) << bit
+        if begin + BITS < len(hits):
+            _, numbers = np.unique(np.append(patterns, 0), return_inverse=True)  # none stays 0
+            patterns = numbers[:-1].astype(np.int64) << BITS
+    return patterns

@@ -40,6 +40,7 @@ from stowplan.objects.actions import (
 )
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
+from stowplan.objects.texts import MOST_OF_NOTE, shortened
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -120,7 +121,7 @@ def event(
         "action": record.action,
         "reason": record.reason,
         "type": record.type,
-        "note": record.note,
+        "note": shortened(record.note, MOST_OF_NOTE),
         "regarding": _reference(record.pod),
         "series": series,
         "related": None if record.related is None else _reference(record.related),

@@ -28,6 +28,7 @@ import yaml
 from stowplan.apps.logging import Log
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.up import command as up
+from stowplan.apps.up import kubeconfig_file
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.resources import ServedResource
 from stowplan.kube import credentials, event_loop
@@ -98,7 +99,7 @@ class EmbeddedCluster:
         for number in range(self._nodes if isinstance(self._nodes, int) else 0):
             document = up.node(f"node-{number}", f"zone-{'abc'[number % 3]}", cpu="4", memory="16Gi")
             up.create(self._embedded, "v1", "Node", document)
-        up.write(self.kubeconfig, self._embedded.kubeconfig())
+        kubeconfig_file.write(self.kubeconfig, self._embedded.kubeconfig())
         self._client = Client(Transport(credentials.load(str(self.kubeconfig))))
         self._running.push_async_callback(self._client.close)
         self._discovery = Discovery(self._client)

@@ -109,4 +109,9 @@ def test_a_plugin_that_raises_does_not_stop_the_queue(monkeypatch: pytest.Monkey
     monkeypatch.setattr(FairShare, broken, fail)
     world = a_world(FairShare())
     submit_two_tenants(world)
+    if broken == "cluster_key":
+        condition = world.pod("a1", "a").condition("PodScheduled")
+        assert condition is not None and 'plugin "FairShare" failed at cluster_key: KeyError' in condition.message
+        monkeypatch.setattr(FairShare, broken, lambda *_: 0)
+        world.advance(20)
     assert sorted(order(world)) == ["a1", "a2", "a3", "b1", "b2"]

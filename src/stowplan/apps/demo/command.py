@@ -173,7 +173,7 @@ async def _play_live(
     console: Console, cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, kubeconfig: Path
 ) -> int:
     stop = asyncio.Event()
-    on_stop_signal(stop.set)
+    on_stop_signal(stop.set, program.watchdog)
     journey: list[str] = []
     moving = asyncio.create_task(_keep_moving(cluster, script, program, journey))
     with Screen(console=console, auto_refresh=False, screen=False) as screen:

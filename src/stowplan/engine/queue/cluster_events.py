@@ -22,7 +22,16 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
-__all__ = ["ASSIGNED", "EVERYTHING", "UNSCHEDULED", "ClusterEvent", "ClusterEvents", "concerns", "pod_left"]
+__all__ = [
+    "ASSIGNED",
+    "EVERYTHING",
+    "UNSCHEDULED",
+    "ClusterEvent",
+    "ClusterEvents",
+    "by_others",
+    "concerns",
+    "pod_left",
+]
 
 EVERYTHING = ClusterEvent("*", "*")  # requeues every unit, whatever rejected it
 
@@ -114,10 +123,10 @@ def _sort(pod: Pod | None) -> str:
 
 def _pod_updates(old: Pod, new: Pod) -> Iterator[str]:
     special = list(_special_updates(old, new))
-    yield from special or (["Update"] if _by_others(old) != _by_others(new) else [])
+    yield from special or (["Update"] if by_others(old) != by_others(new) else [])
 
 
-def _by_others(pod: Pod) -> Any:
+def by_others(pod: Pod) -> Any:
     """What is not written by a scheduler: a pod must not be requeued by the condition it just got."""
     said = pod.status
     conditions = [each for each in said.conditions if each.type != "PodScheduled"]

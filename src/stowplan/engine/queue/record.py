@@ -20,8 +20,8 @@ class QueueStage(Enum):
 
 class QueueRecord:
     __slots__ = (
-        "activated", "aged", "errors", "failures", "first_event", "flushed", "gated_by", "key", "pending", "ready_at",
-        "rejectors", "stage", "ticket", "timestamp", "woken",
+        "activated", "aged", "errors", "failures", "first_event", "flushed", "gated_by", "hung", "hung_at", "key",
+        "pending", "ready_at", "rejectors", "stage", "ticket", "timestamp", "woken",
     )  # fmt: skip
 
     def __init__(self, now: float) -> None:
@@ -40,3 +40,5 @@ class QueueRecord:
         self.woken = False  # an event helped while evictions for it were unanswered
         self.flushed = False  # attempted because it waited for too long, not because an event helped
         self.aged = False  # a group that has waited for longer than the sort plugin's `ages_after`
+        self.hung = 0  # attempts in which a plugin hung; 1 at first if the pod has the mark of such
+        self.hung_at = 0  # the last of them

@@ -9,7 +9,7 @@ from stowplan.engine.queue.cluster_events import EVERYTHING, ClusterEvent, conce
 from stowplan.engine.queue.gate import GROUP
 from stowplan.engine.unit import Unit
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.plugin_calls import call_list
+from stowplan.framework.plugin_calls import call, call_list
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import PluginError
 
@@ -49,12 +49,14 @@ class RequeueHints:
         """Ask the plugin's hint. A hint that raises counts as yes."""
         if plugin == GROUP and wake.own:
             return getattr(event.new, "uid", None) in unit.pods
+        if not wake.hint and not wake.own:
+            return True
         profile = self._profiles[unit.profile]
-        asked = [each.plugin for each in profile.group_plugins] if plugin == GROUP else [profile.plugin(plugin)]
+        asked = profile.group_plugins if plugin == GROUP else [_enabled(profile, plugin)]
         pods = [unit.lead] if plugin == GROUP else unit.pods.values()  # all members of a group wait for the same
         try:
-            return any(wake.helps(each, pod, event.old, event.new) for each in asked for pod in pods)
-        except Exception:
+            return any(call(each, wake.helps, each.plugin, pod, event.old, event.new) for each in asked for pod in pods)
+        except PluginError:
             return True
 
     def _wakes(self, profile: str, plugin: str) -> tuple[Wake, ...] | None:
@@ -65,6 +67,10 @@ class RequeueHints:
             enabled = found.group_plugins if plugin == GROUP else [each for each in found.all if each.name == plugin]
             self._registered[key] = _registered_by(enabled, plugin)
         return self._registered[key]
+
+
+def _enabled(profile: Profile, plugin: str) -> EnabledPlugin[Any]:
+    return next(each for each in profile.all if each.name == plugin)
 
 
 def _registered_by(plugins: Iterable[EnabledPlugin[Any]], name: str) -> tuple[Wake, ...] | None:

@@ -1,7 +1,8 @@
 """The scheduling queue, as the rest of the engine sees it: pods come, change and leave; units are popped and come back.
 
 A pod without a node, of one of our profiles, becomes a unit or joins the unit of its group. `unit_queue` says which
-unit is next. Cluster events requeue the units that they may help.
+unit is next. Cluster events requeue the units that they may help. A unit over which a plugin hung in three attempts is
+set aside: it is attempted again when one of its pods changes, or when the configuration does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Groups
-from stowplan.engine.queue.cluster_events import ASSIGNED, UNSCHEDULED, ClusterEvent
+from stowplan.engine.messages import has_hung
+from stowplan.engine.queue.cluster_events import ASSIGNED, UNSCHEDULED, ClusterEvent, by_others
 from stowplan.engine.queue.gate import GROUP, Gate
 from stowplan.engine.queue.order import QueueOrder
 from stowplan.engine.queue.record import QueueStage
@@ -20,6 +22,10 @@ from stowplan.engine.unit import Unit
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
+
+MOST_HANGS = 3  # attempts in which a plugin hung, until the unit is set aside
+
+ERRORS_OF_HUNG = 5  # so many errors in a row mean the longest backoff: others have their turn until then
 
 
 class SchedulingQueue(UnitQueue):
@@ -67,6 +73,8 @@ class SchedulingQueue(UnitQueue):
             unit = self.units.get(group or pod.uid)
         if unit is None or unit.profile != profile.scheduler_name:
             unit = Unit([pod], profile.scheduler_name, now, group)
+            if pod.status.conditions and has_hung(pod):  # before this scheduler was started, say
+                unit.queued.hung, unit.queued.errors = 1, ERRORS_OF_HUNG
             if group:
                 self._continue_backoff(unit)
         else:
@@ -86,8 +94,11 @@ class SchedulingQueue(UnitQueue):
 
     def _pod_changed(self, unit: Unit, pod: Pod, now: float) -> None:
         """Plugins are asked whether a change helps. Only a group that waits for members is looked at right away."""
-        was_gated = pod.uid in unit.gated.verdicts
+        was_gated, old = pod.uid in unit.gated.verdicts, unit.pods[pod.uid]
         unit.add(pod)
+        if unit.queued.hung >= MOST_HANGS and by_others(old) != by_others(pod):
+            self._revive(unit, now)
+            return
         gate = unit.queued.gated_by
         if gate is not None and gate.plugin == GROUP:
             self.enter(unit, now, again=False)
@@ -146,6 +157,38 @@ class SchedulingQueue(UnitQueue):
             unit = self.find(uid)
             if unit is not None:
                 self.activate(unit)
+
+    # -- plugins that hang
+
+    def hung(self, unit: Unit) -> bool:
+        """A plugin hung in the unit's last attempt. True if the unit is set aside now."""
+        record = unit.queued
+        if record.hung_at == unit.attempts:
+            return False  # another call of the same attempt
+        record.hung_at, record.hung = unit.attempts, record.hung + 1
+        if record.hung < MOST_HANGS or record.stage is QueueStage.IN_FLIGHT:
+            return False  # from a flight it returns by `fail`
+        self._set_aside(unit)
+        return True
+
+    def fail(self, unit: Unit, now: float, rejectors: Iterable[str] = (), pending: Iterable[str] = ()) -> None:
+        if unit.queued.hung < MOST_HANGS:
+            super().fail(unit, now, rejectors, pending)
+            return
+        self.inflight.end(unit)
+        self.units[unit.key] = unit
+        self._set_aside(unit)
+
+    def _set_aside(self, unit: Unit) -> None:
+        """Neither time nor any event brings the unit back: each attempt would stop the scheduler for seconds."""
+        record = unit.queued
+        self._leave(unit)
+        record.stage, record.rejectors, record.pending = QueueStage.UNSCHEDULABLE, frozenset(), frozenset()
+
+    def _revive(self, unit: Unit, now: float) -> None:
+        """A unit that was set aside has changed: it is as good as new."""
+        unit.queued.hung = unit.queued.errors = 0
+        self.enter(unit, now)
 
     # -- cluster events
 

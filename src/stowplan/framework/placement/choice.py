@@ -18,6 +18,7 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.decision import Reject
+from stowplan.framework.plugin_faults import by_user, told
 from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement
 
@@ -101,8 +102,10 @@ class FilterStage:
         why = getattr(self.plugin, "why", None)
         try:
             return given if why is None else str(why(placement, cluster) or given)
-        except (Exception, SystemExit) as error:
-            return f"{given} (its why failed: {type(error).__name__}: {error})"
+        except BaseException as error:
+            if by_user(error):
+                raise
+            return f"{given} (its why failed: {told(error)})"
 
 
 @dataclass(frozen=True, slots=True)

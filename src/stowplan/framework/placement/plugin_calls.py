@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import CodeType
 
 import numpy as np
 
@@ -24,10 +25,11 @@ from stowplan.framework.placement.interfaces import (
     Prioritizer,
     UnfinishedError,
 )
-from stowplan.framework.plugin_calls import call, checked_rows, wrong
+from stowplan.framework.plugin_calls import call, call_list, checked_rows, raised, wrong
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement
+from stowplan.objects.texts import described
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,14 @@ def call_cluster_filter(
         answers = tuple(enabled.plugin.filter(placement, clusters) or ())
     except (PluginError, UnfinishedError):
         raise
-    except (Exception, SystemExit) as error:
-        raise PluginError(enabled.name, "filter", f"{type(error).__name__}: {error}") from error
+    except BaseException as error:
+        raise raised(enabled, "filter", error) from error
     return _rejected(enabled, answers, len(clusters)) if answers else NOTHING_REJECTED
 
 
 def call_exclude(enabled: EnabledPlugin[Excludes], placement: Placement, clusters: Clusters) -> Rejected:
-    found = _rejected(enabled, tuple(enabled.plugin.exclude(placement, clusters)), len(clusters))
+    answers = call_list(enabled, enabled.plugin.exclude, Reject, placement, clusters)
+    found = _rejected(enabled, tuple(answers), len(clusters))
     assert isinstance(found, Rejected)
     return found
 
@@ -78,7 +81,7 @@ def _rejected(
 def _checked(enabled: EnabledPlugin[object], method: str, answer: Misconfigured) -> Misconfigured:
     for each in (answer.message, answer.path, answer.remedy):
         if not isinstance(each, str):
-            raise PluginError(enabled.name, method, f"message, path and remedy must be texts; found {each!r}")
+            raise PluginError(enabled.name, method, f"message, path and remedy must be texts; found {described(each)}")
     return answer
 
 
@@ -102,7 +105,7 @@ def call_cluster_score(
         return _checked(enabled, "score", answer)
     if type(answer) is not int or not -MAX_CLUSTER_SCORE <= answer <= MAX_CLUSTER_SCORE:
         problem = f"scores must be {size} int64 within {-MAX_CLUSTER_SCORE} and {MAX_CLUSTER_SCORE}"
-        raise PluginError(enabled.name, "score", f"{problem}, one per cluster; found {repr(answer)[:80]}")
+        raise PluginError(enabled.name, "score", f"{problem}, one per cluster; found {described(answer, 80)}")
     return ClusterScores(np.full(size, answer, np.int64))
 
 
@@ -128,3 +131,6 @@ def call_changes_at(enabled: EnabledPlugin[ChangesAt], placement: Placement, clu
     if isinstance(answer, bool) or not isinstance(answer, int | float) or math.isnan(answer):
         raise wrong(enabled, enabled.plugin.changes_at, answer, "a moment in seconds or None was due")
     return float(answer)
+
+
+ASKING: frozenset[CodeType] = frozenset((call_cluster_filter.__code__,))
