@@ -212,7 +212,7 @@ _MERGE = object()
 def _scalar(event: yaml.ScalarEvent, line: int) -> Any:
     text, tag = event.value, event.tag
     if tag is None or tag == "!":
-        return _implied(text) if event.implicit[0] else text
+        return implied(text) if event.implicit[0] else text
     try:
         return _TAGGED[tag.removeprefix(_TAG)](text)
     except KeyError:
@@ -223,7 +223,7 @@ def _scalar(event: yaml.ScalarEvent, line: int) -> Any:
         ) from None
 
 
-def _implied(text: str) -> Any:
+def implied(text: str) -> Any:
     """Return the value of a plain scalar."""
     if text in _NULLS:
         return None
