@@ -19,7 +19,7 @@ LETTERS = 248_000  # as many as the API server takes, nearly
 _cpu = count(1)
 
 
-@pytest.mark.parametrize("pods", [160, pytest.param(1200, marks=pytest.mark.full)])
+@pytest.mark.parametrize("pods", [110, pytest.param(1200, marks=pytest.mark.full)])
 def test_pods_with_large_annotations_leave_nothing(
     plane: ControlPlane, namespace: str, attacked: Stowplan, pods: int
 ) -> None:

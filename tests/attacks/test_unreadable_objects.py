@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.attacks.survivor import bind_plain_pod, decides_unharmed, unharmed
 from tests.controlplane.api import Api
 from tests.controlplane.hubs import GROUP
-from tests.controlplane.place_process import Hub
+from tests.controlplane.place_process import MOMENT, Hub
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
 from tests.controlplane.served_hub import ServedHub
@@ -22,7 +23,7 @@ from tests.controlplane.stowplan_process import Stowplan, a_live_pod, stowplan
 
 pytestmark = pytest.mark.controlplane
 
-DEEP = '"deep"'  # a value that is replaced by one that nests too deep for any decoder of ours
+DEEP = '"too deep"'  # a value that is replaced by one that nests too deep for any decoder of ours
 TOO_DEEP = 1200
 DIGITS = "9" * 5000
 ODD = "\\ud800\\udfff\\u202e\\u0000"
@@ -30,8 +31,9 @@ ODD = "\\ud800\\udfff\\u202e\\u0000"
 
 def deep_text(document: Any, levels: int = TOO_DEEP) -> bytes:
     """The document with managedFields that nest so deep."""
-    owner = {"manager": "m", "operation": "Update", "apiVersion": document["apiVersion"], "fieldsType": "FieldsV1"}
-    named = {**document["metadata"], "managedFields": [{**owner, "time": "2026-01-01T00:00:00Z", "fieldsV1": "deep"}]}
+    owner = {"manager": "m", "operation": "Update", "apiVersion": document["apiVersion"], "time": MOMENT}
+    owner |= {"fieldsType": "FieldsV1", "fieldsV1": "too deep"}
+    named = {**document["metadata"], "managedFields": [owner]}
     fields = '{"f:metadata":' + '{"f:a":' * levels + "{}" + "}" * levels + "}"
     return json.dumps({**document, "metadata": named}).replace(DEEP, fields).encode()
 
@@ -80,9 +82,7 @@ def test_odd_quantities_and_texts(plane: ControlPlane, namespace: str, attacked:
             assert answer.status == 201, answer.body[:300]
         for pod in odd:
             name = pod["metadata"]["name"]
-            until(
-                f"{name} is bound, as by kube-scheduler", lambda n=name: is_bound(api, namespace, n), 10, attacked.tail
-            )
+            until(f"{name} is bound", partial(is_bound, api, namespace, name), 10, attacked.tail)
         assert attacked.metric("stowplan_unreadable_objects") == 0
 
 

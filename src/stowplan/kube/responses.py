@@ -124,7 +124,9 @@ class Response(msgspec.Struct):
             return ""
         try:
             named = _kind.decode(self.body).kind
-        except (msgspec.DecodeError, RecursionError):
+        except RecursionError:  # an object in it is nested too deep: that is for its reader to deal with
+            named = "kind" if b'"kind"' in self.body else ""
+        except msgspec.DecodeError:
             named = ""
         return "" if named else "the answer is no Kubernetes object: found JSON without a kind"
 
