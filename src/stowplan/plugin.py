@@ -53,6 +53,9 @@ Class attributes that a policy may have:
     scores_by_row    the same for `score`
     reconciles       names of kinds whose changes `reconcile` gets
     one_for_all      True if all profiles share one instance
+
+What follows is long. `Nodes`, `Cluster` and `Clusters` also have members for plugins that come with Stowplan (`state`,
+`rows`, `token`, `copy_of` and others), which may change. A policy relies on those that docs/plugins.md names.
 """
 
 from stowplan.columns.arrays import Bools, Ints

@@ -184,7 +184,7 @@ def test_before_the_process_must_end_the_lease_is_given_back(tmp_path: Path) -> 
         running = asyncio.ensure_future(first.main())
         await until(lambda: first.engine_loop.deciding)
         question = PluginQuestion("Odd", "filter", "default/web", "uid", "mine.py:12")
-        first.mark_hung = mark  # type: ignore[method-assign]
+        first.mark_hung = mark  # type: ignore[method-assign, assignment]
         with pytest.raises(ZeroDivisionError):
             await asyncio.to_thread(first.last_words, question, question.problem(20))
         assert marked == ["default/web"]

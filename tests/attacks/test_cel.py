@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,9 +47,7 @@ def test_expressions_that_cost_too_much_are_set_aside(hub: Hub, attacked_hub: Se
         for name, expression in (BOMBS | REFUSED).items():
             hub.place(name, **with_expression(expression))
         for name in BOMBS | REFUSED:
-            until(
-                f"{name} has its condition", lambda name=name: misconfigured(hub, name), 60, attacked_hub.program.tail
-            )
+            until(f"{name} has its condition", partial(misconfigured, hub, name), 60, attacked_hub.program.tail)
     for name in BOMBS:
         assert "operation cancelled" in misconfigured(hub, name)
 

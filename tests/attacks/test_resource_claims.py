@@ -19,9 +19,9 @@ SAYS = "this scheduler does not allocate resource claims yet, and the pod needs 
 def test_a_pod_with_a_claim_is_told_that_it_waits_in_vain(
     plane: ControlPlane, namespace: str, attacked: Stowplan
 ) -> None:
-    claim = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "nobody-made-it"}]}
+    claims = [{"name": "gpu", "resourceClaimName": "nobody-made-it"}]
     with unharmed(plane, namespace, attacked):
-        plane.api().must("POST", f"/api/v1/namespaces/{namespace}/pods", a_live_pod("claims", **claim))
+        plane.api().must("POST", f"/api/v1/namespaces/{namespace}/pods", a_live_pod("claims", resourceClaims=claims))
         found = until(
             "the pod has a condition", lambda: condition(plane, namespace, "claims"), explain=attacked.explain
         )

@@ -62,7 +62,7 @@ def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         pytest.param("a: [", "cannot be read", id="no YAML"),
-        pytest.param(BOMB, "cannot be read: line 6: found more than 100,000 values", id="aliases to aliases"),
+        pytest.param(BOMB, "cannot be read: line 6: found more than 100,[0-9]* values", id="aliases to aliases"),
         pytest.param("just text", "not a Kubernetes object", id="no object"),
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "spec.containers: Required value", id="a bad pod"

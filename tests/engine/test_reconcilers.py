@@ -151,7 +151,7 @@ def test_each_error_is_reported() -> None:
     census.fails = True
     world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
     world.advance(AFTER_ERROR * 2)
-    assert said == [PluginMisbehaved("Census", "reconcile", "KeyError: 'oops'")] * 3
+    assert said == [PluginMisbehaved("Census", "reconcile", "KeyError: 'oops' (test_reconcilers.py:37)")] * 3
     census.reconcile = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment]
     world.advance(AFTER_ERROR)
     assert said[-1] == PluginMisbehaved(

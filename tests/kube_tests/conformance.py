@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,20 @@ def unexplained(results: Results, expected: Expectations) -> list[str]:
         for package, test, outcome in _all(results)
         if outcome.ending in BAD and not expected.explanation(package, test)
     ]
+
+
+def outdated(results: Results, expected: Expectations) -> list[str]:
+    """The known failures of packages that were run as a whole, without any test that failed so."""
+    return [
+        f"{package}: {name}"
+        for package, names in expected.known_failures.items()
+        for name in names
+        if results.is_done(package) and not any(re.match(name, test) for test in _failed(results, package))
+    ]
+
+
+def _failed(results: Results, package: str) -> list[str]:
+    return [test for test, outcome in results.packages[package].tests.items() if outcome.ending in BAD]
 
 
 def _all(results: Results) -> Iterator[tuple[str, str, Outcome]]:

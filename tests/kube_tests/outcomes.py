@@ -60,7 +60,7 @@ class Collector:
 
     def _outcome(self, test: str, commit: str) -> Outcome:
         ending, text = ENDINGS[self._actions[test]], "".join(self._lines.get(test, ()))
-        reason, said = "", ()
+        reason, said = "", tuple[str, ...]()
         if ending == NOT_APPLICABLE:
             found = _NOT_ASKED.search(text)
             reason = found[1] if found else "skips itself"

@@ -49,9 +49,10 @@ def read(file: Path, kubernetes: str) -> Results:
 
 
 def commit() -> str:
-    """The commit of this checkout; with a plus if files differ from it."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=+"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return done.stdout.strip() or "unknown"
+    """The commit of this checkout; with a plus if the scheduler's code differs from it."""
+    found = _git("rev-parse", "--short=7", "HEAD").stdout.strip()
+    return (found or "unknown") + ("+" if _git("diff", "--quiet", "HEAD", "--", "src").returncode == 1 else "")
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)

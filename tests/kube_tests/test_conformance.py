@@ -116,6 +116,15 @@ def test_the_table() -> None:
     assert conformance.unexplained(some_results(), EXPECTED) == ["scheduler/a: TestBad"]
 
 
+def test_a_known_failure_that_does_not_happen_any_more_is_named() -> None:
+    mended = some_results()
+    assert conformance.outdated(mended, EXPECTED) == []
+    mended.packages["scheduler/a"].tests["TestKnown/one"] = Outcome(PASSED)
+    assert conformance.outdated(mended, EXPECTED) == ["scheduler/a: TestKnown/one"]
+    mended.packages["scheduler/a"].whole = False
+    assert conformance.outdated(mended, EXPECTED) == []
+
+
 def test_the_part_of_the_document_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     file = tmp_path / "conformance.md"
     file.write_text(f"# Ours\n\n{conformance.BEGIN}\nold\n{conformance.END}\n\n## Soak\n")

@@ -110,7 +110,7 @@ def test_derived_values_are_no_part_of_a_pod() -> None:
 
 def test_a_shape_keeps_nothing_of_a_pod_but_its_template() -> None:
     """Recent shapes stay when their pods are gone, and annotations may be large."""
-    pod = a_pod("fat", labels={"app": "web"})
+    pod = a_pod("fat", labels={"app": "web"}, cpu="1234567m")  # of a shape that no other test has
     pod.annotations["a"] = "x" * 250_000
     assert (pod.shape.pod.key, pod.shape.pod.annotations, pod.shape.pod.labels) == ("default/fat", {}, {})
     assert pod.annotations and pod.labels, "the pod itself has them"

@@ -157,9 +157,10 @@ class EngineLoop(Generic[E]):
         pause = min(FIRST_PAUSE * 2.0 ** min(self._failed_steps - 1, 20), LONGEST_PAUSE)
         self._paused_until = now + pause
         self._on_problem("A step failed", error=problem, in_a_row=self._failed_steps)
-        if isinstance(self.engine, Resilient):
+        engine: object = self.engine
+        if isinstance(engine, Resilient):
             try:
-                self.send(self.engine.step_failed(problem, now))
+                self.send(engine.step_failed(problem, now))
             except Exception as error:
                 self._on_problem("The pod of a failed step could not be told", error=told(error))
 

@@ -30,8 +30,6 @@ from stowplan.apps import leader_election
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
-from stowplan.apps.watchdog.stack import PluginQuestion
-from stowplan.apps.watchdog.watchdog import Watchdog
 from stowplan.framework.plugin_faults import told
 from stowplan.kube import event_loop
 from stowplan.kube.client import Client
@@ -48,6 +46,8 @@ from stowplan.serving import descriptors
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
+    from stowplan.apps.watchdog.stack import PluginQuestion
+    from stowplan.apps.watchdog.watchdog import Watchdog
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 RELEASE_WITHIN = 1.5  # seconds for the lease, where the process has to end
@@ -349,10 +349,12 @@ def run(make: Callable[[], Program]) -> int:
 
 @contextmanager
 def watched(program: Program) -> Iterator[None]:
-    """Look after the plugins of a program that runs in this thread. Only the main thread can be looked after."""
-    if threading.current_thread() is not threading.main_thread():
+    """Look after the plugins of a program, if it has any. Only the main thread can be looked after."""
+    if not program.engine_loops or threading.current_thread() is not threading.main_thread():
         yield
         return
+    from stowplan.apps.watchdog.watchdog import Watchdog  # imports what plugins use, and some programs have none
+
     with Watchdog(program.log, hung=program.plugin_hung, last_words=program.last_words) as program.watchdog:
         yield
 

@@ -55,7 +55,9 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
         try:
             text = path.read_bytes()
             found = [kinds.decode_plain(text)] if path.suffix == ".json" else _yaml_documents(text)
-        except (OSError, UnicodeDecodeError, RecursionError) as error:
+        except RecursionError:
+            raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
         except ConfigError as error:
             raise ConfigError(f"cannot be read: {error.problem}", file=str(path), remedy=error.remedy) from None
@@ -66,7 +68,7 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
 def _yaml_documents(text: bytes) -> list[Any]:
     """The values of a text of any size. Each takes a character at least, so only aliases can be too many."""
     limits = YamlLimits(characters=len(text), nodes=len(text) + ALIASED, depth=DEPTH)
-    return bounded_yaml.load_all(text, limits, unique_keys=False)
+    return bounded_yaml.load_all(text, limits, unique_keys=False, letters=True)
 
 
 def _items(document: Any, file: str) -> Iterator[Document]:

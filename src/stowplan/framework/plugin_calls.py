@@ -132,7 +132,7 @@ def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) ->
     except PluginError:
         raise
     except BaseException as error:
-        if not isinstance(answer, Iterable):
+        if isinstance(error, TypeError) and not isinstance(answer, Iterable):
             raise PluginError(enabled.name, "filter", f"answered {described(answer)}; {REJECTS}") from None
         raise raised(enabled, "filter", error) from error
 

@@ -76,7 +76,8 @@ def unread(plugin: Any) -> Iterator[WakeProblem]:
 
 
 def _of_wake(method: str, wake: Wake, known: Collection[str], own_events: bool) -> Iterator[WakeProblem]:
-    resource, actions = wake.resource, wake.actions
+    resource: str = wake.resource
+    actions: Any = wake.actions  # of somebody's code, which nothing has checked
     if resource not in (*ALWAYS, *known):
         if not own_events:
             near = suggestion(str(resource), (*ALWAYS, *known))

@@ -129,7 +129,7 @@ GIVE = (
 def test_a_policy_that_never_had_a_say_fails_with_a_sentence_that_says_what_to_do() -> None:
     done = check("Heavy")
     assert done.exit_code == 1
-    assert "Heavy: filter fails: ZeroDivisionError: division by zero (placement " in done.output
+    assert "Heavy: filter fails: ZeroDivisionError: division by zero (mine.py:10) (placement " in done.output
     assert "Heavy: filter never rejected a cluster: none of the 40 drawn placements made it" in done.output
     assert f"{GIVE} with --objects FILE (or objects= in check_plugin)" in done.output
     assert 'yield Reject(clusters.label("size") != "large"' in done.output, "the line that never ran"

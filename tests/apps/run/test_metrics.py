@@ -129,7 +129,7 @@ def test_gauges_of_plugins() -> None:
     plugin.fails, said = True, list[reports.PluginMisbehaved]()
     metrics.read_plugins(engine, said.append)
     assert "pods_there{" not in metrics.text()[0].decode()
-    assert said == [reports.PluginMisbehaved("Counting", "gauges", "KeyError: 'oops'")]
+    assert said == [reports.PluginMisbehaved("Counting", "gauges", "KeyError: 'oops' (test_metrics.py:114)")]
 
 
 class GaugePlugin:

@@ -258,7 +258,7 @@ def test_a_label_that_has_one_of_some_values() -> None:
         a_node("a", labels={"zone": "x"}),
         a_node("b", labels={"zone": "y"}),
         a_node("c", labels={"zone": "z"}),
-        "d",
+        a_node("d"),
     ]
     zone = Cluster(a_state(nodes=nodes)).nodes.label("zone")
     assert zone.isin(["x", "z", "nowhere"]).tolist() == [True, False, True, False]

@@ -38,7 +38,8 @@ class Heavy:
 
 def test_the_label_that_a_plugin_acts_on_is_found_by_itself() -> None:
     fails, idle = check_plugin(Heavy())
-    assert fails.startswith("Heavy: filter fails: ZeroDivisionError: division by zero (pod ")
+    at = f"test_idle_methods.py:{line_of(Heavy, '1 / 0')}"
+    assert fails.startswith(f"Heavy: filter fails: ZeroDivisionError: division by zero ({at}) (pod ")
     assert idle.startswith("Heavy: filter never rejected a node: none of the 80 drawn pods made it, and it failed for ")
     line = line_of(Heavy, "yield")
     assert idle.endswith(f"; line {line} never ran; mend that first, then {GIVE}")

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
-from stowplan.framework.placement.choice import PlacementQuestion
+from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
 from stowplan.framework.placement.interfaces import UnfinishedError
 from stowplan.placement.write_plan import WritePlan
 from stowplan.plugins.clusters import cel_selector
@@ -223,9 +223,12 @@ def test_others_are_decided_before_a_placement_that_takes_long(monkeypatch: pyte
     slow = [a_placement(f"slow-{number}", predicates=[a_predicate(LABORIOUS)]) for number in range(3)]
     hub = Hub(a_cluster("c1"), a_cluster("c2"), *slow, a_placement("plain"))
     decided = list[str]()
-    monkeypatch.setattr(
-        hub.engine._planner, "plan", lambda choice, *_: decided.append(choice.question.placement.name) or WritePlan([])
-    )
+
+    def plan(choice: PlacementChoice, *_: object) -> WritePlan:
+        decided.append(choice.question.placement.name)
+        return WritePlan([])
+
+    monkeypatch.setattr(hub.engine._planner, "plan", plan)
     for _ in range(20):
         hub.engine.step(hub.now)
     assert decided[0] == "plain" and sorted(decided[1:]) == ["slow-0", "slow-1", "slow-2"]

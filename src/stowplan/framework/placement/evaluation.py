@@ -11,6 +11,8 @@ Candidates are ordered by name, and every step keeps that order, so the first of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
@@ -58,6 +60,14 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
         choice.status, choice.unfinished = ClusterPluginStatus(ERROR, "", str(error)), True
     if fleet.reads:
         choice.reads = frozenset(fleet.reads)
+    return choice
+
+
+def finished(ask: Callable[[], PlacementChoice]) -> PlacementChoice:
+    """Ask for a choice until it is finished: for a caller that has nothing else to decide."""
+    choice = ask()
+    while choice.unfinished:  # each time, more clusters are evaluated
+        choice = ask()
     return choice
 
 
