@@ -15,7 +15,7 @@ import pytest
 from tests.attacks.survivor import bind_plain_pod, decides_unharmed, unharmed
 from tests.controlplane.api import Api
 from tests.controlplane.hubs import GROUP
-from tests.controlplane.place_process import MOMENT, Hub
+from tests.controlplane.place_process import MOMENT, Hub, placing
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
 from tests.controlplane.served_hub import ServedHub
@@ -104,6 +104,8 @@ def test_a_placement_with_deep_managed_fields_is_decided(hub: Hub, attacked_hub:
     document |= {"metadata": {"name": "deep"}, "spec": {"numberOfClusters": 1}}
     with decides_unharmed(hub, attacked_hub.program), having_deep(hub.api, hub.path("placements"), document):
         until("the deep placement is decided", lambda: len(hub.chosen("deep")) == 1, 10, attacked_hub.program.tail)
+        with placing(attacked_hub.cluster, "again", "--leader-elect=false") as again:  # it is in the first list now
+            again.wait_until_ready(10)
 
 
 def unread(program: Stowplan) -> float:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import msgspec
 
+from stowplan.objects import json_text
 from stowplan.objects.errors import StowplanError
 
 LONGEST_EXCERPT = 200
@@ -83,6 +84,17 @@ def is_text(data: bytes) -> bool:
     return True
 
 
+def _kind_of(body: bytes) -> str:
+    """The kind of an object or of a list; "" if there is none. One object of a list may nest too deep for a decoder."""
+    try:
+        return _kind.decode(body).kind
+    except Exception:
+        try:
+            return _kind.decode(json_text.readable(body)).kind
+        except Exception:
+            return ""
+
+
 class Response(msgspec.Struct):
     """A whole response. `maybe_applied`: an earlier attempt of the same request may have been carried out."""
 
@@ -122,13 +134,7 @@ class Response(msgspec.Struct):
             return "the answer was damaged on its way: it is not UTF-8 text"
         if self.body.startswith(_KIND_FIRST):
             return ""
-        try:
-            named = _kind.decode(self.body).kind
-        except RecursionError:  # an object in it is nested too deep: that is for its reader to deal with
-            named = "kind" if b'"kind"' in self.body else ""
-        except msgspec.DecodeError:
-            named = ""
-        return "" if named else "the answer is no Kubernetes object: found JSON without a kind"
+        return "" if _kind_of(self.body) else "the answer is no Kubernetes object: found JSON without a kind"
 
     def checked(self, what: str) -> Response:
         """This response if it is a success. Otherwise raises `RefusedError`, with `what` at the start of its text."""
