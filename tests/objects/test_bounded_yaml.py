@@ -113,3 +113,9 @@ def test_reads_the_last_of_equal_keys_if_told_so() -> None:
 
 def test_reads_all_documents() -> None:
     assert load_all("a: 1\n---\n- 2\n---\n") == [{"a": 1}, [2], None]
+
+
+def test_y_and_n_may_be_letters() -> None:
+    text = "{x: 1, y: n, Y: N, yes: no}"
+    assert load_all(text, letters=True) == [{"x": 1, "y": "n", "Y": "N", "true": False}]
+    assert load_all("[y, n]") == [[True, False]]

@@ -68,7 +68,7 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
 def _yaml_documents(text: bytes) -> list[Any]:
     """The values of a text of any size. Each takes a character at least, so only aliases can be too many."""
     limits = YamlLimits(characters=len(text), nodes=len(text) + ALIASED, depth=DEPTH)
-    return bounded_yaml.load_all(text, limits, unique_keys=False)
+    return bounded_yaml.load_all(text, limits, unique_keys=False, letters=True)
 
 
 def _items(document: Any, file: str) -> Iterator[Document]:

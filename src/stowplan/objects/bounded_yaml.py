@@ -34,6 +34,7 @@ _BOOLEANS = {
     for word in ("y", "yes", "true", "on", "n", "no", "false", "off")
     for form in (word, word.capitalize(), word.upper())
 }
+_LETTERS = frozenset("yYnN")
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _INT = re.compile(r"[-+]?(0b[01][01_]*|0x[0-9a-fA-F][0-9a-fA-F_]*|0[0-7_]*|[1-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -60,10 +61,13 @@ def load(text: str | bytes, limits: YamlLimits = DEFAULT_LIMITS, *, unique_keys:
     return found[0] if found else None
 
 
-def load_all(text: str | bytes, limits: YamlLimits = DEFAULT_LIMITS, *, unique_keys: bool = True) -> list[Any]:
+def load_all(
+    text: str | bytes, limits: YamlLimits = DEFAULT_LIMITS, *, unique_keys: bool = True, letters: bool = False
+) -> list[Any]:
     """Return the value of each document. Raises ConfigError for text that is not YAML, or beyond the limits.
 
     `unique_keys`: a key that appears twice in a mapping is an error; otherwise its last value counts.
+    `letters`: y and n are letters, as writers of YAML other than Go's take them; without it they are booleans.
     """
     if len(text) > limits.characters:
         raise ConfigError(f"found a text of {len(text):,} characters, expected at most {limits.characters:,}")
@@ -73,7 +77,7 @@ def load_all(text: str | bytes, limits: YamlLimits = DEFAULT_LIMITS, *, unique_k
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"line {line}: not UTF-8 text: found the byte 0x{error.object[error.start]:02x}") from None
     try:
-        return _Reading(limits, unique_keys).documents(yaml.parse(decoded, _PARSER))
+        return _Reading(limits, unique_keys, letters).documents(yaml.parse(decoded, _PARSER))
     except UnicodeEncodeError:
         raise ConfigError("not YAML: found half a surrogate pair") from None
     except yaml.MarkedYAMLError as error:
@@ -110,8 +114,8 @@ class _Anchored:
 class _Reading:
     """One pass over the events of a text."""
 
-    def __init__(self, limits: YamlLimits, unique_keys: bool) -> None:
-        self._limits, self._unique_keys = limits, unique_keys
+    def __init__(self, limits: YamlLimits, unique_keys: bool, letters: bool) -> None:
+        self._limits, self._unique_keys, self._letters = limits, unique_keys, letters
         self._nodes = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
@@ -126,7 +130,7 @@ class _Reading:
                 case yaml.ScalarEvent():
                     self._count(1, 0, line)
                     merges = self._awaits_key() and event.value == "<<" and event.implicit[0] and not event.anchor
-                    value = _MERGE if merges else _scalar(event, line)
+                    value = _MERGE if merges else _scalar(event, line, self._letters)
                     self._add(_Anchored(value, 1, 0), event.anchor, line, found)
                 case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
                     self._begin(event, line)
@@ -209,10 +213,10 @@ class _Reading:
 _MERGE = object()
 
 
-def _scalar(event: yaml.ScalarEvent, line: int) -> Any:
+def _scalar(event: yaml.ScalarEvent, line: int, letters: bool) -> Any:
     text, tag = event.value, event.tag
     if tag is None or tag == "!":
-        return implied(text) if event.implicit[0] else text
+        return implied(text) if event.implicit[0] and not (letters and text in _LETTERS) else text
     try:
         return _TAGGED[tag.removeprefix(_TAG)](text)
     except KeyError:

@@ -24,14 +24,14 @@ def wanted(**more: Any) -> dict[str, Any]:
 def test_definitions_and_namespaces_come_first(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(
-        "{apiVersion: v1, kind: ConfigMap, metadata: {name: s, namespace: ns, uid: x}, data: {a: null, b: c}, "
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: s, namespace: n, uid: x}, data: {a: null, b: c}, "
         "status: {}}\n"
-        "---\n{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"
+        "---\n{apiVersion: v1, kind: Namespace, metadata: {name: n}}\n---\n"
         "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: d}}\n"
     )
     found = manifest.read([file])
     assert [each["kind"] for each in found.objects] == ["CustomResourceDefinition", "Namespace", "ConfigMap"]
-    assert found.objects[2]["metadata"] == {"name": "s", "namespace": "ns"} and found.objects[2]["data"] == {"b": "c"}
+    assert found.objects[2]["metadata"] == {"name": "s", "namespace": "n"} and found.objects[2]["data"] == {"b": "c"}
     assert "status" not in found.objects[2]
     before = manifest.fingerprint([tmp_path])
     file.write_text(file.read_text() + "# only a remark\n")
