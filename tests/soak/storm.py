@@ -85,6 +85,7 @@ def _storm(
         time.sleep(1.0)
     placements.end()
     poison.end()
+    poison.join()
     found = SoakResult(
         commit=_commit(), minutes=minutes, created=load.created, bound=judge.bound,
         waits=judge.waits, groups_in_part=watch.partial_groups(), never_bound=watch.unbound(),
