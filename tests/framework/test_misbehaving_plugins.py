@@ -200,8 +200,12 @@ def test_ctrl_c_is_no_error_of_the_plugin_that_happens_to_be_asked() -> None:
         while True:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        decide(a_plugin("Innocent", score=asked))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores Ctrl-C
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            decide(a_plugin("Innocent", score=asked))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_line_is_that_of_the_plugins_own_file() -> None:
