@@ -34,7 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--build-only", action="store_true", help="only build the tests")
     parser.add_argument("--table-only", action="store_true", help="only write docs/conformance.md from the results")
     parser.add_argument("--scheduler", default=STOWPLAN, help="the scheduler's command line [%(default)s]")
-    parser.add_argument("--gang", default="Coscheduling", help="the scheduler's name for the plugin GangScheduling")
+    parser.add_argument("--gang", default="", help="the scheduler's name for GangScheduling, if it is another one")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for results and logs [build/kube-tests]")
     return parser.parse_intermixed_args()
 

@@ -42,7 +42,7 @@ class Request:
     only: str = ""
     skip: str = ""
     scheduler: str = STOWPLAN
-    gang: str = "Coscheduling"
+    gang: str = ""
 
     @property
     def label(self) -> str:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
-import yaml
-
 from stowplan.embedded import manifests
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import SYSTEM_NAMESPACES, Api
@@ -28,6 +26,7 @@ from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
 from stowplan.embedded.store import KEEP, DocumentStore, StoreChange
+from stowplan.objects import yaml_text
 
 MARK = "stowplan.embedded"  # an extension of kubeconfigs that are ours: with it, which cluster of ours
 _CONTROLLER_SLICE = 0.02  # seconds that controllers run before the event loop serves requests
@@ -151,7 +150,7 @@ class Embedded:
             "current-context": "stowplan",
             "extensions": [{"name": MARK, "extension": {"id": self.id}}],
         }
-        return yaml.safe_dump(document, sort_keys=False)
+        return yaml_text.dump(document)
 
     def load(self, paths: Iterable[str | Path]) -> LoadedManifests:
         """Load manifests or dumps from files and folders."""

@@ -216,7 +216,7 @@ _MERGE = object()
 def _scalar(event: yaml.ScalarEvent, line: int, letters: bool) -> Any:
     text, tag = event.value, event.tag
     if tag is None or tag == "!":
-        return _implied(text) if event.implicit[0] and not (letters and text in _LETTERS) else text
+        return implied(text) if event.implicit[0] and not (letters and text in _LETTERS) else text
     try:
         return _TAGGED[tag.removeprefix(_TAG)](text)
     except KeyError:
@@ -227,7 +227,7 @@ def _scalar(event: yaml.ScalarEvent, line: int, letters: bool) -> Any:
         ) from None
 
 
-def _implied(text: str) -> Any:
+def implied(text: str) -> Any:
     """Return the value of a plain scalar."""
     if text in _NULLS:
         return None

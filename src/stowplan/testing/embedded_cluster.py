@@ -23,8 +23,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
-import yaml
-
 from stowplan.apps.logging import Log
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.up import command as up
@@ -37,6 +35,7 @@ from stowplan.kube.discovery import Discovery
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import Response
 from stowplan.kube.transport import Transport
+from stowplan.objects import yaml_text
 from stowplan.objects.errors import ConfigError
 from stowplan.testing import cluster_picture
 
@@ -146,7 +145,7 @@ class EmbeddedCluster:
         if isinstance(config, Path) or (isinstance(config, str) and "\n" not in config):
             return Path(config)
         file = self.kubeconfig.with_name("config.yaml")
-        file.write_text(config if isinstance(config, str) else yaml.safe_dump(dict(config)), encoding="utf-8")
+        file.write_text(config if isinstance(config, str) else yaml_text.dump(dict(config)), encoding="utf-8")
         return file
 
     async def _start_scheduler(self, config: Path | None) -> None:

@@ -11,7 +11,7 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters, WholeFleet
 from stowplan.framework.config.document import suggestion
 from stowplan.framework.placement.choice import PlacementQuestion
-from stowplan.framework.placement.evaluation import choose_in_one_go
+from stowplan.framework.placement.evaluation import choose, finished
 from stowplan.framework.placement.random_fleets import NOW, check_objects, in_one_set, table_of
 from stowplan.objects import kinds
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
@@ -122,7 +122,8 @@ def chosen(
         raise TypeError(f"config is {config!r}, and must be a Path: chosen(…, config=Path({str(config)!r}))")
     table = _table(objects, names := tuple(has), decisions)
     question = PlacementQuestion(placement, table, NOW, table.rows(names))
-    choice = choose_in_one_go(question, in_one_set(table, placement.namespace), load_policy(config).policy)
+    sets, policy = in_one_set(table, placement.namespace), load_policy(config).policy
+    choice = finished(lambda: choose(question, sets, policy))
     if choice.status.failed:
         raise ConfigError(choice.status.text, path=choice.status.plugin)
     return choice.names

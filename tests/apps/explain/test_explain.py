@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
+from stowplan.objects import yaml_text
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.taints import Toleration
@@ -35,7 +36,7 @@ def dump(folder: Path, *objects: Object) -> str:
         msgspec.to_builtins(each, enc_hook=str) | {"kind": type(each).__name__, "apiVersion": "v1"} for each in objects
     ]
     file = folder / "dump.yaml"
-    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    file.write_text(yaml_text.dump({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     return str(file)
 
 

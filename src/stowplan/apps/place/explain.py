@@ -17,6 +17,7 @@ from stowplan.apps import cluster_objects, json_output
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.place.explain_json import Answer, explained
 from stowplan.apps.place.kinds import KINDS
+from stowplan.framework.placement.evaluation import finished
 from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
@@ -55,10 +56,7 @@ def run(options: PlacementExplainOptions) -> int:
     objects, namespace = _read_objects(options)
     engine = engine_of(objects, ocm=ocm, policy=policy)
     placement, now = _placement(options, engine, namespace), time.time()
-    choice = engine.choose(placement, now)
-    while choice.unfinished:  # each time, more clusters are evaluated
-        choice = engine.choose(placement, now)
-    answer = explained(choice)
+    answer = explained(finished(lambda: engine.choose(placement, now)))
     if options.output == "table":
         show(Console(highlight=False, markup=False), answer)
     else:

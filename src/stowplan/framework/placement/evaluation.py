@@ -11,6 +11,8 @@ Candidates are ordered by name, and every step keeps that order, so the first of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
@@ -61,11 +63,11 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
     return choice
 
 
-def choose_in_one_go(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy) -> PlacementChoice:
-    """Return the choice, however long it takes: for commands and tests, which have nothing else to do."""
-    choice = choose(question, sets, policy)
+def finished(ask: Callable[[], PlacementChoice]) -> PlacementChoice:
+    """Ask for a choice until it is finished: for a caller that has nothing else to decide."""
+    choice = ask()
     while choice.unfinished:  # each time, more clusters are evaluated
-        choice = choose(question, sets, policy)
+        choice = ask()
     return choice
 
 
