@@ -105,6 +105,7 @@ def test_pods_are_not_taken_for_bound(plane: ControlPlane, namespace: str, progr
 # -- credentials that change
 
 
+@pytest.mark.full  # tests/kube/test_credentials.py and test_tls.py have each way in which a file can be broken
 def test_an_empty_token_file(plane: ControlPlane, namespace: str) -> None:
     """It is empty for longer than the token in use is: the last good one stays."""
     token = plane.folder / "wire-token"
