@@ -192,10 +192,13 @@ def test_a_stop_signal_ends_a_call_at_once(number: signal.Signals) -> None:
             asyncio.get_running_loop().remove_signal_handler(number)
             return found
 
+    before = signal.getsignal(number)
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
         error = runner.run(main())
     assert "did not answer within 0.2 s" in error
     assert stopped == [number]
+    assert signal.getsignal(number) in (before, signal.SIG_DFL)
+    signal.signal(number, before)
 
 
 def test_the_call_further_out_is_named_if_it_asks_others_for_ever() -> None:

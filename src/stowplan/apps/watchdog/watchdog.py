@@ -123,7 +123,8 @@ class Watchdog:
         faulthandler.unregister(END)
         signal.signal(INTERRUPT, self._before)
         for number, handler in self._covered.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) == self._on_stop:  # the event loop may have taken its handler back
+                signal.signal(number, handler)
 
     def cover(self, numbers: Iterable[int]) -> None:
         """From now on these signals end a call that hangs, and then do what they did before."""
