@@ -8,7 +8,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-embedded oracle soak controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -64,6 +64,9 @@ oracle: setup        ## build the recorder of kube-scheduler's decisions (needs 
 
 soak: setup          ## an hour of storm on a real control plane, with faults and poison (needs Go once); ARGS='--minutes 10'
 	$(BIN)/python -m tests.soak $(ARGS)
+
+kube-tests: setup    ## kube-scheduler's own integration tests with Stowplan in its place, about an hour (needs Go); ARGS='scheduler/filters'
+	$(BIN)/python -m tests.kube_tests $(ARGS)
 
 controlplane: setup  ## run a real control plane with kwok nodes until Ctrl-C (needs Go once); ARGS='--nodes 100 --kube-scheduler'
 	$(BIN)/python -m tests.controlplane $(ARGS)

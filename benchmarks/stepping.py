@@ -27,7 +27,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.pods import assumed
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.evaluation import schedule_one
-from stowplan.framework.interfaces import Group
+from stowplan.framework.group import Group
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Gone, Put, Result

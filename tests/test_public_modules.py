@@ -6,13 +6,17 @@ import importlib
 import importlib.util
 import inspect
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from stowplan.apps.cli import main
+from stowplan.framework.config.document import snake
 from stowplan.testing import check_plugin
 from tests import public_surface
 from tests.public_surface import PUBLIC, RECORD
@@ -21,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 METHODS = {"filter", "score", "pre_filter", "cluster_key"}
 ARGUMENTS: dict[str, dict[str, Any]] = {"Residency": {"regions": {"eu": ["frankfurt", "dublin"]}}}
+SHOWN = re.findall(r"^```console\n\$ stowplan (plugin check .*)\n((?s:.*?))^```", PAGE, re.MULTILINE)
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
@@ -71,6 +76,23 @@ def test_the_policies_of_the_page_keep_the_contract(number: int, tmp_path: Path)
         if inspect.isclass(found) and found.__module__.startswith("docs_") and METHODS & set(vars(found)):
             problems = check_plugin(found(**ARGUMENTS.get(name, {})))
             assert [each for each in problems if " never " not in each] == []
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_page_shows_what_the_command_prints(
+    command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each class of the page is in the file of its name; long lines are folded on the page."""
+    for block in BLOCKS:
+        for name in re.findall(r"^class (\w+)", block, re.MULTILINE):
+            (tmp_path / f"{snake(name)}.py").write_text(block, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(main, shlex.split(command))
+    assert said.output.split() == shown.split()
+
+
+def test_the_page_shows_what_some_command_prints() -> None:
+    assert len(SHOWN) >= 3
 
 
 def loaded(number: int, folder: Path) -> ModuleType:

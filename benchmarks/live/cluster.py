@@ -91,7 +91,11 @@ class LiveCluster:
         """All of the batch; the version of the list that has them, from which on to watch."""
         documents = object_templates.documents(batch.templates, range(batch.count))
         await in_parallel(documents, lambda document: self._post(PODS, batch.namespace, document))
-        return (await self._head(PODS, batch.namespace)).metadata.resource_version
+        return await self.version(batch.namespace)
+
+    async def version(self, namespace: str) -> str:
+        """The version of the list of pods, from which on to watch."""
+        return (await self._head(PODS, namespace)).metadata.resource_version
 
     async def clear(self) -> None:
         """No pods and no events, in no namespace of ours."""

@@ -30,10 +30,7 @@ class Residency:
             remedy = f"use one of {', '.join(sorted(self.regions))}"
             yield Misconfigured(f"found {wanted!r}", path=f"metadata.labels.{self.label}", remedy=remedy)
             return
-        region = clusters.claim("region")
-        allowed = np.zeros(len(clusters), np.bool_)
-        for each in self.regions[wanted]:
-            allowed |= region == each
+        allowed = clusters.claim("region").isin(self.regions[wanted])
         yield Reject(~allowed, f"its region is not one of {', '.join(self.regions[wanted])}")
 
     def why(self, placement: Placement, cluster: OneCluster) -> str:  # noqa: ARG002

@@ -53,6 +53,9 @@ Class attributes that a policy may have:
     scores_by_row    the same for `score`
     reconciles       names of kinds whose changes `reconcile` gets
     one_for_all      True if all profiles share one instance
+
+What follows is long. `Nodes`, `Cluster` and `Clusters` also have members for plugins that come with Stowplan (`state`,
+`rows`, `token`, `copy_of` and others), which may change. A policy relies on those that docs/plugins.md names.
 """
 
 from stowplan.columns.arrays import Bools, Ints
@@ -61,7 +64,8 @@ from stowplan.columns.fleet.views import Clusters
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.decision import SKIP, Avoid, Only, Reject, RejectPod, Skip
-from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
+from stowplan.framework.group import Group
+from stowplan.framework.interfaces import Gauge, QueueEntry, Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.actions import Create, Delete, Patch, status_patch

@@ -28,7 +28,7 @@ class ApiServer:
             status: dict[str, Any] = {"authenticated": known, "user": self.user if known else {}}
         else:
             status = {"allowed": self.allowed}
-        return web.json_response({"status": status}, status=self.status)
+        return web.json_response({"kind": "Review", "status": status}, status=self.status)
 
 
 class Scene:

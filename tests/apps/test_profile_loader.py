@@ -7,9 +7,19 @@ from pathlib import Path
 import pytest
 
 from stowplan.apps import profile_loader
+from stowplan.framework.config.plugin_sets import DEFAULT_PLUGINS
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.sp_priority.plugin import NAME
 
+KUBES = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      multiPoint: {{enabled: [{enabled}]}}
+      queueSort: {{enabled: [{{name: {sort}}}], disabled: [{{name: "*"}}]}}
+"""
 PLUGIN = """
 class WithFile:
     args_file = ("settings", "{usual}")
@@ -72,8 +82,8 @@ def test_another_file_is_named_by_an_argument(tmp_path: Path) -> None:
         ("sise: 5", "unknown argument 'sise'; did you mean 'size'?"),
         ("- 5", "found no mapping of arguments"),
         ("{", "not YAML"),
-        ("size: 2026-13-45", "not YAML"),
-        ("yes: 5", "found no mapping of arguments"),
+        ("size: !!int x", "line 1: found 'x', expected what the tag !!int says"),
+        ("yes: 5", "unknown argument 'true'"),
         ("size: 5\nSize: 6", "'size' and 'Size' are one argument; give it once"),
         (None, "cannot be read: No such file or directory"),
     ],
@@ -132,4 +142,34 @@ def test_profiles_with_different_arguments_are_refused() -> None:
     assert str(caught.value) == (
         "profiles[1].pluginConfig[name=SPPriority].args: the arguments differ from those in profiles[0]; "
         "all profiles share this plugin: give it the same arguments in each, or enable it in one only"
+    )
+
+
+# -- gangs under kube-scheduler's name
+
+
+def kubes(*plugins: str, sort: str = "PrioritySort") -> str:
+    """All default plugins, as kube-scheduler writes them, and these."""
+    defaults = [f"{{name: {name}, weight: {weight}}}" for name, weight in DEFAULT_PLUGINS]
+    return KUBES.format(enabled=", ".join([*defaults, *(f"{{name: {name}}}" for name in plugins)]), sort=sort)
+
+
+def test_gang_scheduling_is_read_beside_all_default_plugins() -> None:
+    configuration, profiles = profile_loader.configured(kubes("GangScheduling"))
+    profile = profiles["default-scheduler"]
+    assert [each.name for each in profile.group_plugins] == ["GangScheduling"]
+    assert profile.queue_sort.name == "PrioritySort" and not configuration.notes
+
+
+def test_without_its_name_no_profile_has_gangs() -> None:
+    _, profiles = profile_loader.configured(kubes())
+    assert not profiles["default-scheduler"].group_plugins
+
+
+def test_gang_scheduling_is_left_out_beside_coscheduling() -> None:
+    configuration, profiles = profile_loader.configured(kubes("GangScheduling", "Coscheduling", sort="Coscheduling"))
+    profile = profiles["default-scheduler"]
+    assert [each.name for each in profile.group_plugins] == ["Coscheduling"] and not profile.plugin("GangScheduling")
+    assert configuration.notes == (
+        "profiles[0].plugins: GangScheduling is left out, Coscheduling does the same and more",
     )

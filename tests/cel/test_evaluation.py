@@ -49,6 +49,13 @@ def test_language(expression: str, expected: bool) -> None:
         pytest.param("9223372036854775807 + 1 > 0", id="an overflow"),
         pytest.param("object.metadata.name > 1", id="values that cannot be compared"),
         pytest.param("object.metadata.labels.all(l, l.nope == 1)", id="a field of a string"),
+        pytest.param("{dyn([1]): 2}.size() == 1", id="a list as a key"),
+        pytest.param("{'a': 1}[?dyn([1])].hasValue()", id="a list as an optional key"),
+        pytest.param("[1][dyn(double('Infinity'))] == 1", id="an index that is not finite"),
+        pytest.param("dyn([[1], [2]]).sum() == 3", id="a sum of lists"),
+        pytest.param("dyn([1]).lastIndexOf(dyn(1), dyn('a')) == 1", id="too many arguments"),
+        pytest.param("dyn(1u).lowerAscii() == ''", id="a number as a string"),
+        pytest.param("semver('1.2.3-' + '9'.replace('9', '99999999999999999999999')).major() == 1", id="a long number"),
     ],
 )
 def test_errors(expression: str) -> None:

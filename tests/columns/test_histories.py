@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from stowplan.columns.nodes import table
-from stowplan.columns.pods import match_counts
+from stowplan.columns.pods import carried_terms, match_counts
 from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.state import ClusterState
 from stowplan.framework.evaluation import schedule_one
@@ -213,15 +213,21 @@ class Histories(RuleBasedStateMachine):
 
 
 class HistoriesWithLittleMemory(Histories):
-    """The same with room for three questions and one label column, so that they are dropped and asked anew."""
+    """The same with room for three questions and one label column, so that they are dropped and asked anew.
+
+    And as if there were many carried terms: their sums are kept, for two questions at most.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.limits = match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS
+        self.carried = carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG
         match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = 3, 1
+        carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = 0, 2, 9
 
     def teardown(self) -> None:
         match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = self.limits
+        carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = self.carried
 
 
 TestHistories = Histories.TestCase

@@ -41,8 +41,8 @@ class Api:
         )
 
     def ask(self, method: str, path: str, body: object = None, *, seconds: float = 30) -> Answer:
-        """The server's answer, whatever its status; OSError where there is none."""
-        data = None if body is None else json.dumps(body).encode()
+        """The server's answer, whatever its status; OSError where there is none. Bytes are sent as they are."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, self._headers, method=method)
         try:
             with self._opener.open(request, timeout=seconds) as response:

@@ -136,14 +136,15 @@ def build(wanted: Mapping[str, Module], tell: Tell) -> None:
 
 
 @contextlib.contextmanager
-def locked(tell: Tell) -> Iterator[None]:
+def locked(tell: Tell, folder: Path | None = None, what: str = "the control plane") -> Iterator[None]:
     """One process builds, the others wait. The kernel gives the lock back when its holder dies."""
-    cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / "lock").open("w") as file:
+    folder = folder or cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell("another process builds the control plane; waiting for it ...")
+            tell(f"another process builds {what}; waiting for it ...")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -59,7 +59,10 @@ BENCHMARK_APISERVER = [
 ]
 
 # PodGroup and Workload: off unless asked for, and named differently in each version.
-POD_GROUP_GATES = {build.MAIN: "GenericWorkload=true,GangScheduling=true", build.NEXT: "GenericWorkload=true"}
+POD_GROUP_GATES = {
+    build.MAIN: "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true",
+    build.NEXT: "GenericWorkload=true",
+}
 POD_GROUP_APIS = {build.MAIN: "scheduling.k8s.io/v1alpha2", build.NEXT: "scheduling.k8s.io/v1beta1"}
 
 

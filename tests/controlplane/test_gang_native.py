@@ -15,7 +15,7 @@ from tests.controlplane import build, flags
 from tests.controlplane.deployed import DEPLOY, Deployed, deployed
 from tests.controlplane.fixtures import running
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.pod_groups import configuration, settled
+from tests.controlplane.pod_groups import HIGH, LOW, configuration, priority_classes, settled
 from tests.controlplane.process import until
 from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition
 
@@ -50,17 +50,18 @@ def namespace(scheduler: Deployed) -> Iterator[str]:
         yield name
 
 
-def a_group(plane: ControlPlane, name: str, policy: dict[str, Any]) -> dict[str, Any]:
+def a_group(plane: ControlPlane, name: str, policy: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return {
         "apiVersion": flags.POD_GROUP_APIS[plane.version],
         "kind": "PodGroup",
         "metadata": {"name": name},
-        "spec": {"schedulingPolicy": policy},
+        "spec": {"schedulingPolicy": policy, **spec},
     }
 
 
-def members(name: str, count: int) -> list[dict[str, Any]]:
-    return [a_live_pod(f"{name}-{at}", cpu="1", schedulingGroup={"podGroupName": name}) for at in range(count)]
+def members(name: str, count: int, **spec: Any) -> list[dict[str, Any]]:
+    named = {"podGroupName": name}
+    return [a_live_pod(f"{name}-{at}", cpu="1", schedulingGroup=named, **spec) for at in range(count)]
 
 
 def test_it_runs_whole_once_its_object_and_its_pods_are_there(scheduler: Deployed, namespace: str) -> None:
@@ -93,9 +94,42 @@ def test_the_basic_policy_asks_for_nothing(scheduler: Deployed, namespace: str) 
     until("as many as there is room for run", lambda: len(bound(plane, namespace)) == 4, 30, scheduler.program.tail)
 
 
+def test_all_its_pods_preempt_and_the_victims_are_told_by_whom(scheduler: Deployed, namespace: str) -> None:
+    plane, tell = scheduler.plane, scheduler.program.tail
+    apply(plane, namespace, *priority_classes("PreemptLowerPriority"))
+    apply(plane, namespace, *(a_live_pod(f"low-{at}", cpu="1", **LOW) for at in range(4)))
+    until("all run", lambda: len(bound(plane, namespace)) == 4, 30, tell)
+    apply(plane, namespace, a_group(plane, "d", {"gang": {"minCount": 3}}, **HIGH), *members("d", 4, **HIGH))
+    until("the fourth runs, too", lambda: bound(plane, namespace).keys() == {f"d-{at}" for at in range(4)}, 30, tell)
+    uid = plane.api().must("GET", path_of(scheduler, namespace, "d"))["metadata"]["uid"]
+    note = f"Preempted by podgroup {uid} on node cluster"
+    until("each is told", lambda: preempted(plane, namespace) == {f"low-{at}": note for at in range(4)}, 30, tell)
+
+
+def test_a_group_that_is_disrupted_only_as_a_whole(scheduler: Deployed, namespace: str) -> None:
+    plane, tell = scheduler.plane, scheduler.program.tail
+    mode = "PodGroup" if plane.version == build.MAIN else {"all": {}}
+    apply(plane, namespace, *priority_classes("PreemptLowerPriority"))
+    apply(plane, namespace, a_group(plane, "e", {"basic": {}}, disruptionMode=mode, **LOW), *members("e", 4, **LOW))
+    until("all run", lambda: len(bound(plane, namespace)) == 4, 30, tell)
+    apply(plane, namespace, a_group(plane, "f", {"gang": {"minCount": 1}}, **HIGH), *members("f", 1, **HIGH))
+    until("only it runs", lambda: bound(plane, namespace).keys() == {"f-0"}, 30, tell)
+    assert settled(plane, namespace).keys() == {"f-0"}
+
+
+def preempted(plane: ControlPlane, namespace: str) -> dict[str, str]:
+    """What each pod was told about its preemption."""
+    found = plane.api().must("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")["items"]
+    return {each["regarding"]["name"]: each["note"] for each in found if each["reason"] == "Preempted"}
+
+
+def path_of(scheduler: Deployed, namespace: str, name: str) -> str:
+    return f"/apis/{flags.POD_GROUP_APIS[scheduler.plane.version]}/namespaces/{namespace}/podgroups/{name}"
+
+
 def group_says(scheduler: Deployed, namespace: str, name: str, status: str, words: str) -> None:
     """Its own condition PodGroupScheduled."""
-    path = f"/apis/{flags.POD_GROUP_APIS[scheduler.plane.version]}/namespaces/{namespace}/podgroups/{name}"
+    path = path_of(scheduler, namespace, name)
 
     def found() -> dict[str, Any]:
         conditions = scheduler.plane.api().must("GET", path).get("status", {}).get("conditions", ())

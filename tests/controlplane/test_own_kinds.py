@@ -166,6 +166,9 @@ class Later(Budgets):
 
     def pre_filter(self, pod, cluster):
         return super().pre_filter(pod, cluster) if self.on else None
+
+    def wakes_on(self):
+        return super().wakes_on() if self.on else ()
 '''
 
 

@@ -94,7 +94,7 @@ def test_after_a_compaction_an_old_watch_is_gone(plane: ControlPlane, namespace:
     path = f"/api/v1/namespaces/{namespace}/{kind}"
     first = plane.api().must("POST", path, thing(kind, "first", namespace))["metadata"]["resourceVersion"]
     plane.api().must("POST", path, thing(kind, "second", namespace))
-    watch = f"{path}?watch=true&resourceVersion={first}"
+    watch = f"{path}?watch=true&resourceVersion={first}&fieldSelector=metadata.name%3Dsecond"
     assert first_line(plane, watch)["object"]["metadata"]["name"] == "second"
 
     plane.api().must("POST", path, thing(kind, "third", namespace))  # what is newest is never compacted

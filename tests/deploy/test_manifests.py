@@ -11,8 +11,9 @@ import click
 import pytest
 import yaml
 
-from stowplan.apps import cli, profile_loader
+from stowplan.apps import cli, http_server, profile_loader
 from stowplan.kube.resources import RESOURCES
+from stowplan.serving import descriptors
 
 VERSION = metadata.version("stowplan")
 ROOT = Path(__file__).parents[2]
@@ -110,3 +111,25 @@ def test_the_grace_period_is_longer_than_the_end_of_the_program() -> None:
     pod = only("second-scheduler.yaml", "Deployment")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > SchedulerService.finish_within + SchedulerService.drain_within
     assert "TimeoutStopSec=65" in (DEPLOY / "systemd" / "stowplan.service").read_text()
+
+
+@pytest.mark.parametrize("file", ["second-scheduler.yaml", "placement/deployment.yaml", "follow/deployment.yaml"])
+def test_only_scrapers_and_probes_reach_the_pages(file: str) -> None:
+    policy, deployment = only(file, "NetworkPolicy"), only(file, "Deployment")
+    pod = deployment["spec"]["template"]
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert policy["spec"]["policyTypes"] == ["Ingress"], "where it connects to is the cluster's to say"
+    (rule,) = policy["spec"]["ingress"]
+    assert [peer.keys() for peer in rule["from"]] == [{"namespaceSelector"}]
+    ports = [port["name"] for port in pod["spec"]["containers"][0]["ports"]]
+    assert [port["port"] for port in rule["ports"]] == ports
+
+
+def test_the_unit_gives_enough_files_for_all_connections() -> None:
+    (line,) = (
+        line
+        for line in (DEPLOY / "systemd" / "stowplan.service").read_text().splitlines()
+        if line.startswith("LimitNOFILE=")
+    )
+    assert int(line.partition("=")[2]) >= http_server.MOST_CONNECTIONS + descriptors.RESERVE

@@ -88,6 +88,17 @@ def test_a_pod_is_bound_once(client: Client) -> None:
     assert (pod["spec"]["nodeName"], pod["status"]["conditions"][0]["type"]) == ("n", "PodScheduled")
 
 
+def test_a_binding_clears_the_nominated_node(client: Client) -> None:
+    client.ask("PATCH", f"{PODS}/a/status", {"status": {"nominatedNodeName": "m"}}, MERGE)
+    assert client.ask("GET", f"{PODS}/a")[1]["status"]["nominatedNodeName"] == "m"
+    binding = {"metadata": {"name": "a"}, "target": {"name": "n"}}
+    assert client.ask("POST", f"{PODS}/a/binding", binding, dryRun="All")[0] == 201
+    assert client.ask("GET", f"{PODS}/a")[1]["status"]["nominatedNodeName"] == "m"
+    client.ask("POST", f"{PODS}/a/binding", binding)
+    _, pod = client.ask("GET", f"{PODS}/a")
+    assert pod["spec"]["nodeName"] == "n" and "nominatedNodeName" not in pod["status"]
+
+
 def test_all_pages_show_the_state_of_the_first_page(client: Client) -> None:
     for name in "bcde":
         client.ask("POST", PODS, {**POD, "metadata": {"name": name}})

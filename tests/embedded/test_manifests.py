@@ -31,6 +31,7 @@ DUMP = {
         {"apiVersion": "monitoring.example/v1", "kind": "Alert", "metadata": {"name": "a"}},
     ],
 }  # fmt: skip
+BOMB = "\n".join(["- &a0 x", *(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9))])
 
 
 def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> None:
@@ -61,6 +62,7 @@ def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         pytest.param("a: [", "cannot be read", id="no YAML"),
+        pytest.param(BOMB, "cannot be read: line 6: found more than 100,[0-9]* values", id="aliases to aliases"),
         pytest.param("just text", "not a Kubernetes object", id="no object"),
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "spec.containers: Required value", id="a bad pod"

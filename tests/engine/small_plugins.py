@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.framework.interfaces import Group
+from stowplan.framework.group import Group
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_profile

@@ -16,7 +16,7 @@ from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.pods import assumed
 from stowplan.engine.unit import QueueStage
 from stowplan.framework.decision import RejectPod
-from stowplan.framework.interfaces import Group
+from stowplan.framework.group import Group
 from stowplan.objects.actions import Ask, Bind, Evict, Patch, Read, SetCondition
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from stowplan.engine.decision_log import DecisionLog
-from stowplan.framework.decision import Decision
+from stowplan.engine.decision_log import PER_DECISION, DecisionLog
+from stowplan.framework.decision import UNSCHEDULABLE, Decision, Verdict
 from stowplan.framework.evaluation import schedule_one
+from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_state, rejections, scores
 
 MIXED = [a_node("a", cpu=4), a_node("b", cpu=1), a_node("c", cpu=8, taints=["t=v:NoSchedule"]), a_node("d", cpu=8)]
@@ -61,4 +62,40 @@ def test_packed_trails_take_a_few_bytes_per_node() -> None:
     trails = DecisionLog()
     many = [a_node(f"n{number}", cpu=4) for number in range(1000)]
     trails.keep(decided(nodes=many, cpu=1))
-    assert trails.nbytes < 12 * 1000
+    assert trails.nbytes < 11 * 1000 + PER_DECISION
+
+
+def a_fat(pod: Pod) -> Pod:
+    pod.annotations["a"] = "x" * 250_000
+    return pod
+
+
+def test_of_a_pod_only_its_name_is_kept() -> None:
+    trails = DecisionLog()
+    kept = schedule_one(a_fat(a_pod("fat")), a_state(nodes=MIXED), a_profile())
+    trails.keep(kept)
+    found = trails.latest(kept.pod.uid)
+    assert found is not None
+    assert (found.pod.key, found.pod.uid, found.pod.annotations) == ("default/fat", "uid-of-default-fat", {})
+
+
+def test_of_victims_only_their_names_are_kept() -> None:
+    victim = a_fat(a_pod("victim", node="a", cpu=4))
+    state = a_state(nodes=[a_node("a", cpu=4)], pods=[victim])
+    kept = schedule_one(a_pod("important", cpu=4, priority=10), state, a_profile())
+    trails = DecisionLog()
+    trails.keep(kept)
+    found = trails.latest(kept.pod.uid)
+    assert found is not None and found.post_filter is not None and found.post_filter.candidate is not None
+    (named,) = found.post_filter.candidate.victims
+    assert (named.key, named.uid, named.annotations) == (victim.key, victim.uid, {})
+
+
+@pytest.mark.parametrize("letters", [10, 100_000])
+def test_texts_count_as_long_as_they_are(letters: int) -> None:
+    kept = decided(cpu=64)
+    kept.refused = Verdict("Talker", UNSCHEDULABLE, ("x" * letters,))
+    trails, short = DecisionLog(), DecisionLog()
+    short.keep(decided(cpu=64))
+    trails.keep(kept)
+    assert trails.nbytes - short.nbytes >= letters

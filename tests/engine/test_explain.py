@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.settings import Extender
-from stowplan.framework.interfaces import Group
+from stowplan.framework.group import Group
 from stowplan.objects.actions import Evict
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod

@@ -55,8 +55,11 @@ MISDEEDS = [
     pytest.param({"score": 0, "avoid": "a"}, "answered 'a'; Avoid or None was due", id="avoid answers nonsense"),
     pytest.param({"filter": refusing_all(), "post_filter": raises}, "KeyError: 'zone'", id="post_filter raises"),
     pytest.param({"pre_filter": "maybe"}, "answered 'maybe'", id="pre_filter answers nonsense"),
-    pytest.param({"filter": None}, "not iterable", id="filter answers None"),
-    pytest.param({"filter": [True]}, "must be 3 booleans", id="filter yields what is no Reject"),
+    pytest.param({"filter": None}, "answered None; a filter yields Reject, or returns", id="filter answers None"),
+    pytest.param(
+        {"filter": [REJECTED]}, "found an array, bool of shape (3,); a filter yields Reject", id="filter yields a mask"
+    ),
+    pytest.param({"filter": [True]}, "found True; a filter yields Reject", id="filter yields what is no Reject"),
     pytest.param(
         {"filter": [Reject(REJECTED[:2], "no")]}, "found bool of shape (2,)", id="filter speaks of fewer nodes"
     ),
@@ -197,8 +200,12 @@ def test_ctrl_c_is_no_error_of_the_plugin_that_happens_to_be_asked() -> None:
         while True:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        decide(a_plugin("Innocent", score=asked))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores Ctrl-C
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            decide(a_plugin("Innocent", score=asked))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_line_is_that_of_the_plugins_own_file() -> None:

@@ -39,9 +39,10 @@ IDLE = {
         *("capacity_unchecked_now", "has_more_space"),
     ],
     "VolumeZone": ["filter", "class_waits_for_pod", "is_claimed", "volume_moved"],
-    "DynamicResources": ["pre_enqueue", "filter", "score"],
+    "DynamicResources": ["filter", "score", "names_no_claim"],
     "DefaultPreemption": ["pre_enqueue"],
     "NodeDeclaredFeatures": ["pod_needs_other_features"],
+    "GangScheduling": ["pre_enqueue", "group_of", "its_group"],
     "Coscheduling": ["pre_enqueue", "group_of", "its_group"],
     "SPPriority": ["avoid", "score", "pre_bind", "may_be_owner"],
     "WorkloadPolicy": ["filter", "score", "its_policy", "its_owner"],
@@ -255,7 +256,7 @@ def test_what_is_wrong_is_found_and_named(plugin: Any, problem: str) -> None:
 
 
 def test_a_problem_names_the_pod_and_the_seed_of_its_cluster() -> None:
-    problem, _ = check_plugin(TooMuch, seed=7, clusters=1)
+    (problem,) = check_plugin(TooMuch, seed=7, clusters=1)
     assert problem.endswith("(pod default/incoming, cluster seed 7)")
 
 

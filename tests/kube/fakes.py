@@ -71,7 +71,15 @@ async def a_client(fake: Fake, **options: Any) -> AsyncIterator[Client]:
 
 
 def answered(document: object, status: int = 200, **headers: str) -> web.Response:
+    """A Kubernetes object of any kind, if a mapping names none."""
+    if isinstance(document, dict):
+        document = {"kind": "Whatever", **document}
     return web.json_response(document, status=status, headers=headers)
+
+
+def a_stream() -> web.StreamResponse:
+    """An answer that goes on, as to a watch."""
+    return web.StreamResponse(headers={"Content-Type": "application/json"})
 
 
 def refused(status: int, message: str = "no", **headers: str) -> web.Response:

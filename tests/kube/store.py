@@ -13,13 +13,16 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.kube.fakes import answered, refused
+from tests.kube.fakes import a_stream, refused
+
+DEEP = '"deep"'  # a value that is sent as `Store.deep`
 
 
 class Store:
     def __init__(self, path: str = "/api/v1/nodes") -> None:
         self.path = path
         self.served = True
+        self.deep = DEEP
         self.objects: dict[str, dict[str, Any]] = {}
         self.log: list[tuple[int, str, dict[str, Any]]] = []
         self.version = 1
@@ -85,7 +88,11 @@ class Store:
         end = int(start) + int(request.query.get("limit", len(all_items) or 1))
         more = f"{version}:{end}" if end < len(all_items) else ""
         metadata = {"resourceVersion": version, "continue": more}
-        return answered({"kind": "List", "metadata": metadata, "items": all_items[int(start) : end]})
+        found = {"kind": "List", "metadata": metadata, "items": all_items[int(start) : end]}
+        return web.Response(body=self._written(found), content_type="application/json")
+
+    def _written(self, document: dict[str, Any]) -> bytes:
+        return json.dumps(document).replace(DEEP, self.deep).encode()
 
     def _has_news(self, at: int, epoch: int) -> bool:
         return len(self.log) > at or epoch != self._epoch
@@ -94,12 +101,12 @@ class Store:
         told, epoch = int(request.query["resourceVersion"]), self._epoch
         if told < self.oldest:
             return refused(410, f"too old resource version: {told} ({self.oldest})")
-        response = web.StreamResponse()
+        response = a_stream()
         await response.prepare(request)
         at = next((place for place, (version, _, _) in enumerate(self.log) if version > told), len(self.log))
         while epoch == self._epoch:
             for _, kind, document in self.log[at:]:
-                await response.write(json.dumps({"type": kind, "object": document}).encode() + b"\n")
+                await response.write(self._written({"type": kind, "object": document}) + b"\n")
             at = len(self.log)
             async with self._changed:
                 await self._changed.wait_for(partial(self._has_news, at, epoch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import stat
 import sys
 from pathlib import Path
@@ -112,6 +113,48 @@ async def test_a_token_file_is_read_again_each_minute_and_when_it_was_refused(tm
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"", "is empty", id="empty"),
+        pytest.param(b"\n", "is empty", id="an empty line"),
+        pytest.param(None, "cannot be read: .*No such file", id="gone"),
+        pytest.param(b"\xff\xfe", "cannot be read", id="not a text"),
+        pytest.param(b"two\nlines", "holds no token", id="more than a token"),
+    ],
+)
+async def test_the_last_good_token_stays_in_use(tmp_path: Path, content: bytes | None, problem: str) -> None:
+    now, token, problems = [0.0], tmp_path / "token", list[str]()
+    token.write_text("one")
+    access = load(a_kubeconfig(tmp_path, tokenFile="token"), now)
+    access.on_problem = problems.append
+    headers = await access.headers()
+    token.unlink() if content is None else token.write_bytes(content)
+    for now[0] in (61, 63, 65):
+        assert await access.headers() == (("Authorization", "Bearer one"),)
+    headers = await access.headers(refused=headers)
+    assert headers == (("Authorization", "Bearer one"),)
+    assert len(problems) == 1 and re.search(f"token: {problem}.*; the last token stays in use", problems[0])
+    token.write_text("two")
+    now[0] = 67
+    assert await access.headers() == (("Authorization", "Bearer two"),)
+    token.write_text("")
+    now[0] = 130
+    await access.headers()
+    assert len(problems) == 2, "it is a new one"
+
+
+async def test_without_a_token_nothing_is_sent(tmp_path: Path) -> None:
+    now, token = [0.0], tmp_path / "token"
+    token.write_text("")
+    access = load(a_kubeconfig(tmp_path, tokenFile="token"), now)
+    with pytest.raises(UnreachableError, match="token: is empty") as raised:
+        await access.headers()
+    assert raised.value.unsent
+    token.write_text("one")
+    assert await access.headers() == (("Authorization", "Bearer one"),)
+
+
 async def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("of the pod")
     (tmp_path / "namespace").write_text("kube-system\n")
@@ -215,7 +258,7 @@ async def test_a_401_has_the_token_read_again_once(tmp_path: Path, stream: bool)
         (tmp_path / "token").write_text("two")
         if stream:
             async with client.transport.stream("/") as body:
-                assert await body.read(10) == b'{"items": []}'
+                assert b'"items": []' in await body.read(10)
         else:
             assert (await client.transport.request("GET", "/")).ok
         await client.close()

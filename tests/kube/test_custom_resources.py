@@ -102,7 +102,9 @@ def test_the_last_readable_version_stays_and_the_warning_names_what_is_wrong() -
     cache = Cache()
     assert cache.event("MODIFIED", "many", version=2) == []
     assert cache.known() == {"default/blue": 3}
-    said = "Budget of plugin Budgets: default/blue cannot be read and is skipped: Budget blue: spec.maxPods: expected"
+    said = (
+        "Budget of plugin Budgets: default/blue cannot be read and stays as it was last read: Budget blue: spec.maxPods"
+    )
     assert cache.problems[0].startswith(said)
     assert [type(each) for each in cache.event("MODIFIED", 5, version=3)] == [Put]
     assert cache.known() == {"default/blue": 5} and cache.cache.resource_version == "3"

@@ -47,7 +47,7 @@ async def asked(handler: Handler, question: Ask, **more: Any) -> tuple[Result, l
 
 
 async def agreeing(request: web.Request) -> web.Response:
-    return answered({"NodeNames": ["n1"]})
+    return web.json_response({"NodeNames": ["n1"]})
 
 
 NODES = {

@@ -85,6 +85,14 @@ users: [{name: me, user: {token: x}}]
     [
         pytest.param("a: [", None, "not YAML", id="broken YAML"),
         pytest.param("[]", None, "expected a kubeconfig", id="a list"),
+        pytest.param("a: &a [*a]", None, "stands inside of what it stands for", id="an alias of itself"),
+        pytest.param("users: 5\ncurrent-context: dev", None, "there is no context at all", id="a number of users"),
+        pytest.param("current-context: {a: b}", None, "current-context: found nothing", id="a mapping as a context"),
+        pytest.param(
+            GOOD.replace("{token: x}", "x"), None, r"users\[me\].user: expected a mapping", id="a user that is a text"
+        ),
+        pytest.param(GOOD.replace("//here", "//["), None, r"clusters\[here\].server: found", id="half an address"),
+        pytest.param(GOOD.replace("//here", "//here:99999999"), None, "an address such as", id="a port that is none"),
         pytest.param("", None, "current-context: found nothing; name a context", id="an empty file"),
         pytest.param(GOOD, "prod", 'no context is called "prod"; there is dev', id="a context that is not there"),
         pytest.param(GOOD.replace("user: me", "user: you"), None, 'no user is called "you"; there is me', id="no user"),

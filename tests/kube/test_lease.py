@@ -189,7 +189,7 @@ async def test_a_released_lease_is_taken_without_waiting() -> None:
     ("answer", "problem"),
     [
         pytest.param(lambda: refused(403, "not you"), "lease kube-system/stowplan: GET: 403 not you", id="forbidden"),
-        pytest.param(lambda: web.Response(text="hello"), "the response cannot be read", id="not a lease"),
+        pytest.param(lambda: web.Response(text="hello"), "the answer is no Kubernetes object", id="not a lease"),
     ],
 )
 async def test_failures_are_reported_and_retried(answer: Callable[[], web.Response], problem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from aiohttp import web
@@ -47,9 +48,10 @@ def test_the_kubeconfig_takes_precedence_over_the_environment() -> None:
     assert access.proxy == proxy.Proxy("other", 1, False, "Basic bWU6cEBzcw==")
 
 
-def test_other_kinds_of_proxy_are_refused() -> None:
+@pytest.mark.parametrize("url", ["socks5://proxy:1080", "os:system", "http://[", "http://a:99999999", ""])
+def test_what_is_no_address_of_a_proxy_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=r"config: found the proxy .* expected an address such as http://"):
-        proxy.parse("socks5://proxy:1080", "config")
+        proxy.parse(url, "config")
 
 
 class Tunnel:
@@ -92,7 +94,7 @@ async def test_tls_uses_a_tunnel(authority: Authority) -> None:
         transport = Transport(Access(ResolvedContext("", cluster, KubeconfigUser(), ""), environ={}))
         answers = [await transport.request("GET", f"/{number}") for number in range(3)]
         await transport.close()
-        assert [answer.body for answer in answers] == [b'{"path": "/%d"}' % number for number in range(3)]
+        assert [json.loads(answer.body)["path"] for answer in answers] == [f"/{number}" for number in range(3)]
         assert tunnel.seen == [f"CONNECT {fake.url.removeprefix('https://')} HTTP/1.1"]
 
 

@@ -167,33 +167,75 @@ async def test_pages_that_expire_are_read_again(expired: int) -> None:
         assert running.sink.changes == [f"+n{number}" for number in range(5)]
 
 
+NAMESPACES = RESOURCES["Namespace"]
+
+
 async def test_a_document_that_cannot_be_read_is_skipped() -> None:
-    store = Store()
+    store = Store("/api/v1/namespaces")
     await store.put("good")
-    store.objects["bad"] = {"metadata": {"name": "bad", "resourceVersion": "2"}, "spec": {"taints": 5}}
-    async with reflecting(store) as running:
+    store.objects["bad"] = {"metadata": {"name": "bad", "resourceVersion": "2", "labels": 5}}
+    async with reflecting(store, NAMESPACES) as running:
         assert running.sink.changes == ["+good"]
         store.version = 30
-        await store.say("ADDED", {"metadata": {"name": "worse", "resourceVersion": "30"}, "spec": []})
+        await store.say("ADDED", {"metadata": {"name": "worse", "resourceVersion": "30", "labels": []}})
         await store.put("better")
         await until(lambda: "+better" in running.sink.changes)
         assert running.reflector.cache.resource_version == "31"
         skipped = [problem for problem in running.problems if "is skipped" in problem]
         assert len(skipped) == 2
-        assert "Node bad: spec.taints" in skipped[0]
+        assert "Namespace bad: metadata.labels" in skipped[0]
 
 
 async def test_an_object_that_turned_unreadable_stays_as_it_was_known() -> None:
-    store = Store()
+    store = Store("/api/v1/namespaces")
     await store.put("a")
-    async with reflecting(store) as running:
+    async with reflecting(store, NAMESPACES) as running:
         await until(lambda: running.watches == 1)
-        store.objects["a"] = {**store.objects["a"], "spec": 5}
         store.version += 1
+        changed = {"labels": 5, "resourceVersion": str(store.version)}
+        store.objects["a"] = {"metadata": {**store.objects["a"]["metadata"], **changed}}
         store.forget()
         await store.cut()
         await until(lambda: running.watches == 3)
         assert (running.sink.changes, list(running.reflector.cache.objects)) == (["+a"], ["a"])
+
+
+async def test_an_object_nested_too_deep_to_be_framed_is_read_in_lists_and_watches() -> None:
+    store = Store()
+    store.deep = '{"f:a":' * 3000 + "{}" + "}" * 3000
+    store.objects["listed"] = {"metadata": {"name": "listed", "uid": "l", "managedFields": "deep"}}
+    await store.put("plain")
+    async with reflecting(store) as running:
+        assert sorted(running.sink.changes) == ["+listed", "+plain"]
+        store.version += 1
+        metadata = {"name": "watched", "uid": "w", "resourceVersion": str(store.version), "managedFields": "deep"}
+        await store.say("ADDED", {"metadata": metadata})
+        await store.put("after")
+        await until(lambda: "+after" in running.sink.changes)
+        assert running.sink.changes[2:] == ["+watched", "+after"]
+        assert (running.problems, running.reflector.cache.unreadable) == ([], {})
+
+
+async def test_no_error_of_a_sink_ends_a_reflector() -> None:
+    store, got = Store(), list[list[Change]]()
+
+    def sink(changes: list[Change]) -> None:
+        got.append(changes)
+        if len(got) == 1:
+            raise RecursionError("too deep")
+
+    await store.put("a")
+    problems = list[str]()
+    async with serving(store) as fake, a_client(fake) as client:
+        quick = Backoff(random.Random(1), first=0.005, longest=0.02)
+        reflector = Reflector(client, RESOURCES["Node"], sink, on_problem=problems.append, backoff=quick)
+        task = asyncio.create_task(reflector.run())
+        await until(reflector.synced.is_set)
+        await store.put("b")
+        await until(lambda: len(got) == 2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert problems == ["nodes: RecursionError: too deep"]
 
 
 async def test_a_kind_that_is_not_served_is_waited_for_and_may_go_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -57,6 +58,20 @@ LARGEST = 2**63 - 1
         pytest.param("007", 7, 7000, id="leading zeros"),
         pytest.param("1e400", 0, 0, id="far too much, which Go takes for nothing"),
         pytest.param("1e-400", 1, 1, id="hardly anything"),
+        pytest.param("1e4294967297", 10, 10_000, id="an exponent of 33 bits, of which Go reads 32"),
+        pytest.param("9" * 5000, 0, 0, id="5,000 digits, which are too many"),
+        pytest.param("-" + "9" * 5000, 0, 0, id="5,000 digits below zero"),
+        pytest.param("9" * 5000 + "Ki", LARGEST, -1000, id="5,000 digits with a binary suffix, which Go caps"),
+        pytest.param("0" * 5000 + "5", 5, 5000, id="5,000 leading zeros"),
+        pytest.param("5." + "0" * 5000, 5, 5000, id="5,000 zeros after the point"),
+        pytest.param("5." + "0" * 5000 + "1", 6, 5001, id="hardly more than five"),
+        pytest.param("0." + "0" * 5000 + "1", 1, 1, id="hardly anything, in 5,000 digits"),
+        pytest.param("0." + "0" * 5000 + "1e5001", 1, 1000, id="an exponent that makes up for 5,000 zeros"),
+        pytest.param("1" + "0" * 5000 + "e-5000", 1, 1000, id="an exponent that takes 5,000 zeros away"),
+        pytest.param("1" * 70 + "e-69", 2, 1112, id="a fraction with more digits than count"),
+        pytest.param("0." + "5" * 100 + "Ki", 569, 568889, id="a fraction of a kibi with 100 digits"),
+        pytest.param("0" * 5000 + "m", 0, 0, id="5,000 zeros"),
+        pytest.param("0" * 100 + "1500m", 2, 1500, id="leading zeros and a suffix"),
     ],
 )
 def test_the_value_of_a_quantity(text: str, value: int, milli: int) -> None:
@@ -94,9 +109,46 @@ def test_invalid_quantities(text: str) -> None:
         quantity.quantity(text)
 
 
+@pytest.mark.parametrize("digits", ["9" * 30, "-" + "9" * 30, "9" * 5000])
+def test_an_exponent_beyond_64_bits_is_none_as_in_go(digits: str) -> None:
+    with pytest.raises(ValueError, match="expected an exponent of 64 bits, found"):
+        quantity.nanos(f"1e{digits}")
+
+
+@pytest.mark.parametrize("compute", [quantity.nanos, quantity.value, quantity.approximate, quantity.canonical])
+def test_a_text_of_a_million_digits_is_read_and_forgotten(compute: Callable[[str], object]) -> None:
+    assert compute("9" * 1_000_000) == compute("1" + "0" * 40)
+    assert len(quantity.shortened("9" * 1_000_000)) < quantity.LONGEST
+
+
+def test_5000_digits_and_a_letter_are_none() -> None:
+    with pytest.raises(ValueError, match=r"expected a quantity such as 500m or 1Gi, found '9{64}…'"):
+        quantity.shortened("9" * 5000 + "x")
+
+
+def test_a_long_text_is_not_cached() -> None:
+    with pytest.raises(quantity.LongTextError):
+        quantity.quantity("9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        pytest.param("1.5Gi", 1610612736.0, id="an ordinary one"),
+        pytest.param("1e400", 1e280, id="more than a float holds"),
+        pytest.param("-1e400", -1e280, id="less than a float holds"),
+        pytest.param("1e-400", 1e-9, id="hardly anything"),
+    ],
+)
+def test_a_float_is_finite(text: str, about: float) -> None:
+    assert quantity.approximate(text) == pytest.approx(about)
+
+
 @pytest.mark.parametrize(
     ("found", "text"),
     [
+        pytest.param(10**100, "1e60", id="a number of 100 digits"),
+        pytest.param(-(10**100), "-1e60", id="one below zero"),
         pytest.param(2, "2", id="YAML's integer"),
         pytest.param(0.5, "0.5", id="YAML's float"),
         pytest.param(1e-7, "1e-07", id="a float that prints with an exponent"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import msgspec
@@ -105,3 +106,21 @@ def test_derived_values_are_no_part_of_a_pod() -> None:
     assert one == other and msgspec.json.encode(one, enc_hook=str) == msgspec.json.encode(other, enc_hook=str)
     relabelled = msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, labels={}))
     assert identity(one).role == "driver" and identity(relabelled).role == ""
+
+
+def test_a_shape_keeps_nothing_of_a_pod_but_its_template() -> None:
+    """Recent shapes stay when their pods are gone, and annotations may be large."""
+    pod = a_pod("fat", labels={"app": "web"}, cpu="1234567m")  # of a shape that no other test has
+    pod.annotations["a"] = "x" * 250_000
+    assert (pod.shape.pod.key, pod.shape.pod.annotations, pod.shape.pod.labels) == ("default/fat", {}, {})
+    assert pod.annotations and pod.labels, "the pod itself has them"
+
+
+def test_a_large_shape_goes_with_its_pods() -> None:
+    large = {f"example.com/r{number}": "x" * 60 for number in range(300)}
+    pod = a_pod("large", node_selector=large)
+    key = pod.shape.key
+    assert len(key) > shape.LONGEST_RECENT and key in shape._shapes
+    del pod
+    gc.collect()
+    assert key not in shape._shapes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
@@ -155,6 +156,77 @@ def test_a_plugin_that_fails_keeps_the_decisions_of_one_placement() -> None:
     hub.settle()
     assert hub.chosen() == ["c0"]
     assert hub.condition("PlacementSatisfied") == ("True", "AllDecisionsScheduled")
+
+
+class Killer:
+    """Raises what no plugin should for a placement, when it decides or when it says what it reads."""
+
+    error: type[BaseException] = MemoryError
+    when = "changes_at"
+
+    def filter(self, placement: Placement, clusters: Clusters) -> Any:
+        self._kill(placement, "filter")
+
+    def changes_at(self, placement: Placement, clusters: Clusters) -> None:
+        self._kill(placement, "changes_at")
+
+    def depends_on(self, placement: Placement) -> Any:
+        self._kill(placement, "depends_on")
+        return ()
+
+    def _kill(self, placement: Placement, when: str) -> None:
+        if when == self.when and placement.name == "test":
+            raise self.error("no more")
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError, RecursionError, KeyboardInterrupt, CancelledError, SystemExit, ValueError]
+)
+@pytest.mark.parametrize("when", ["filter", "changes_at", "depends_on"])
+def test_whatever_is_raised_fails_one_placement_and_the_others_go_on(
+    error: type[BaseException], when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems: list[str] = []
+    monkeypatch.setattr(Killer, "error", error)
+    monkeypatch.setattr(Killer, "when", when)
+    hub = Hub(
+        a_cluster("c1"),
+        a_placement(numberOfClusters=1),
+        a_placement("second", numberOfClusters=1),
+        policy=a_policy(Killer),
+        report=lambda problem: problems.append(str(problem)),
+        report_failure=lambda key, problem: problems.append(f"{key}: {problem}"),
+    )
+    hub.settle()
+    assert hub.chosen("test/second") == ["c1"]
+    if when != "depends_on":
+        assert any(error.__name__ in each for each in problems)
+        assert hub.condition("PlacementSatisfied") == ("False", "NotAllDecisionsScheduled")
+    monkeypatch.setattr(Killer, "when", "never")
+    hub.now += 301
+    hub.settle()
+    assert hub.chosen() == ["c1"]
+    assert hub.condition("PlacementSatisfied") == ("True", "AllDecisionsScheduled")
+
+
+def test_a_failure_between_two_writes_leaves_nothing_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub, problems = Hub(a_cluster("c1")), list[str]()
+    hub.engine._report_failure = lambda key, problem: problems.append(f"{key}: {problem}")
+    start, calls = hub.engine._writes.start, list[int]()
+
+    def fail_once(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) < 3:
+            raise MemoryError
+        return start(*arguments)
+
+    monkeypatch.setattr(hub.engine._writes, "start", fail_once)
+    hub.put(a_placement())
+    hub.settle()
+    assert (hub.chosen(), problems) == ([], ["test/test: MemoryError"])
+    hub.now += 301
+    hub.settle()
+    assert hub.chosen() == ["c1"]
 
 
 def test_another_policy_decides_all_placements_again() -> None:

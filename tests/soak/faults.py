@@ -14,7 +14,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.soak.programs import Programs
 
 EVERY = 60.0  # seconds
-LASTS = 12.0  # seconds
+LASTS = 7.0  # seconds: less than a leader may need to renew its lease
 WIRE = ("html", "retry-after-a-day", "lose-answers", "reset", "garble", "503", "410", "truncate", "delay", "blackhole")
 LAST_KILL_OF_OURS = 1 / 3  # of the whole time; afterwards they live on, so that their memory says something
 

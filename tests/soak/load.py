@@ -13,7 +13,7 @@ from tests.soak.connection import Connection
 from tests.soak.pod_watch import PodWatch
 from tests.soak.workload import Batch, Workload
 
-WORKERS = 6
+WORKERS = 8
 LOOK_AGAIN = 2.0  # seconds
 
 
@@ -41,6 +41,12 @@ class Load:
 
     def stop_creating(self) -> None:
         self._creating = False
+
+    @property
+    def creating(self) -> bool:
+        """Whether pods have yet to be created."""
+        with self._lock:
+            return any(task is Task.CREATE for _, _, _, task in self._due)
 
     def end(self) -> None:
         with self._lock:

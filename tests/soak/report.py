@@ -20,6 +20,7 @@ class SoakResult:
     placements: int
     poison: int
     faults: dict[str, int]
+    lost_leases: int
     lives: list[Life]
     problems: list[str] = field(default_factory=list)
 
@@ -46,6 +47,7 @@ class SoakResult:
             ("placements decided", f"{self.placements}"),
             ("poisonous objects", f"{self.poison}"),
             ("faults", ", ".join(f"{name} × {number}" for name, number in sorted(self.faults.items())) or "none"),
+            ("processes that ended because of a lost lease", f"{self.lost_leases}"),
             *((f"memory of {name}", text) for name, text in _memories(self.lives)),
             ("wrong", "; ".join(self.verdicts()[:10]) or "nothing"),
         ]

@@ -79,14 +79,18 @@ def _storm(
     load.stop_creating()
     faults.join()
     deadline = time.monotonic() + CALM
-    while time.monotonic() < deadline and (watch.unbound() or placements.missing() or watch.partial_groups()):
+    while time.monotonic() < deadline and (
+        load.creating or watch.unbound() or placements.missing() or watch.partial_groups()
+    ):
         time.sleep(1.0)
     placements.end()
     poison.end()
+    poison.join()
     found = SoakResult(
         commit=_commit(), minutes=minutes, created=load.created, bound=judge.bound,
         waits=judge.waits, groups_in_part=watch.partial_groups(), never_bound=watch.unbound(),
-        placements=placements.decided, poison=poison.sent, faults=dict(faults.done), lives=programs.lives,
+        placements=placements.decided, poison=poison.sent, faults=dict(faults.done),
+        lost_leases=programs.lost_leases, lives=programs.lives,
         problems=[*judge.problems, *placements.problems, *programs.problems],
     )  # fmt: skip
     found.problems += [f"placement {name} was never decided" for name in placements.missing()]

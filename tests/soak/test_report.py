@@ -19,7 +19,7 @@ def a_result(**more: Any) -> SoakResult:
     given: dict[str, Any] = {
         "commit": "abc", "minutes": 60, "created": 216_000, "bound": 216_000, "waits": [0.1] * 100,
         "groups_in_part": [], "never_bound": [], "placements": 100, "poison": 360, "faults": {"wire: html": 6},
-        "lives": [a_life((0, 70), (600, 100), (3500, 110))],
+        "lost_leases": 0, "lives": [a_life((0, 70), (600, 100), (3500, 110))],
     }  # fmt: skip
     return SoakResult(**given | more)
 

@@ -8,8 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stowplan.objects.placements import PlacementDecision
 from stowplan.plugin import Clusters, ConfigError, Misconfigured, Placement, Reject
-from stowplan.testing import a_fleet, a_managed_cluster, a_placement, a_pod, a_score, a_state, chosen, refused, scored
+from stowplan.testing import (
+    a_fleet,
+    a_managed_cluster,
+    a_placement,
+    a_pod,
+    a_score,
+    a_state,
+    check_plugin,
+    chosen,
+    from_yaml,
+    refused,
+    scored,
+)
 
 FLEET = (
     a_managed_cluster(
@@ -30,6 +43,45 @@ def test_what_is_in_a_fleet() -> None:
     assert [len(each.taints) for each in fleet] == [1, 0]
     assert fleet.score("prices", "hourly").values.tolist() == [0, 70]
     assert (fleet.current.tolist(), fleet.decisions.tolist()) == ([False, True], [0, 0])
+
+
+def test_decisions_of_other_placements() -> None:
+    listed = from_yaml(PlacementDecision, "{metadata: {name: d}, status: {decisions: [{clusterName: alder}]}}")
+    assert a_fleet(*FLEET, listed, has=["birch"], decisions={"alder": 2, "birch": 1}).decisions.tolist() == [3, 1]
+    with pytest.raises(
+        ValueError, match="decisions names 'adler', and there is no such cluster; did you mean \"alder\""
+    ):
+        a_fleet(*FLEET, decisions={"adler": 1})
+
+
+class Fewest:
+    """Prefers clusters that few placements have."""
+
+    def score(self, placement: Placement, clusters: Clusters) -> Any:
+        return -clusters.decisions
+
+
+def test_a_score_that_counts_decisions_can_be_tested() -> None:
+    assert scored(Fewest(), a_placement(), a_fleet(*FLEET, decisions={"birch": 2})) == {"alder": 0, "birch": -2}
+    clusters = [a_managed_cluster("a"), a_managed_cluster("b")]
+    assert chosen(a_placement(numberOfClusters=1), *clusters, decisions={"a": 1}) == ["b"]
+
+
+@pytest.mark.parametrize("stranger", [a_placement("shop"), a_pod(), "alder"], ids=["a placement", "a pod", "a text"])
+def test_what_a_fleet_has_no_place_for_is_refused(stranger: Any) -> None:
+    due = "is nothing that a fleet has; ManagedCluster or AddOnPlacementScore or PlacementDecision was due"
+    with pytest.raises(TypeError, match=due):
+        a_fleet(*FLEET, stranger)
+    with pytest.raises(TypeError, match=due):
+        chosen(a_placement(), *FLEET, stranger)
+    if not isinstance(stranger, str):
+        with pytest.raises(TypeError, match=due):
+            check_plugin(Fewest(), objects=[stranger])
+
+
+def test_a_configuration_is_a_path() -> None:
+    with pytest.raises(TypeError, match=r"must be a Path: chosen\(…, config=Path\('config.yaml'\)\)"):
+        chosen(a_placement(), *FLEET, config="config.yaml")  # type: ignore[arg-type]
 
 
 class Policy:

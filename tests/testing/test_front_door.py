@@ -48,3 +48,13 @@ def public(kind: type) -> list[str]:
 def test_each_method_of_world_says_what_it_does(name: str) -> None:
     found = inspect.getattr_static(World, name)
     assert inspect.getdoc(found)
+
+
+def test_pods_and_nodes_have_annotations() -> None:
+    assert testing.a_pod(annotations={"example.com/urgent": "yes"}).annotations == {"example.com/urgent": "yes"}
+    assert testing.a_node(annotations={"rack": "7"}).annotations == {"rack": "7"}
+
+
+def test_a_name_of_a_file_is_no_configuration() -> None:
+    with pytest.raises(TypeError, match=r"a file is a Path; write a_profile\(Path\('config.yaml'\)\)"):
+        testing.a_profile("config.yaml")

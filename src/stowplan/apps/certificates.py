@@ -1,9 +1,17 @@
-"""The certificate of the secure port: from files, or self-signed if none are given, as with kube-scheduler."""
+"""The certificate of the secure port: from files, or self-signed if none are given, as with kube-scheduler.
+
+Files are looked at before each handshake, and read again if they changed: whoever renews certificates need not restart
+the program. Each pair gets a context of its own, so connections that exist go on with the old one. A pair that does not
+fit together (one file is written before the other) is passed over, and the last good one stays.
+"""
 
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
 
 from stowplan.kube import tls
 from stowplan.objects.errors import ConfigError
@@ -11,27 +19,83 @@ from stowplan.objects.errors import ConfigError
 VALID_FOR = timedelta(days=365)
 
 
-def server_context(cert_file: str, key_file: str) -> ssl.SSLContext:
-    """Return a TLS context for a server with this certificate, or with a self-signed one."""
+class OnProblem(Protocol):
+    """Logs a message with fields."""
+
+    def __call__(self, message: str, **fields: object) -> None: ...
+
+
+def server_context(cert_file: str, key_file: str, on_problem: OnProblem) -> Callable[[], ssl.SSLContext]:
+    """Return what gives the TLS context for a new connection: with this certificate, or with a self-signed one."""
     if bool(cert_file) != bool(key_file):
         remedy = "give both --tls-cert-file and --tls-private-key-file, or neither"
         given = "--tls-cert-file" if cert_file else "--tls-private-key-file"
         raise ConfigError(f"found {given} alone", remedy=remedy)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     if cert_file:
-        _load(context, cert_file, key_file)
-        return context
+        return ServingCertificate(cert_file, key_file, on_problem).context
+    context = _context()
     certificate, key = self_signed()
     tls.load_certificate(context, certificate=certificate, key=key)  # from memory: the file system may be read-only
+    return lambda: context
+
+
+class ServingCertificate:
+    """A certificate and its key in files that may change. Raises ConfigError if they cannot be used at the start."""
+
+    def __init__(self, cert_file: str, key_file: str, on_problem: OnProblem) -> None:
+        self._files, self._on_problem = (cert_file, key_file), on_problem
+        self._seen = _versions(self._files)
+        self._context, self._told = _loaded(cert_file, key_file), ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context of the newest good pair."""
+        seen = _versions(self._files)
+        if seen != self._seen:
+            self._seen = seen
+            self._read_again()
+        return self._context
+
+    def _read_again(self) -> None:
+        try:
+            self._context, self._told = _loaded(*self._files), ""
+        except ConfigError as error:
+            if not self._told:  # once, however many steps a renewal takes
+                kept = "The changed serving certificate cannot be used; the last good one stays"
+                self._on_problem(kept, problem=str(error))
+            self._told = str(error)
+
+
+def _versions(files: tuple[str, ...]) -> list[tuple[int, int, int]]:
+    """Return what differs once a file is written or replaced; nothing for a file that is missing."""
+    found = []
+    for file in files:
+        try:
+            status = Path(file).stat()
+        except OSError:
+            found.append((0, 0, 0))
+        else:
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+    return found
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
-def _load(context: ssl.SSLContext, cert_file: str, key_file: str) -> None:
+def _loaded(cert_file: str, key_file: str) -> ssl.SSLContext:
+    context = _context()
     try:
-        context.load_cert_chain(cert_file, key_file)
-    except (OSError, ssl.SSLError) as error:
+        context.load_cert_chain(cert_file, key_file, password=_no_password)
+    except (OSError, ssl.SSLError, ValueError) as error:
         raise ConfigError(f"cannot be used as a certificate: {error}", file=cert_file) from None
+    return context
+
+
+def _no_password() -> str:
+    """Answer OpenSSL, which would ask the terminal, and wait for it."""
+    raise ValueError("the key is encrypted")
 
 
 def self_signed() -> tuple[bytes, bytes]:

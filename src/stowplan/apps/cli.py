@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-from stowplan.apps.flags import FROM, OUTPUT, PLUGIN_PATH, LogLevel, serving_options
+from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, serving_options
 from stowplan.objects.errors import ConfigError, StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
@@ -60,6 +60,7 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     "--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration; read again when it changes."
 )
 @PLUGIN_PATH
+@FEATURE_GATES
 @click.option("--kubeconfig", default="", help="The kubeconfig; overrides clientConnection.kubeconfig.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @click.option(
@@ -103,6 +104,7 @@ def run(longest_wait: str, **options: Any) -> None:
 @FROM
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
 @PLUGIN_PATH
+@FEATURE_GATES
 @click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @OUTPUT
@@ -134,6 +136,7 @@ def explain(**options: Any) -> None:
 @click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in the cluster.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration of the scheduler.")
 @PLUGIN_PATH
+@FEATURE_GATES
 @click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="Verbosity of the scheduler's log.")
 def up(**options: Any) -> None:
     """Start a cluster in this process, to try things out with kubectl. No container is started."""

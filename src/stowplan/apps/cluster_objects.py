@@ -11,12 +11,13 @@ from typing import TypeAlias
 import msgspec
 
 from stowplan.embedded.manifests import documents
-from stowplan.kube import credentials, event_loop
+from stowplan.kube import credentials, event_loop, unreadable
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.kube.transport import Transport
 from stowplan.objects import kinds
 from stowplan.objects.errors import ConfigError, StowplanError
+from stowplan.objects.in_part import read_in_part
 from stowplan.objects.meta import Object
 
 Problem: TypeAlias = Callable[[str], None]  # gets what is told of an object that is skipped
@@ -57,7 +58,8 @@ def from_cluster(
 ) -> tuple[list[Object], str]:
     """Return all objects of these kinds, each kind at one resource version, and the namespace of the context.
 
-    `brought`: what plugins bring. An object of theirs that cannot be read is skipped; another one is an error.
+    `brought`: what plugins bring. What counts instead of an object that cannot be read is what counts for a scheduler,
+    too (`kube/unreadable.py`).
     """
     known = {**RESOURCES, **(brought or {})}
     with asyncio.Runner(loop_factory=event_loop.new) as runner:
@@ -89,7 +91,8 @@ def _readable(resource: ApiResource, documents: Iterable[bytes], on_problem: Pro
     for document in documents:
         try:
             yield resource.decode(document)
-        except (StowplanError, msgspec.MsgspecError) as error:
-            if not resource.brought_by:
-                raise
-            on_problem(resource.unreadable(error, kinds.decode(Object, document).key))
+        except StowplanError as error:
+            instead = unreadable.substitute(resource, document, None)
+            on_problem(resource.unreadable(error, read_in_part(Object, document).key, instead.so))
+            if instead.counts is not None:
+                yield instead.counts

@@ -1,23 +1,31 @@
 """A configuration file that is read again when it changes: that of `stowplan run`, or of `stowplan place`.
 
-A changed file is adopted as a whole, or refused as a whole. The right to write a ConfigMap must not become the right
-to run code in the scheduler: files with plugins come from the folders that a flag names, whatever the configuration
-says, and a reload may only use plugins that are imported already.
+A changed file is adopted as a whole, or refused as a whole: whatever goes wrong while it is read or checked, the old
+configuration stays in force, and the log says why, once. A file that cannot be read for a while is logged once, too.
+
+The right to write a ConfigMap must not become the right to run code in the scheduler: files with plugins come from the
+folders that a flag names, whatever the configuration says, and a reload may only use plugins that are imported already.
+Nor must it stop the scheduler: the size of the file is bounded, and it is read and checked off the event loop. That
+makes the plugins, whose constructors may be anybody's code: one that takes too long is not waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from stowplan.apps.off_loop import off_loop
 from stowplan.apps.profile_loader import read_text
 from stowplan.framework.registry import Registry
 from stowplan.objects.errors import ConfigError, StowplanError
 
 CHECK_EVERY = 1.0  # seconds
+READ_WITHIN = 20.0  # seconds to read and check a file, and to make its plugins
+GONE_AFTER = 2  # looks in vain until a file counts as gone: an editor may be replacing it
 
 
 class Loaded(Protocol):
@@ -43,12 +51,20 @@ class WatchedFile(Generic[LoadedT]):
         """Read the file again; no plugin is imported. Raises ConfigError if the file cannot be used."""
         return self._read(self._plugins.closed(), self._file, read_text(self._file))
 
-    def digest(self) -> str:
-        """Return a digest of the file as it is now; empty if it cannot be read."""
+    def version(self) -> object:
+        """Return what differs after each change of the file. Raises ConfigError if there is none that can be read."""
         try:
-            return digest(read_text(self._file))
-        except ConfigError:
-            return ""
+            found = self._file.stat()
+            if not stat.S_ISREG(found.st_mode):
+                return "read once"  # a pipe, say
+            with self._file.open("rb"):
+                return found.st_mtime_ns, found.st_size, found.st_ino
+        except OSError as error:
+            raise ConfigError(f"cannot be read: {error.strerror}", file=str(self._file)) from None
+
+    def unless_seen(self, seen: str) -> LoadedT | None:
+        """Return the configuration; None if it is the one that was seen already."""
+        return None if digest(read_text(self._file)) == seen else self.load_again()
 
 
 def digest(text: str) -> str:
@@ -62,18 +78,37 @@ async def follow(
     adopt: Callable[[LoadedT], Awaitable[None]],
     refuse: Callable[[StowplanError], None],
     every: float = CHECK_EVERY,
+    within: float = READ_WITHIN,
 ) -> None:
     """Check the file every second, and adopt or refuse each new version once."""
-    seen = loaded.digest
+    in_force, seen, in_vain = loaded.digest, object(), 0
     while True:
         await asyncio.sleep(every)
-        found = file.digest()
-        if found in ("", seen):
-            continue
-        seen = found
         try:
-            await adopt(file.load_again())
+            version = file.version()
+        except ConfigError as error:
+            in_vain += 1
+            if in_vain == GONE_AFTER:
+                refuse(error)
+            continue
+        in_vain = 0
+        if version == seen:
+            continue
+        seen = version
+        try:
+            new = await _off_loop(file, in_force, within)
+            if new is not None:
+                await adopt(new)
+                in_force = new.digest
         except StowplanError as error:
             refuse(error)
-        except Exception as error:  # a plugin may raise anything when it is made or asked what it reads
+        except Exception as error:  # a plugin may raise anything when it is asked what it reads
             refuse(ConfigError(f"{type(error).__name__}: {error}"))
+
+
+async def _off_loop(file: WatchedFile[LoadedT], seen: str, within: float) -> LoadedT | None:
+    try:
+        return await off_loop(lambda: file.unless_seen(seen), within)
+    except TimeoutError:
+        remedy = "the constructor of a plugin may wait for something, or never end"
+        raise ConfigError(f"it could not be read and checked within {within:g} s", remedy=remedy) from None

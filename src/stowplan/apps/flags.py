@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from stowplan.framework import feature_gates
+from stowplan.objects.errors import ConfigError
+
 if TYPE_CHECKING:
     from stowplan.apps.leader_election import ElectionSettings
 
@@ -30,6 +33,22 @@ PLUGIN_PATH = click.option(
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with code: plugins named file.py:Class are loaded from there; can be repeated.",
+)
+
+
+def _parse_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> feature_gates.FeatureGates:
+    try:
+        return feature_gates.parse(texts)
+    except ConfigError as error:
+        raise click.BadParameter(str(error), ctx=ctx, param=param) from None
+
+
+FEATURE_GATES = click.option(
+    "--feature-gates",
+    multiple=True,
+    metavar="NAME=BOOL,…",
+    callback=_parse_gates,
+    help=f"Features of Kubernetes to switch on or off: {feature_gates.described()}.",
 )
 
 

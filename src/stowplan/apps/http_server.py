@@ -3,12 +3,14 @@
 The server has a thread and an event loop of its own. A slow plugin does not make the program look dead, and a slow
 client does not delay a binding. On the secure port every page but the health pages is authorized by the API server: by
 a review of the client's token, and of its right to read that path.
+
+Anybody can connect, so connections, their times and the sizes of requests are bounded (`serving`). The numbers here are
+generous: a scraper and the kubelet need a handful.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -21,12 +23,19 @@ from stowplan.apps import certificates
 from stowplan.apps.authorization import Authorizer, ResourceAttributes
 from stowplan.kube.client import Client
 from stowplan.objects.errors import ConfigError
+from stowplan.serving import descriptors
+from stowplan.serving.connections import ConnectionLimits, ConnectionTable
+from stowplan.serving.listener import LINGER, SILENT, ContextOf, SocketListener
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
 Check = Callable[[], str]  # returns what is wrong; empty if nothing is
 ResourceOf = Callable[[web.Request], Awaitable[ResourceAttributes | None]]
-Runner = tuple[web.AppRunner, Authorizer | None]
 HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
+MOST_CONNECTIONS, MOST_OF_A_PEER = 512, 64
+MOST_UNPROVEN = 32  # connections without a token that have spoken: each takes 300 KB with TLS
+KEEP_ALIVE = 60.0  # seconds between two requests
+MAX_BODY_BYTES = 1024 * 1024
+BODY_WITHIN = 10.0  # seconds to send a body, if it says which right is needed
 
 
 @dataclass
@@ -35,7 +44,7 @@ class Listener:
 
     host: str
     port: int
-    tls: ssl.SSLContext | None = None
+    tls: ContextOf | None = None
     authorizer: Callable[[], Authorizer] | None = None
 
 
@@ -72,11 +81,13 @@ class ListenOptions(Protocol):
     def authorization_kubeconfig(self) -> str: ...
 
 
-def listeners(options: ListenOptions, client_of: Callable[[str], Client]) -> list[Listener]:
-    """Return the secure port and the plain port, as far as the options name them."""
+def server_of(
+    pages: Pages, options: ListenOptions, client_of: Callable[[str], Client], on_problem: certificates.OnProblem
+) -> HttpServer:
+    """Return a server of these pages on the secure port and the plain port, as far as the options name them."""
     found = []
     if options.secure_port:
-        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file)
+        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file, on_problem)
 
         def authorizer() -> Authorizer:
             return Authorizer(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
@@ -84,12 +95,43 @@ def listeners(options: ListenOptions, client_of: Callable[[str], Client]) -> lis
         found.append(Listener(options.bind_address, options.secure_port, context, authorizer))
     if options.plain_port:
         found.append(Listener("127.0.0.1", options.plain_port))
-    return found
+    return HttpServer(pages, found, on_problem)
+
+
+def connection_limits() -> ConnectionLimits:
+    """Return how many connections the pages of this process may have: the API client always has descriptors left."""
+    total = descriptors.for_connections(MOST_CONNECTIONS)
+    of_a_peer, unproven = min(MOST_OF_A_PEER, total // 2), min(MOST_UNPROVEN, total // 2)
+    return ConnectionLimits(total, of_a_peer, unproven, idle_within=KEEP_ALIVE)
+
+
+@dataclass
+class _Port:
+    """A port that is served, and what must be closed at the end."""
+
+    runner: web.AppRunner
+    listener: SocketListener
+    authorizer: Authorizer | None
+
+    async def close(self) -> None:
+        self.listener.close()
+        await self.runner.cleanup()
+        if self.authorizer is not None:
+            await self.authorizer.close()
 
 
 class HttpServer:
-    def __init__(self, pages: Pages, listeners: list[Listener]) -> None:
-        self._pages, self._listeners = pages, listeners
+    """`on_problem` logs a page that fails, which is a bug. What a client does wrong is not logged: anybody can."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        listeners: list[Listener],
+        on_problem: certificates.OnProblem,
+        limits: ConnectionLimits | None = None,
+    ) -> None:
+        self._pages, self._listeners, self._on_problem = pages, listeners, on_problem
+        self.connections = ConnectionTable(limits or connection_limits())
         self._thread = threading.Thread(target=self._work, name="serving", daemon=True)
         self._loop = asyncio.new_event_loop()
         self._started: threading.Event = threading.Event()
@@ -110,28 +152,38 @@ class HttpServer:
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
-        runners: list[Runner] = []
+        ports: list[_Port] = []
         try:
             for listener in self._listeners:
-                runners.append(self._loop.run_until_complete(self._listen(listener)))
+                self._loop.run_until_complete(self._listen(listener, ports))
         except Exception as error:
             self._failure = error
         self._started.set()
         if self._failure is None:
             self._loop.run_forever()
-        self._loop.run_until_complete(self._close(runners))
+        for port in ports:
+            self._loop.run_until_complete(port.close())
         self._loop.close()
 
-    async def _listen(self, listener: Listener) -> Runner:
+    async def _listen(self, listener: Listener, ports: list[_Port]) -> None:
+        port = await self._port(listener)
+        ports.append(port)
         try:
-            return await self._open(listener)
+            addresses = await port.listener.listen(listener.host, listener.port)
         except OSError as error:
             raise ConfigError(f"cannot listen on port {listener.port}: {error.strerror or error}") from None
+        self.ports.append(addresses[0][1])
 
-    async def _open(self, listener: Listener) -> Runner:
+    async def _port(self, listener: Listener) -> _Port:
         pages = self._pages
         authorizer = None if listener.authorizer is None else listener.authorizer()
-        app = web.Application(middlewares=[] if authorizer is None else [authorized(authorizer, pages.resource_of)])
+
+        def protocol() -> asyncio.Protocol:
+            assert runner.server is not None
+            return runner.server()
+
+        sockets = SocketListener(protocol, self.connections, listener.tls)
+        app = web.Application(middlewares=[self._guard(sockets, authorizer)], client_max_size=MAX_BODY_BYTES)
         for path in ("/healthz", "/livez"):
             self._route_health(app, path, pages.health)
         self._route_health(app, "/readyz", {**pages.health, **pages.readiness})
@@ -139,12 +191,49 @@ class HttpServer:
             app.router.add_get(path, page)
         for path, page in pages.post.items():
             app.router.add_post(path, page)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=SILENT,
+            handle_signals=False,
+            shutdown_timeout=1.0,
+            keepalive_timeout=KEEP_ALIVE,
+            lingering_time=LINGER,
+        )
         await runner.setup()
-        site = web.TCPSite(runner, listener.host, listener.port, ssl_context=listener.tls)
-        await site.start()
-        self.ports.append(runner.addresses[0][1])
-        return runner, authorizer
+        return _Port(runner, sockets, authorizer)
+
+    def _guard(self, sockets: SocketListener, authorizer: Authorizer | None) -> Middleware:
+        """Return middleware that refuses a client that may not read the page, and tells the listener who may."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            with sockets.serving(request.transport) as prove:
+                try:
+                    if authorizer is not None and not request.path.startswith(HEALTH_PATHS):
+                        resource = await self._resource(request)
+                        header = request.headers.get("Authorization", "")
+                        refused = await authorizer.refusal(header, request.path, resource)
+                        if refused is not None:
+                            return _refusal(*refused)
+                        prove()
+                    return await handler(request)
+                except (web.HTTPException, ConnectionError):
+                    raise
+                except Exception as error:
+                    self._on_problem("A page failed", path=request.path, error=repr(error))
+                    return _refusal(500, "the page failed; the log says why")
+
+        return guard
+
+    async def _resource(self, request: web.Request) -> ResourceAttributes | None:
+        if self._pages.resource_of is None:
+            return None
+        try:
+            async with asyncio.timeout(BODY_WITHIN):
+                return await self._pages.resource_of(request)
+        except TimeoutError:
+            raise web.HTTPRequestTimeout from None
 
     @staticmethod
     def _route_health(app: web.Application, path: str, checks: dict[str, Check]) -> None:
@@ -160,13 +249,6 @@ class HttpServer:
         app.router.add_get(path, health)
         app.router.add_get(path + "/{name}", one)
 
-    @staticmethod
-    async def _close(runners: list[Runner]) -> None:
-        for runner, authorizer in runners:
-            await runner.cleanup()
-            if authorizer is not None:
-                await authorizer.close()
-
 
 def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.Response:
     """ "ok", or which check failed, as the components of Kubernetes print it."""
@@ -179,20 +261,6 @@ def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> we
     return web.Response(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
 
 
-def authorized(authorizer: Authorizer, resource_of: ResourceOf | None = None) -> Middleware:
-    """Return middleware that refuses a client that may not read the page."""
-
-    @web.middleware
-    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not request.path.startswith(HEALTH_PATHS):
-            resource = None if resource_of is None else await resource_of(request)
-            refused = await authorizer.refusal(request.headers.get("Authorization", ""), request.path, resource)
-            if refused is not None:
-                status, message = refused
-                return web.json_response(
-                    {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": status},
-                    status=status,
-                )
-        return await handler(request)
-
-    return check
+def _refusal(status: int, message: str) -> web.Response:
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": status}
+    return web.json_response(body, status=status)

@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 import msgspec
-import yaml
 
 from stowplan.engine.groups.group import GroupState
 from stowplan.framework.decision import Decision
+from stowplan.objects import yaml_text
 
 VERSION = "stowplan.io/v1alpha1"
 
 
 def echo(document: object, output: str) -> None:
     plain = msgspec.to_builtins(document, enc_hook=str)
-    click.echo(json.dumps(plain, indent=4) if output == "json" else yaml.safe_dump(plain, sort_keys=False).rstrip())
+    click.echo(json.dumps(plain, indent=4) if output == "json" else yaml_text.dump(plain).rstrip())
 
 
 def pod_groups(groups: Iterable[GroupState], start: datetime) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from typing import TextIO
 
 import msgspec
 
-from stowplan.objects.texts import MOST_OF_MESSAGE, shortened
-
 
 class Log:
     def __init__(
@@ -42,13 +40,8 @@ class Log:
 
     def _write(self, severity: str, message: str, level: int, fields: dict[str, object]) -> None:
         now = self._now()
-        try:
-            line = self._line(severity, message, level, fields, now)
-        except UnicodeEncodeError:  # half of a surrogate pair, in a text of somebody else's
-            readable: dict[str, object] = {
-                name: shortened(str(value), MOST_OF_MESSAGE) for name, value in fields.items()
-            }
-            line = self._line(severity, shortened(message, MOST_OF_MESSAGE), level, readable, now)
+        form = self._json if self._format == "json" else self._text
+        line = form(severity, message, level, fields, now)
         with self._lock:
             try:
                 self._stream.write(line + "\n")
@@ -56,20 +49,23 @@ class Log:
             except OSError:
                 return  # the reader is gone, which is no reason to stop scheduling
 
-    def _line(self, severity: str, message: str, level: int, fields: dict[str, object], now: datetime) -> str:
-        if self._format == "json":
-            return self._json(severity, message, level, fields, now)
-        return self._text(severity, message, fields, now)
-
-    def _text(self, severity: str, message: str, fields: dict[str, object], now: datetime) -> str:
+    def _text(self, severity: str, message: str, _: int, fields: dict[str, object], now: datetime) -> str:
         pairs = "".join(f" {name}={_quoted(value)}" for name, value in fields.items())
         return f"{severity}{now:%m%d %H:%M:%S.%f} {os.getpid():7d} stowplan] {_quoted(message)}{pairs}"
 
     def _json(self, severity: str, message: str, level: int, fields: dict[str, object], now: datetime) -> str:
         named = {"I": "info", "W": "warning", "E": "error"}[severity]
         line = {"ts": round(now.timestamp() * 1000, 3), "level": named, "v": level, "msg": message, **fields}
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        try:
+            return msgspec.json.encode(line, enc_hook=_text_of).decode()
+        except UnicodeEncodeError:
+            return msgspec.json.encode({name: _text_of(value) for name, value in line.items()}).decode()
 
 
 def _quoted(value: object) -> str:
-    return msgspec.json.encode(value).decode() if isinstance(value, str) else str(value)
+    return msgspec.json.encode(_text_of(value)).decode() if isinstance(value, str) else _text_of(value)
+
+
+def _text_of(value: object) -> str:
+    """Return a text without what UTF-8 cannot hold: a file's name, or what a plugin says, may have anything in it."""
+    return str(value).encode(errors="replace").decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stowplan.framework import declared_kinds
+from stowplan.framework import declared_kinds, wakes
 from stowplan.framework.profile import Profile
 from stowplan.kube import resources
 from stowplan.kube.resources import RESOURCES, ApiResource
@@ -22,6 +22,12 @@ def brought_by(plugins: Iterable[tuple[str, object]]) -> dict[str, ApiResource]:
     """Return the resources that these plugins bring; each plugin is given with its name."""
     found = declared_kinds.check(plugins, RESOURCES)
     return {name: resources.custom(each.resource, ", ".join(each.plugins)) for name, each in found.items()}
+
+
+def check(profiles: Iterable[Profile]) -> None:
+    """Raise ConfigError, which names the plugin, if what it declares, or waits for (`wakes_on`), cannot be right."""
+    listed = list(profiles)
+    wakes.check(_named(listed), {*RESOURCES, *brought(listed)})
 
 
 def notes(profiles: Iterable[Profile]) -> Iterator[str]:

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
 from stowplan.apps import plugin_kinds
 from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.config.document import snake
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile, build_all
 from stowplan.framework.registry import Registry, check_arguments, identifies
-from stowplan.objects.errors import ConfigError
+from stowplan.objects import bounded_yaml
+from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.plugins import BUILT_IN
 
+GANGS, KUBES_GANGS = "Coscheduling", "GangScheduling"
+LONGEST_PROBLEM = 500  # characters of a foreign exception's text
 OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
-def registry(folder: Path | None = None, code: Sequence[Path] | None = None) -> Registry:
+def registry(
+    folder: Path | None = None, code: Sequence[Path] | None = None, gates: FeatureGates = DEFAULT_GATES
+) -> Registry:
     """Return all plugins. Data files of plugins start at `folder`; their code may be in the folders `code` only.
 
     Without `code` it may be in `folder`.
     """
-    return Registry(BUILT_IN, folder=folder, code=code, discover=True)
+    return Registry(BUILT_IN, folder=folder, code=code, discover=True, gates=gates)
 
 
-def read_configuration(file: Path, plugin_path: Sequence[Path] = ()) -> tuple[Configuration, dict[str, Profile]]:
+def read_configuration(
+    file: Path, plugin_path: Sequence[Path] = (), gates: FeatureGates = DEFAULT_GATES
+) -> tuple[Configuration, dict[str, Profile]]:
     """Read a configuration file. Return the configuration and its profiles by scheduler name.
 
     Code may come from the folder of the file, and from those of `plugin_path`. A note names each file that `stowplan
     run` would not load without a flag.
     """
-    plugins = registry(file.parent, (*plugin_path, file.parent))
+    plugins = registry(file.parent, (*plugin_path, file.parent), gates)
     configuration, profiles = read_with(plugins, file, read_text(file))
     notes = (*configuration.notes, *code_notes(plugins, plugin_path, "run"))
     return msgspec.structs.replace(configuration, notes=notes), profiles
@@ -50,39 +59,78 @@ def code_notes(plugins: Registry, plugin_path: Sequence[Path], command: str) -> 
 
 
 def read_text(file: Path) -> str:
+    """Return the text of a configuration file. Raises ConfigError, without reading more than such a file may have."""
+    most = bounded_yaml.DEFAULT_LIMITS.characters
     try:
-        return file.read_text(encoding="utf-8")
+        with file.open("rb") as source:
+            data = source.read(most + 1)
+        if len(data) > most:
+            raise ConfigError(f"is longer than {most:,} bytes", file=str(file))
+        return data.decode()
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", file=str(file)) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8 text", file=str(file)) from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problem = f"is not UTF-8 text: line {line} has the byte 0x{data[error.start]:02x}"
+        raise ConfigError(problem, file=str(file)) from None
+    except ValueError:
+        raise ConfigError("cannot be read: found a null byte in its name", file=repr(str(file))) from None
 
 
 def read_with(plugins: Registry, file: Path, text: str) -> tuple[Configuration, dict[str, Profile]]:
     """Make profiles of a file's text with these plugins. Errors name the file."""
-    try:
+    with only_config_errors(str(file)):
         return _configured(text, plugins, str(file))
+
+
+@contextmanager
+def only_config_errors(file: str) -> Iterator[None]:
+    """Whatever goes wrong inside is a ConfigError that names the file.
+
+    Checks call code of plugins, and a file may hold what nobody thought of.
+    """
+    try:
+        yield
     except ConfigError as error:
-        raise error.located(str(file)) from None
+        raise error.located(file) from None
+    except StowplanError as error:
+        raise ConfigError(str(error), file=file) from error
+    except (Exception, SystemExit) as error:
+        *_, last = traceback.extract_tb(error.__traceback__)
+        place = f"at {Path(last.filename).name}, line {last.lineno}"
+        text = " ".join(str(error).split())[:LONGEST_PROBLEM]
+        raise ConfigError(f"cannot be used: {type(error).__name__}: {text} ({place})", file=file) from error
 
 
 def configured(
     document: str | bytes | Mapping[str, Any], *, folder: Path | None = None, file: str = ""
 ) -> tuple[Configuration, dict[str, Profile]]:
     """Read a configuration document. Return the configuration and its profiles by scheduler name."""
-    return _configured(document, registry(folder), file)
+    with only_config_errors(file):
+        return _configured(document, registry(folder), file)
 
 
 def _configured(
     document: str | bytes | Mapping[str, Any], plugins: Registry, file: str
 ) -> tuple[Configuration, dict[str, Profile]]:
     configuration = config.load(document, implements=plugins.implements, known=plugins.names(), file=file)
-    profiles = tuple(_with_files(spec, plugins) for spec in configuration.profiles)
+    doubles = [i for i, spec in enumerate(configuration.profiles) if spec.plugin_args.keys() >= {GANGS, KUBES_GANGS}]
+    profiles = tuple(_with_files(_without_double(spec), plugins) for spec in configuration.profiles)
     configuration = msgspec.structs.replace(configuration, profiles=profiles)
     built = _with_shared_plugins(build_all(configuration, plugins), configuration)
-    plugin_kinds.brought(built.values())  # finds what plugins declare wrongly
-    notes = (*configuration.notes, *_notes(built.values()), *plugin_kinds.notes(built.values()))
+    plugin_kinds.check(built.values())
+    left_out = (f"profiles[{i}].plugins: {KUBES_GANGS} is left out, {GANGS} does the same and more" for i in doubles)
+    notes = (*configuration.notes, *left_out, *_notes(built.values()), *plugin_kinds.notes(built.values()))
     return msgspec.structs.replace(configuration, notes=notes), built
+
+
+def _without_double(spec: ProfileSpec) -> ProfileSpec:
+    """Return the profile without GangScheduling if Coscheduling is there: one of them writes the status of groups."""
+    if not spec.plugin_args.keys() >= {GANGS, KUBES_GANGS}:
+        return spec
+    points = {point: tuple(each for each in at if each.name != KUBES_GANGS) for point, at in spec.points.items()}
+    args = {name: each for name, each in spec.plugin_args.items() if name != KUBES_GANGS}
+    return msgspec.structs.replace(spec, points=points, plugin_args=args)
 
 
 def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
@@ -171,10 +219,10 @@ def _file_args(plugin: type, file: Path, *, required: bool) -> dict[str, Any]:
         return {}
     text = read_text(file)
     try:
-        found = yaml.safe_load(text) or {}
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
-        raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=str(file)) from None
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        found = bounded_yaml.load(text, unique_keys=False) or {}
+    except ConfigError as error:
+        raise error.located(str(file)) from None
+    if not isinstance(found, dict):
         raise ConfigError("found no mapping of arguments", file=str(file), remedy="write each one as `name: value`")
     try:
         check_arguments(plugin, found, "")
@@ -186,12 +234,12 @@ def _file_args(plugin: type, file: Path, *, required: bool) -> dict[str, Any]:
 def _exists(file: Path) -> bool:
     try:
         return file.exists()
-    except OSError:  # no right to read the folder
+    except (OSError, ValueError):  # no right to read the folder; a null byte
         return False
 
 
-def defaults() -> tuple[Configuration, dict[str, Profile]]:
+def defaults(gates: FeatureGates = DEFAULT_GATES) -> tuple[Configuration, dict[str, Profile]]:
     """Return the default configuration and its profile."""
-    plugins = registry()
+    plugins = registry(gates=gates)
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)

@@ -20,6 +20,7 @@ import asyncio
 import signal
 import socket
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -29,8 +30,6 @@ from stowplan.apps import leader_election
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
-from stowplan.apps.watchdog.stack import PluginQuestion
-from stowplan.apps.watchdog.watchdog import Watchdog
 from stowplan.framework.plugin_faults import told
 from stowplan.kube import event_loop
 from stowplan.kube.client import Client
@@ -41,10 +40,14 @@ from stowplan.kube.reflector import RECHECK_INTERVAL, Reflector, Sink
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
+from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.actions import Record
+from stowplan.serving import descriptors
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
+    from stowplan.apps.watchdog.stack import PluginQuestion
+    from stowplan.apps.watchdog.watchdog import Watchdog
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 RELEASE_WITHIN = 1.5  # seconds for the lease, where the process has to end
@@ -74,6 +77,7 @@ class Program(ABC):
         self.watchdog: Watchdog | None = None
         self._server_of: dict[str, str] = {}  # by kind
         self._problems: dict[str, str] = {}  # the last one, by server
+        self._credentials_told: dict[str, float] = {}  # when each problem may be logged again
 
     # -- what a service defines
 
@@ -98,6 +102,9 @@ class Program(ABC):
 
     def leading_begins(self) -> None:  # noqa: B027 - a service with engine loops has nothing more to do then
         """Called once this replica leads."""
+
+    def unreadable(self, found: UnreadableObject) -> None:  # noqa: B027 - the log says it in any case
+        """Called with each object that cannot be read, once."""
 
     async def work(self) -> int:
         """Work until the program is stopped, or until the work is done. Return the exit code."""
@@ -231,6 +238,7 @@ class Program(ABC):
 
     def open_client(self, access: Access, connections: int, *, qps: float = 0.0, burst: int = 100) -> Client:
         """Return a client that is closed when the program ends. It writes only while this replica leads."""
+        access.on_problem = self._credentials_failed
         transport = Transport(access, connections=connections, qps=qps, burst=burst, may_write=lambda: self.leading)
         client = Client(transport)
         self.resources.push_async_callback(client.close)
@@ -248,7 +256,16 @@ class Program(ABC):
 
     def client_of(self, kubeconfig: str = "") -> Client:
         """Return a client for the event loop of another thread."""
-        return Client(Transport(self.access(kubeconfig), connections=2))
+        access = self.access(kubeconfig)
+        access.on_problem = self._credentials_failed
+        return Client(Transport(access, connections=2))
+
+    def _credentials_failed(self, problem: str) -> None:
+        """Log it once a minute, whichever of the clients noticed it."""
+        now = time.monotonic()
+        if now >= self._credentials_told.get(problem, now):
+            self._credentials_told[problem] = now + 60.0
+            self.log.warning("Credentials cannot be renewed", problem=problem)
 
     def follow(
         self,
@@ -273,6 +290,7 @@ class Program(ABC):
             sink,
             namespace=namespace,
             on_problem=note,
+            on_unreadable=self.unreadable,
             keep_raw=keep_raw,
             recheck_after=recheck_after,
         )
@@ -317,6 +335,7 @@ class Program(ABC):
 
 def run(make: Callable[[], Program]) -> int:
     """Run a program until a signal stops it. Return the exit code."""
+    descriptors.raise_limit()
 
     async def main() -> int:
         program = make()
@@ -330,10 +349,12 @@ def run(make: Callable[[], Program]) -> int:
 
 @contextmanager
 def watched(program: Program) -> Iterator[None]:
-    """Look after the plugins of a program that runs in this thread. Only the main thread can be looked after."""
-    if threading.current_thread() is not threading.main_thread():
+    """Look after the plugins of a program, if it has any. Only the main thread can be looked after."""
+    if not program.engine_loops or threading.current_thread() is not threading.main_thread():
         yield
         return
+    from stowplan.apps.watchdog.watchdog import Watchdog  # imports what plugins use, and some programs have none
+
     with Watchdog(program.log, hung=program.plugin_hung, last_words=program.last_words) as program.watchdog:
         yield
 

@@ -2,7 +2,8 @@
 
 A tree becomes nested functions once, and these run for each evaluation. The cost bounds the time of any expression:
 each name, field and call costs 1, a list 10, a map 30, and a function that reads a string or a list costs by its
-length. An evaluation that exceeds its limit ends. Errors are values in CEL: `false && error` is false, in either order.
+length. What values take is counted, too, before they are made (`sizes`). An evaluation that exceeds one of the two
+limits ends. Errors are values in CEL: `false && error` is false, in either order.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from stowplan.cel import costs, functions
+from stowplan.cel import costs, functions, sizes
 from stowplan.cel.functions import Function
 from stowplan.cel.syntax import SyntaxNode
-from stowplan.cel.values import CelError, CostError, Optional, equal, type_named
+from stowplan.cel.values import CelError, CostError, Optional, as_type, equal, type_named
 
 Scope: TypeAlias = dict[str, Any]  # variables and their values
 Functions: TypeAlias = Mapping[str, Function]  # those that the environment adds
@@ -22,17 +23,24 @@ _ATTRIBUTES = ("ident", "select")
 
 
 class CelEvaluation:
-    """One evaluation of an expression: its cost so far, and the functions that are bound for it."""
+    """One evaluation of an expression: its cost so far, what its values took, and the functions bound for it."""
 
-    __slots__ = ("cost", "functions", "limit")
+    __slots__ = ("cost", "functions", "limit", "taken")
 
     def __init__(self, limit: int, functions: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self.cost, self.limit, self.functions = 0, limit, functions or {}
+        self.taken = 0
 
     def charge(self, cost: int) -> None:
         self.cost += cost
         if self.cost > self.limit:
             raise CostError("operation cancelled: actual cost limit exceeded")
+
+    def take(self, size: int) -> None:
+        """Count bytes that are about to be taken. What is freed again counts, too: it took time."""
+        self.taken += size
+        if self.taken > sizes.MOST:
+            raise sizes.too_large()
 
 
 def build(node: SyntaxNode, own: Functions) -> Run:
@@ -117,9 +125,9 @@ def select_optional(holder: Any, key: Any) -> Optional:
     if isinstance(holder, list):
         fits = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(holder)
         return Optional(holder[key], True) if fits else Optional()
-    if isinstance(holder, dict):
+    if isinstance(holder, dict) and isinstance(key, str | int):
         return Optional(holder[key], True) if key in holder else Optional()
-    raise CelError(f"no such field: {key}")
+    raise CelError(f"no such field: {sizes.shown(key)}")
 
 
 def _index(node: SyntaxNode, own: Functions) -> Run:
@@ -156,7 +164,10 @@ def _call(node: SyntaxNode, own: Functions) -> Run:
         evaluation.charge(1 if cost is None else cost(values))
         if failed is not None:
             raise failed
-        found = function(evaluation, *values)
+        try:
+            found = function(evaluation, *values)
+        except TypeError:  # arguments of types that are only known now
+            raise CelError("no such overload") from None
         evaluation.charge(costs.of_result(found))
         return found
 
@@ -166,10 +177,10 @@ def _call(node: SyntaxNode, own: Functions) -> Run:
 def _function(node: SyntaxNode, own: Functions) -> Callable[..., Any]:
     """Return the function that a node calls. Its first argument is the evaluation."""
     name = node.name
-    call = own[name].call if name in own else functions.find(name, node.member)
-    if call is None:
+    if name in own and own[name].call is None:
         return lambda evaluation, *values: evaluation.functions[name](*values)
-    return lambda _, *values: call(*values)
+    call = functions.metered(own[name]) if name in own else functions.find(name, node.member)
+    return lambda evaluation, *values: call(evaluation.take, *values)
 
 
 def _and(node: SyntaxNode, own: Functions) -> Run:
@@ -229,18 +240,32 @@ def _not_false(node: SyntaxNode, own: Functions) -> Run:
 
 
 def _list(node: SyntaxNode, own: Functions) -> Run:
+    constants = [each.value for each in node.args if each.kind == "const"]
+    if constants and len(constants) == len(node.args) and not node.optional:
+        return _constant_list(constants)
     elements, optional = [build(each, own) for each in node.args], node.optional
 
     def run(scope: Scope, evaluation: CelEvaluation) -> Any:
+        evaluation.take(sizes.SLOT * len(elements))
         found = []
         for place, element in enumerate(elements):
             value = element(scope, evaluation)
             if place not in optional:
                 found.append(value)
-            elif value.present:
+            elif as_type(value, Optional).present:
                 found.append(value.value)
         evaluation.charge(costs.LIST_COST)
         return found
+
+    return run
+
+
+def _constant_list(values: list[Any]) -> Run:
+    """Build a list of constants, which is made once: no list is changed but the one that a fold appends to."""
+
+    def run(_: Scope, evaluation: CelEvaluation) -> Any:
+        evaluation.charge(costs.LIST_COST)
+        return values
 
     return run
 
@@ -249,15 +274,16 @@ def _map(node: SyntaxNode, own: Functions) -> Run:
     parts, optional = [build(each, own) for each in node.args], node.optional
 
     def run(scope: Scope, evaluation: CelEvaluation) -> Any:
+        evaluation.take(sizes.ENTRY * len(parts) // 2)
         found: dict[Any, Any] = {}
         for place in range(len(parts) // 2):
             key, value = parts[2 * place](scope, evaluation), parts[2 * place + 1](scope, evaluation)
             if place in optional:
-                if not value.present:
+                if not as_type(value, Optional).present:
                     continue
                 value = value.value
-            if key in found or not isinstance(key, str | int):
-                raise CelError(f"bad key {key!r} of a map")
+            if not isinstance(key, str | int) or key in found:
+                raise CelError(f"bad key {sizes.shown(key)} of a map")
             found[key] = value
         evaluation.charge(costs.MAP_COST)
         return found
@@ -273,6 +299,7 @@ def _fold(node: SyntaxNode, own: Functions) -> Run:
     def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         items = over(scope, evaluation)
         if isinstance(items, dict):
+            evaluation.take(sizes.SLOT * len(items))
             items = list(items)
         elif not isinstance(items, list):
             raise CelError("no such overload: neither a list nor a map")
@@ -318,6 +345,7 @@ def _append(node: SyntaxNode, own: Functions) -> Run:
     def run(scope: Scope, evaluation: CelEvaluation) -> Any:
         found, more = accumulator(scope, evaluation), added(scope, evaluation)
         evaluation.charge(1)
+        evaluation.take(sizes.SLOT * len(more))
         found.extend(more)
         return found
 
@@ -339,7 +367,7 @@ def _equality(node: SyntaxNode, own: Functions) -> Run:
         evaluation.charge(costs.of_equality(values))
         if failed is not None:
             raise failed
-        return equal(values[0], values[1]) is wanted
+        return equal(values[0], values[1], evaluation.take) is wanted
 
     return run
 

@@ -1,5 +1,7 @@
 """The functions that expressions call: operators, optionals and what is used most are here, Kubernetes' own in
 `kubernetes`, `networks` and `formats`. The library runs every other function of the standard.
+
+A result that may be large is counted before it is made (`sizes`): `find` returns functions that are told `take` first.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from stowplan.cel import formats, kubernetes, library, networks
+from stowplan.cel import formats, kubernetes, library, networks, patterns, sizes, strings
 from stowplan.cel.costs import Cost
 from stowplan.cel.declarations import Form
+from stowplan.cel.sizes import Size, Take, shown
 from stowplan.cel.values import CelError, Optional, UInt, equal, is_number, less, type_of
 
 
@@ -23,17 +26,35 @@ class Function:
     forms: tuple[Form, ...]
     call: Callable[..., Any] | None = None
     cost: Cost | None = None  # None: 1
+    size: Size | None = None  # what the result takes; None: little
 
 
 def find(name: str, member: bool) -> Callable[..., Any]:
-    """Return the function of this name. `member`: its first argument stands before the dot."""
-    own = FUNCTIONS.get(name)
+    """Return the function of this name, which is told `take` first. `member`: its argument stands before the dot."""
+    own = METERED.get(name) or (_metered(FUNCTIONS[name], SIZES.get(name)) if name in FUNCTIONS else None)
     if own is None:
-        return lambda *values: library.call(name, member, values)
+        return lambda take, *values: library.call(take, name, member, values)
     shared = _SHARED.get(name)
     if shared is None:
         return own
-    return lambda *values: own(*values) if shared(values) else library.call(name, member, values)
+    return lambda take, *values: own(take, *values) if shared(values) else library.call(take, name, member, values)
+
+
+def metered(function: Function) -> Callable[..., Any]:
+    """Return what runs for a function that an environment adds."""
+    assert function.call is not None, "this function is bound for each evaluation"
+    return _metered(function.call, function.size)
+
+
+def _metered(function: Callable[..., Any], size: Size | None) -> Callable[..., Any]:
+    if size is None:
+        return lambda _, *values: function(*values)
+
+    def run(take: Take, *values: Any) -> Any:
+        take(size(values))
+        return function(*values)
+
+    return run
 
 
 # -- operators
@@ -44,13 +65,13 @@ def index(holder: Any, key: Any) -> Any:
     if isinstance(holder, Optional):
         return holder if not holder.present else Optional(index(holder.value, key), True)
     if isinstance(holder, list):
-        position = int(key) if is_number(key) and key == int(key) else -1
-        if not 0 <= position < len(holder):
-            raise CelError(f"index out of bounds: {key}")
-        return holder[position]
+        whole = is_number(key) and (not isinstance(key, float) or key.is_integer())
+        if not whole or not 0 <= key < len(holder):
+            raise CelError(f"index out of bounds: {shown(key)}")
+        return holder[int(key)]
     if isinstance(holder, dict) and isinstance(key, str | int) and key in holder:
         return holder[key]
-    raise CelError(f"no such key: {key}")
+    raise CelError(f"no such key: {shown(key)}")
 
 
 def _add(left: Any, right: Any) -> Any:
@@ -98,7 +119,8 @@ def _modulo(left: Any, right: Any) -> Any:
         raise CelError("no such overload")
     if right == 0:
         raise CelError("modulus by zero")
-    return _checked(int(math.fmod(left, right)) if abs(left) < 1 << 53 else abs(left) % abs(right), left)
+    found = abs(left) % abs(right)
+    return _checked(-found if left < 0 else found, left)
 
 
 def _checked(number: Any, like: Any) -> Any:
@@ -123,11 +145,11 @@ def _not(value: Any) -> bool:
     return not value
 
 
-def _in(value: Any, holder: Any) -> bool:
+def _in(take: Take, value: Any, holder: Any) -> bool:
     if isinstance(holder, dict):
         return isinstance(value, str | int) and value in holder
     if isinstance(holder, list):
-        return any(equal(value, each) for each in holder)
+        return any(equal(value, each, take) for each in holder)
     raise CelError("no such overload")
 
 
@@ -191,7 +213,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_>_": lambda left, right: less(right, left),
     "_<=_": lambda left, right: not less(right, left),
     "_>=_": lambda left, right: not less(left, right),
-    "@in": _in,
     "size": _size,
     "startsWith": _string(str.startswith),
     "endsWith": _string(str.endswith),
@@ -208,6 +229,22 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **kubernetes.FUNCTIONS,
     **networks.FUNCTIONS,
     **formats.FUNCTIONS,
+}
+METERED: dict[str, Callable[..., Any]] = {  # those that count for themselves
+    "@in": _in,
+    "matches": patterns.matches,
+    "find": patterns.find,
+    "findAll": patterns.find_all,
+    "replace": strings.replace,
+    "split": strings.split,
+    "join": strings.join,
+    **kubernetes.METERED,
+}
+SIZES: dict[str, Size] = {  # of the results of FUNCTIONS; of those that are not here it is little
+    "_+_": sizes.of_sum,
+    "validate": sizes.of_copies,
+    "getQuery": sizes.of_query,
+    "getEscapedPath": sizes.of_escaped,
 }
 # Kubernetes' functions that share their name with one of the standard: Kubernetes' if this is true of the arguments.
 _SHARED: dict[str, Callable[[Sequence[Any]], bool]] = {

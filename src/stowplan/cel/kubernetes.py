@@ -1,42 +1,66 @@
-"""Kubernetes' own functions on lists, regular expressions, URLs, quantities and semantic versions."""
+"""Kubernetes' own functions on lists, URLs, quantities and semantic versions. Regular expressions are in `patterns`."""
 
 from __future__ import annotations
 
+import inspect
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, quote, urlsplit
 
-from stowplan.cel.values import CelError, as_string, as_type, equal, less, parsed, parses
+from stowplan.cel.sizes import Take, flat, shown
+from stowplan.cel.values import (
+    CHARACTERS_PER_BYTE,
+    CelError,
+    as_string,
+    as_type,
+    equal,
+    is_number,
+    less,
+    parsed,
+    parses,
+)
 from stowplan.objects import quantity
 
 _LARGEST = 1 << 63
+_LONGEST_QUANTITY = _LONGEST_VERSION = 256  # characters
+_LONGEST_URL = 1 << 14
 
 
 # -- lists
 
 
-def _is_sorted(items: Any) -> bool:
-    return not any(less(after, before) for before, after in zip(as_type(items, list), items[1:], strict=False))
+def _is_sorted(take: Take, items: Any) -> bool:
+    _take_order(take, items)
+    return not any(less(after, before) for before, after in pairwise(items))
 
 
 def _sum(items: Any) -> Any:
     if not as_type(items, list):
         return 0
     total = items[0]
+    if not is_number(total) and not isinstance(total, timedelta):
+        raise CelError("no such overload")
     for item in items[1:]:
-        if type(item) is not type(total) or isinstance(item, bool | str):
+        if type(item) is not type(total):
             raise CelError("no such overload")
-        total += item
+        try:
+            total = total + item
+        except OverflowError as error:
+            raise CelError(str(error)) from None
     if isinstance(total, int) and not -_LARGEST <= total < _LARGEST:
         raise CelError("integer overflow")
     return total
 
 
-def _extreme(items: Any, better: Callable[[Any, Any], bool], function: str) -> Any:
+def _extreme(take: Take, items: Any, better: Callable[[Any, Any], bool], function: str) -> Any:
     if not as_type(items, list):
         raise CelError(f"{function} called on empty list")
+    _take_order(take, items)
     found = items[0]
     for item in items[1:]:
         if better(item, found):
@@ -44,37 +68,18 @@ def _extreme(items: Any, better: Callable[[Any, Any], bool], function: str) -> A
     return found
 
 
-def _index_of(items: Any, wanted: Any) -> int:
-    return next((index for index, item in enumerate(as_type(items, list)) if equal(item, wanted)), -1)
+def _take_order(take: Take, items: Any) -> None:
+    """Count what comparing each element with another one reads."""
+    take(flat(items) + sum(flat(item) for item in as_type(items, list)) // CHARACTERS_PER_BYTE)
 
 
-def _last_index_of(items: Any, wanted: Any) -> int:
-    indexes = [index for index, item in enumerate(as_type(items, list)) if equal(item, wanted)]
-    return indexes[-1] if indexes else -1
+def _index_of(take: Take, items: Any, wanted: Any) -> int:
+    return next((index for index, item in enumerate(as_type(items, list)) if equal(item, wanted, take)), -1)
 
 
-# -- regular expressions, by RE2: the time of Python's own has no bound
-
-
-def _pattern(text: Any) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(as_string(text), options=options)
-    except re2.error as error:
-        raise CelError(f"illegal regex: {error}") from None
-
-
-def _find(text: Any, pattern: Any) -> str:
-    found = _pattern(pattern).search(as_string(text))
-    return found.group(0) if found is not None else ""
-
-
-def _find_all(text: Any, pattern: Any, limit: Any = -1) -> list[str]:
-    found = [match.group(0) for match in _pattern(pattern).finditer(as_string(text))]
-    return found if limit < 0 else found[:limit]
+def _last_index_of(take: Take, items: Any, wanted: Any) -> int:
+    last = len(as_type(items, list)) - 1
+    return next((index for index in range(last, -1, -1) if equal(items[index], wanted, take)), -1)
 
 
 # -- URLs
@@ -88,15 +93,18 @@ class Url:
     query: str
 
 
+_split_url = inspect.unwrap(urlsplit)  # without its cache, which would keep what expressions make
 _ABSOLUTE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]*")
 
 
 def parse_url(text: str) -> Url | None:
     """Parse what Go takes for the target of a request: an absolute URL, or a path."""
-    if not text or re.search(r"[\x00-\x20\x7f]", text) or not (text.startswith("/") or _ABSOLUTE_URL.fullmatch(text)):
+    if not 0 < len(text) <= _LONGEST_URL or re.search(r"[\x00-\x20\x7f]", text):
+        return None
+    if not text.startswith("/") and not _ABSOLUTE_URL.fullmatch(text):
         return None
     try:
-        parts = urlsplit(text)
+        parts = _split_url(text)
         _ = parts.port
     except ValueError:
         return None
@@ -106,7 +114,7 @@ def parse_url(text: str) -> Url | None:
 
 
 def _url(text: Any) -> Url:
-    return parsed(parse_url, text, f"URL parse error: {text!r}")
+    return parsed(parse_url, text, f"URL parse error: {shown(text)}")
 
 
 def _hostname(url: Any) -> str:
@@ -136,6 +144,8 @@ class CelQuantity:
 
 
 def _quantity(text: Any) -> CelQuantity:
+    if len(as_string(text)) > _LONGEST_QUANTITY:
+        raise CelError(f"a quantity of {len(text)} characters is too long; {_LONGEST_QUANTITY} are the most")
     try:
         return CelQuantity(quantity.nanos(as_string(text)))
     except ValueError as error:
@@ -151,6 +161,14 @@ def _as_integer(amount: Any) -> int:
     if not _is_integer(amount):
         raise CelError("cannot convert value to integer")
     return int(amount.nanos // quantity.NANO)
+
+
+def _approximate(amount: Any) -> float:
+    nanos = as_type(amount, CelQuantity).nanos
+    try:
+        return float(nanos / quantity.NANO)
+    except OverflowError:
+        return math.copysign(math.inf, nanos)
 
 
 def _add(amount: Any, other: Any, sign: int = 1) -> CelQuantity:
@@ -204,31 +222,29 @@ _VERSION = re.compile(
 
 
 def _parse_version(text: str) -> SemanticVersion | None:
-    found = _VERSION.fullmatch(text)
+    found = _VERSION.fullmatch(text) if len(text) <= _LONGEST_VERSION else None
     if found is None:
         return None
     pre_release = tuple(found[4].split(".")) if found[4] is not None else ()
     build = tuple(found[5].split(".")) if found[5] is not None else ()
-    if any(not part or (part.isdigit() and len(part) > 1 and part[0] == "0") for part in pre_release):
+    if any(not part or (part.isdigit() and not _is_number(part)) for part in pre_release):
         return None
     if not all(build) or any(len(found[group]) > 20 for group in (1, 2, 3)):
         return None
     return SemanticVersion(int(found[1]), int(found[2]), int(found[3]), pre_release)
 
 
+def _is_number(part: str) -> bool:
+    """True of a number without leading zeros that fits into 64 bits, as Go reads it."""
+    return part == "0" or (part[0] != "0" and len(part) <= 20 and int(part) < 1 << 64)
+
+
 def _semver(text: Any) -> SemanticVersion:
-    return parsed(_parse_version, text, f"no semantic version: {text!r}")
+    return parsed(_parse_version, text, f"no semantic version: {shown(text)}")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "isSorted": _is_sorted,
     "sum": _sum,
-    "min": lambda items: _extreme(items, less, "min"),
-    "max": lambda items: _extreme(items, lambda a, b: less(b, a), "max"),
-    "indexOf": _index_of,
-    "lastIndexOf": _last_index_of,
-    "find": _find,
-    "findAll": _find_all,
     "url": _url,
     "isURL": parses(_url),
     "getScheme": lambda url: as_type(url, Url).scheme,
@@ -242,7 +258,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "isInteger": _is_integer,
     "asInteger": _as_integer,
-    "asApproximateFloat": lambda amount: as_type(amount, CelQuantity).nanos / quantity.NANO,
+    "asApproximateFloat": _approximate,
     "add": _add,
     "sub": lambda amount, other: _add(amount, other, -1),
     "isGreaterThan": lambda left, right: _compare(left, right) > 0,
@@ -253,4 +269,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "major": lambda version: as_type(version, SemanticVersion).major,
     "minor": lambda version: as_type(version, SemanticVersion).minor,
     "patch": lambda version: as_type(version, SemanticVersion).patch,
+}
+METERED: dict[str, Callable[..., Any]] = {
+    "isSorted": _is_sorted,
+    "min": lambda take, items: _extreme(take, items, less, "min"),
+    "max": lambda take, items: _extreme(take, items, lambda a, b: less(b, a), "max"),
+    "indexOf": _index_of,
+    "lastIndexOf": _last_index_of,
 }

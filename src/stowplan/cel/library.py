@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from stowplan.cel import sizes
+from stowplan.cel.sizes import Size, Take
 from stowplan.cel.values import CelError, UInt, type_name
 
 if TYPE_CHECKING:
@@ -14,21 +16,29 @@ if TYPE_CHECKING:
 
 MOST_ARGUMENTS = 5
 _CONVERSIONS: dict[type, str] = {UInt: "uint({})", datetime: "timestamp({})", timedelta: "duration({})"}
+_CALL = 64  # bytes that a call counts, beside its values: it takes as long as many operators
+_LONGEST_PROBLEM = 200  # characters
+_SIZES: dict[str, Size] = {"format": sizes.of_format}  # of results that may be larger than the arguments
 
 
-def call(name: str, member: bool, values: Sequence[Any]) -> Any:
+def call(take: Take, name: str, member: bool, values: Sequence[Any]) -> Any:
     """Call a function. `member`: the first value stood before the dot."""
+    take(_CALL + 2 * sum(map(sizes.whole, values)) + (_SIZES[name](values) if name in _SIZES else 0))
+    try:
+        return _call(name, member, values)
+    except (RuntimeError, ValueError, OverflowError) as error:  # of the library, and of strings that have no UTF-8
+        raise CelError(str(error)[:_LONGEST_PROBLEM]) from None
+
+
+def _call(name: str, member: bool, values: Sequence[Any]) -> Any:
     conversions = tuple(
         next((text for kind, text in _CONVERSIONS.items() if isinstance(value, kind)), "{}") for value in values
     )
     run = _program(name, member, conversions)
-    try:
-        found = run(data={f"a{index}": _argument(value) for index, value in enumerate(values)})
-    except RuntimeError as error:
-        raise CelError(str(error)) from None
+    found = run(data={f"a{index}": _argument(value) for index, value in enumerate(values)})
     kind = found.type().name()
     if kind == "ERROR":
-        raise CelError(str(found.value()))
+        raise CelError(str(found.value())[:_LONGEST_PROBLEM])
     plain = found.plain_value()
     if kind == "UINT":
         return UInt(plain)

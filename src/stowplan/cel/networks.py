@@ -6,10 +6,12 @@ import ipaddress
 from collections.abc import Callable
 from typing import Any
 
+from stowplan.cel.sizes import shown
 from stowplan.cel.values import CelError, as_string, as_type, parses
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+_LONGEST = 64  # characters; no address is longer
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 
 
@@ -20,6 +22,8 @@ def is_network(value: Any) -> bool:
 
 def _parse_address(text: str) -> Address | None:
     """Parse an address as Kubernetes does: without a zone, and no IPv4 address in the form of IPv6."""
+    if len(text) > _LONGEST:
+        return None
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -31,7 +35,9 @@ def _parse_address(text: str) -> Address | None:
 
 def _parse_network(text: str) -> Network | None:
     before, slash, length = text.partition("/")
-    if not slash or not length.isdigit() or (len(length) > 1 and length[0] == "0") or _parse_address(before) is None:
+    if len(text) > _LONGEST or not slash or not length.isdigit() or (len(length) > 1 and length[0] == "0"):
+        return None
+    if _parse_address(before) is None:
         return None
     try:
         return ipaddress.ip_interface(text)
@@ -44,14 +50,14 @@ def _ip(value: Any) -> Address:
         return value.ip
     address = _parse_address(as_string(value))
     if address is None:
-        raise CelError(f"IP Address {value!r} parse error")
+        raise CelError(f"IP Address {shown(value)} parse error")
     return address
 
 
 def _cidr(text: Any) -> Network:
     network = _parse_network(as_string(text))
     if network is None:
-        raise CelError(f"CIDR {text!r} parse error")
+        raise CelError(f"CIDR {shown(text)} parse error")
     return network
 
 

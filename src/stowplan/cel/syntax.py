@@ -30,9 +30,11 @@ class SyntaxNode:
 
     def walk(self) -> Iterator[SyntaxNode]:
         """Iterate over this node and all nodes below."""
-        yield self
-        for each in self.args:
-            yield from each.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(node.args)
 
 
 def decode(message: bytes) -> SyntaxNode:

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 Parsed = TypeVar("Parsed")
+BYTES_PER_ELEMENT = 32  # what a compared element counts
+CHARACTERS_PER_BYTE = 16  # how many compared characters count as much as a byte that is made
 
 
 class CelError(Exception):
@@ -79,18 +81,26 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(left: Any, right: Any) -> bool:
-    """True if two values are equal. Values of different types are not, except for numbers."""
+def equal(left: Any, right: Any, take: Callable[[int], None]) -> bool:
+    """True if two values are equal. Values of different types are not, except for numbers.
+
+    `take` is told how much is read: lists may be inside lists in many places, and nothing else bounds the time of that.
+    """
+    if isinstance(left, str) and isinstance(right, str):
+        take(min(len(left), len(right)) // CHARACTERS_PER_BYTE)
+        return left == right
     if is_number(left) and is_number(right):
         return bool(left == right)
     if isinstance(left, Optional) and isinstance(right, Optional):
-        return left.present == right.present and (not left.present or equal(left.value, right.value))
+        return left.present == right.present and (not left.present or equal(left.value, right.value, take))
     if type_name(left) != type_name(right):
         return False
     if isinstance(left, list):
-        return len(left) == len(right) and all(equal(a, b) for a, b in zip(left, right, strict=True))
+        take(BYTES_PER_ELEMENT * min(len(left), len(right)))
+        return len(left) == len(right) and all(equal(a, b, take) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(equal(value, right[key]) for key, value in left.items())
+        take(2 * BYTES_PER_ELEMENT * min(len(left), len(right)))
+        return left.keys() == right.keys() and all(equal(value, right[key], take) for key, value in left.items())
     return bool(left == right)
 
 
@@ -98,9 +108,7 @@ def less(left: Any, right: Any) -> bool:
     if is_number(left) and is_number(right):
         return bool(left < right)
     if type_name(left) == type_name(right) and isinstance(left, str | bytes | bool | datetime | timedelta):
-        if isinstance(left, str):
-            return bool(left.encode() < right.encode())
-        return bool(left < right)
+        return bool(left < right)  # the order of characters is that of their bytes in UTF-8
     raise CelError("no such overload: the two cannot be compared")
 
 

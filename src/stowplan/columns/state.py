@@ -23,6 +23,7 @@ from stowplan.columns.held.source import HoldingSource
 from stowplan.columns.nodes.answer_cache import AnswerCache
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.object_store import ObjectStore
+from stowplan.columns.pods.carried_sums import CarriedSum
 from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled
 from stowplan.columns.pods.nominated_pods import NominatedPods
 from stowplan.columns.pods.pending import PendingPods
@@ -272,10 +273,20 @@ class ClusterState:
 
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""
-        if not self.uses.has_terms:
-            return
-        namespace = self.store.get(Namespace, pod.namespace)
-        yield from self.uses.terms_matching(sort, pod, {} if namespace is None else namespace.labels)
+        if self.uses.terms:
+            for use, tally in self.uses.terms.matching(sort, pod, self._labels_of(pod.namespace)):
+                carried = use[1]
+                assert isinstance(carried, AffinityTerm | WeightedTerm)
+                yield carried, tally
+
+    def carried_sums(self, sort: str, pod: Pod) -> Iterator[CarriedSum]:
+        """Yield the same, with the terms of a topology key added up if there are many."""
+        if self.uses.terms:
+            yield from self.uses.terms.sums(sort, pod, self._labels_of(pod.namespace), self.table.capacity)
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        found = self.store.get(Namespace, namespace)
+        return {} if found is None else found.labels
 
     # -- what if
 

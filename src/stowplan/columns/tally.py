@@ -78,6 +78,11 @@ class Tally:
         else:
             self._rows.pop(row, None)
 
+    def add_all(self, other: Tally, capacity: int) -> None:
+        """Add the counts of another tally."""
+        for row, amount in other.items().items():
+            self.add(row, amount, capacity)
+
     def _update_sums(self, row: int, amount: int) -> None:
         for column, (version, sums) in (self._sums or {}).items():
             if version == column.version:  # otherwise the next question computes them again

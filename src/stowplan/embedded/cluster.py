@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
-
-import yaml
 
 from stowplan.embedded import manifests
 from stowplan.embedded.api.request_options import RequestOptions
@@ -27,7 +26,9 @@ from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
 from stowplan.embedded.store import KEEP, DocumentStore, StoreChange
+from stowplan.objects import yaml_text
 
+MARK = "stowplan.embedded"  # an extension of kubeconfigs that are ours: with it, which cluster of ours
 _CONTROLLER_SLICE = 0.02  # seconds that controllers run before the event loop serves requests
 _BATCH_DELAY = (0.005, 0.25)  # minimum and maximum seconds between a change and the next run of the controllers
 _DEFINITIONS = Path(__file__).with_name("definitions")  # of the kinds that the built-in policies read
@@ -47,7 +48,7 @@ class Embedded:
         crds: Iterable[str | Path] = (), start_seconds: float = 0.0, stop_seconds: float = 0.0,
         job_seconds: float = 1.0, with_controllers: bool = True,
     ) -> None:  # fmt: skip
-        self.clock = clock
+        self.clock, self.id = clock, secrets.token_hex(8)
         self.api = Api(DocumentStore(keep=keep), random.Random(seed))
         self._token: str | None = None
         self._url = ""
@@ -147,8 +148,9 @@ class Embedded:
             "users": [{"name": "stowplan", "user": user}],
             "contexts": [{"name": "stowplan", "context": {"cluster": "stowplan", "user": "stowplan"}}],
             "current-context": "stowplan",
+            "extensions": [{"name": MARK, "extension": {"id": self.id}}],
         }
-        return yaml.safe_dump(document, sort_keys=False)
+        return yaml_text.dump(document)
 
     def load(self, paths: Iterable[str | Path]) -> LoadedManifests:
         """Load manifests or dumps from files and folders."""

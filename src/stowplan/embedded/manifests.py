@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
@@ -21,8 +20,12 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
+from stowplan.objects import bounded_yaml, kinds
+from stowplan.objects.bounded_yaml import YamlLimits
 from stowplan.objects.errors import ConfigError
 
+ALIASED = 100_000  # values that aliases may add to a file
+DEPTH = 200
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOAD_ORDER = (
     "CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "Node", "PersistentVolume",
@@ -51,23 +54,21 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
             continue
         try:
             text = path.read_bytes()
-            found = (
-                [msgspec.json.decode(text)] if path.suffix == ".json" else list(yaml.load_all(text, _ManifestLoader))
-            )
-        except (OSError, yaml.YAMLError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            found = [kinds.decode_plain(text)] if path.suffix == ".json" else _yaml_documents(text)
+        except RecursionError:
+            raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
+        except ConfigError as error:
+            raise ConfigError(f"cannot be read: {error.problem}", file=str(path), remedy=error.remedy) from None
         for document in found:
             yield from ((str(path), each) for each in _items(document, str(path)))
 
 
-class _ManifestLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A YAML loader that leaves timestamps as text, as in JSON."""
-
-
-_ManifestLoader.yaml_implicit_resolvers = {
-    letter: [(tag, form) for tag, form in found if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, found in _ManifestLoader.yaml_implicit_resolvers.items()
-}
+def _yaml_documents(text: bytes) -> list[Any]:
+    """The values of a text of any size. Each takes a character at least, so only aliases can be too many."""
+    limits = YamlLimits(characters=len(text), nodes=len(text) + ALIASED, depth=DEPTH)
+    return bounded_yaml.load_all(text, limits, unique_keys=False, letters=True)
 
 
 def _items(document: Any, file: str) -> Iterator[Document]:

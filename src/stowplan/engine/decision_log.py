@@ -1,7 +1,8 @@
 """The latest decisions with their trails, in a ring bounded in bytes. A new decision pushes out the oldest ones.
 
 Few trails are ever read, so they are packed: verdicts as small numbers, scores as bytes. Feasible nodes and totals
-follow from these, and are computed again when a decision is read.
+follow from these, and are computed again when a decision is read. Of pods only the names are kept: a pod may have
+hundreds of kilobytes of annotations, and stays here long after it is deleted. Texts count as long as they are.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from typing import Any
 import numpy as np
 
 from stowplan.framework.decision import FEASIBLE, Decision, Trail
+from stowplan.objects.meta import ObjectMeta
+from stowplan.objects.pods import Pod
 
 DEFAULT_BYTES = 32 * 1024 * 1024
 NOTHING = np.zeros(0, np.int64)
 PER_NAME = 8
-PER_DECISION = 1024  # bytes of a decision besides its arrays, roughly
+PER_DECISION = 2048  # bytes of a decision besides its arrays and texts, roughly
+PER_VERDICT = 160
+PER_NAMED_POD = 640
 
 
 class DecisionLog:
@@ -68,11 +73,28 @@ class PackedDecision:
         elif len(trail.verdicts) < 127:
             trail.verdict_of = trail.verdict_of.astype(np.int8)
         trail.feasible = trail.totals = NOTHING
-        self.nbytes = PER_DECISION + trail.verdict_of.nbytes
+        decision.pod = _name_of(decision.pod)
+        self.nbytes = PER_DECISION + trail.verdict_of.nbytes + len(decision.error)
         for _, score in trail.scores.values():
             if score.__class__ is not int:
                 self.nbytes += score.nbytes
+        if decision.node is None:
+            self._pack_failure(decision)
         self._decision = decision
+
+    def _pack_failure(self, decision: Decision) -> None:
+        """What only a decision without a node has."""
+        found, refusals = decision.post_filter, (decision.gated, decision.refused)
+        if found is not None:
+            if found.candidate is not None:
+                victims = tuple(map(_name_of, found.candidate.victims))
+                self.nbytes += PER_NAMED_POD * len(victims)
+                found = replace(found, candidate=replace(found.candidate, victims=victims))
+            decision.post_filter = found
+            self.nbytes += sum(map(len, found.reasons))
+        for verdict in (*decision.trail.verdicts, *(each for each in refusals if each is not None)):
+            self.nbytes += PER_VERDICT + sum(map(len, verdict.reasons))
+        self.nbytes += PER_NAME * len(decision.limited_to or ())
 
     def unpacked(self) -> Decision:
         packed = self._decision.trail
@@ -87,6 +109,11 @@ class PackedDecision:
             totals += score * weight
         trail = Trail(packed.names, verdict_of, packed.verdicts, feasible, scores, totals, packed.outside)
         return replace(self._decision, trail=trail)
+
+
+def _name_of(pod: Pod) -> Pod:
+    """Return the pod's name and uid alone."""
+    return Pod(ObjectMeta(pod.name, pod.namespace, pod.uid))
 
 
 def wide(score: Any) -> Any:

@@ -116,7 +116,7 @@ class Explainer:
 
     def _attempted(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
         lacking = capacity_check.lacking(self._groups.get(unit.group), self._state)
-        outcome = Placer(self._state, np.random.default_rng(0)).rehearse(unit, profile)
+        outcome = Placer(self._state, np.random.default_rng(0)).rehearse(unit, profile, unit.needed)
         if outcome.whole and not lacking:
             lacking = self._kept(((each.pod, each.node_name) for each in outcome.assumed_pods), unit.group)
         whole = outcome.whole and not lacking

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from stowplan.framework.decision import counted
+from stowplan.framework.group import Group
 from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
@@ -15,7 +16,26 @@ from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition, and of an event
 MOST_NAMES = 5
 Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
-PREEMPTED = "preempting to accommodate a higher priority pod"
+PREEMPTED = "preempting to accommodate a higher priority"  # and of what
+
+
+class Preemptor(NamedTuple):
+    """For whom pods are evicted: a pod, or a group by an object of its own, in kube-scheduler's words.
+
+    where  what kube-scheduler names as the node, if it is not the victim's
+    """
+
+    scheduler_name: str
+    kind: str
+    ref: PodRef
+    where: str = ""
+
+
+def preemptor(pod: Pod, group: Group | None = None) -> Preemptor:
+    """`pod`: the preemptor, or a member of the group that is."""
+    if group is None or group.own_object is None:
+        return Preemptor(pod.scheduler_name, "pod", ref(pod))
+    return Preemptor(pod.scheduler_name, group.own_object.kind.lower(), group.own_object, "cluster")
 
 
 def ref(pod: Pod) -> PodRef:
@@ -61,23 +81,22 @@ def has_hung(pod: Pod) -> bool:
     return condition is not None and condition.reason == PLUGIN_HUNG
 
 
-def eviction(victim: Pod, preemptor: Pod) -> Evict:
-    return Evict(
-        pod=ref(victim), reason="PreemptionByScheduler", message=f"{preemptor.scheduler_name}: {PREEMPTED}"
-    )  # fmt: skip
+def eviction(victim: Pod, by: Preemptor) -> Evict:
+    message = f"{by.scheduler_name}: {PREEMPTED} {by.kind}"
+    return Evict(pod=ref(victim), reason="PreemptionByScheduler", message=message)
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Record:
+def preempted(victim: Pod, by: Preemptor, node_name: str, *, in_memory: bool = False) -> Record:
     """`in_memory`: the victim was not bound yet, so nothing had to be deleted."""
-    note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    note = f"Preempted by {by.kind} {by.ref.uid} on node {by.where or node_name}"
     return Record(
         pod=ref(victim),
         type="Normal",
         reason="Preempted",
         action="Preempting",
         note=f"{note} (in kube-scheduler memory)." if in_memory else note,
-        reporting_controller=preemptor.scheduler_name,
-        related=ref(preemptor),
+        reporting_controller=by.scheduler_name,
+        related=by.ref,
     )
 
 

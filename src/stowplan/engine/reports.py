@@ -25,6 +25,21 @@ class PodBound(msgspec.Struct, frozen=True):
     group: str = ""
 
 
+class BindingUnconfirmed(msgspec.Struct, frozen=True):
+    """The answer to a binding was a success, but the API server has the pod without a node. It is scheduled again."""
+
+    pod: str
+    node_name: str
+
+
+class BoundByAnother(msgspec.Struct, frozen=True):
+    """A pod that waited for this scheduler was bound, and not by it. (To a follower that is its leader's work.)"""
+
+    pod: str
+    node_name: str
+    profile: str
+
+
 class AttemptFailed(msgspec.Struct, frozen=True):
     """An attempt at a pod failed: no node was feasible, or an error happened."""
 
@@ -105,4 +120,5 @@ class GroupPartiallyBound(msgspec.Struct, frozen=True):
 
 
 OfGroup: TypeAlias = GroupAttempted | GroupWaits | GroupComplete | GroupTimedOut | GroupPartiallyBound
-Report: TypeAlias = PodBound | AttemptFailed | PreemptionStarted | PermitWaited | PluginMisbehaved | OfGroup
+OfBinding: TypeAlias = PodBound | BindingUnconfirmed | BoundByAnother
+Report: TypeAlias = OfBinding | AttemptFailed | PreemptionStarted | PermitWaited | PluginMisbehaved | OfGroup

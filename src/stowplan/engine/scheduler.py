@@ -25,7 +25,7 @@
                ▼                                          │
             binding ── refused, or never answered ──────► ┘  (the pod is read again if its state is in doubt)
                ▼
-             bound ── the watch shows it, too ─► out
+             bound ── the watch shows it, too ─► out  (if not, it is read: active again if it has no node)
 
     from every state       deleted, finished, or bound by another scheduler ─► out, everything released
     active, backoff,       a group with too few members ─► gated
@@ -59,7 +59,7 @@ from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reconcilers import Reconcilers
-from stowplan.engine.reports import Report
+from stowplan.engine.reports import BoundByAnother, Report
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
 from stowplan.objects.actions import Action
@@ -89,7 +89,7 @@ class Scheduler:
         longest_wait: float = 300.0,
         answer_within: float = ANSWER_WITHIN,
     ) -> None:
-        self.profiles = dict(profiles)
+        self.profiles, self._report = dict(profiles), report
         self.state = state or ClusterState()
         self.pods: dict[str, Pod] = {}  # every pod that the API server told us about, by uid
         self._attach_plugins()
@@ -156,6 +156,7 @@ class Scheduler:
         if self._outbox.next_due <= now:
             self._outbox.expire(now)
             self._remove_missing(now)
+            self._take_back_unbound(now)
         if self._reconcilers.plugins:
             self._reconcilers.reconcile(now)
         if self.groups.changed:
@@ -272,6 +273,16 @@ class Scheduler:
         while self.binding.missing:
             self._remove(self.binding.missing.pop(0), now)
 
+    def _take_back_unbound(self, now: float) -> None:
+        """Schedule the pods again that turned out not to be bound."""
+        unbound = self.binding.confirmations.unbound
+        while unbound:
+            assumed_pod = unbound.pop(0)
+            self.binding.take_back(assumed_pod, now)
+            pod = self.pods.get(assumed_pod.uid)
+            if pod is not None and not pod.node_name:
+                self._take_in(pod, False, now)
+
     def _take_in(self, pod: Pod, out: bool, now: float) -> None:
         """`out`: the pod was deleted or has finished."""
         if out and not pod.node_name:
@@ -281,6 +292,8 @@ class Scheduler:
             self._reconcilers.object_changed(old, pod if pod.finished or not out else None)
         if self.groups.enabled:
             self.groups.pod_changed(pod, out, now)
+        if old is not None and pod.node_name and not old.node_name and pod.scheduler_name in self.profiles:
+            self._bound_by_whom(pod, out)
         assumed_pod = self.assumed_pods.get(pod.uid)
         if assumed_pod is not None:
             self.binding.pod_changed(assumed_pod, pod, out, now)
@@ -299,6 +312,11 @@ class Scheduler:
             self.queue.events(self._cluster_events.of(old, None if out else pod), now)
         if old is not None and old.nominated_node:
             self._nominations.withdrawn(old, None if out else pod, now)
+
+    def _bound_by_whom(self, pod: Pod, out: bool) -> None:
+        """A pod of ours got a node. A finished or deleted one is not asked about: it may have been bound long ago."""
+        if not self.binding.is_own(pod) and not out:
+            self._report(BoundByAnother(pod.key, pod.node_name, pod.scheduler_name))
 
     def _remember(self, pod: Pod, out: bool) -> Pod | None:
         """Keep the pod, or forget it. Return its last version."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from operator import attrgetter
 
 from stowplan.engine.queue.record import QueueRecord, QueueStage
 from stowplan.framework.decision import Verdict
@@ -34,6 +35,7 @@ class Unit:
         "gated",
         "group",
         "key",
+        "mixed",
         "needed",
         "pods",
         "profile",
@@ -43,6 +45,7 @@ class Unit:
 
     def __init__(self, pods: Iterable[Pod], profile: str, now: float, group: str = "", needed: int = 1) -> None:
         self.pods: dict[str, Pod] = {pod.uid: pod for pod in pods}
+        self.mixed = len(self.pods) > 1 and len({pod.priority for pod in self.pods.values()}) > 1  # priorities differ
         self.profile = profile
         self.group = group  # namespace/name of its group; empty for a pod without one
         self.needed = needed  # how many of its pods must get a node for any to get one
@@ -59,6 +62,7 @@ class Unit:
         self.pods[pod.uid] = pod
         if self.group:
             self.gated.unchecked[pod.uid] = None
+            self.mixed = self.mixed or pod.priority != next(iter(self.pods.values())).priority
 
     def remove(self, uid: str) -> None:
         self.pods.pop(uid, None)
@@ -83,8 +87,10 @@ class Unit:
 
     @property
     def lead(self) -> Pod:
-        """The pod that stands for the unit in the queue's order. Members of a group have equal priority."""
+        """The pod that stands for the unit in the queue's order: if priorities differ, one of the highest."""
         gated = self.gated.verdicts
+        if self.mixed:
+            return max(self.ready or self.pods.values(), key=attrgetter("priority"))
         for uid, pod in self.pods.items():
             if uid not in gated:
                 return pod

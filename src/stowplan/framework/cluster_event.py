@@ -7,6 +7,32 @@ from typing import Any
 import msgspec
 
 ASSIGNED, UNSCHEDULED = "AssignedPod", "UnschedulablePod"
+ANY = "*"  # every resource, or every action
+PODS = ("Pod", ASSIGNED, UNSCHEDULED)  # "Pod" is a pod with or without a node
+NODE_UPDATES = (
+    *("UpdateNodeAllocatable", "UpdateNodeLabel", "UpdateNodeTaint", "UpdateNodeCondition", "UpdateNodeAnnotation"),
+    "UpdateNodeDeclaredFeature",
+)
+POD_UPDATES = (
+    *("UpdatePodLabel", "UpdatePodToleration", "UpdatePodScaleDown", "UpdatePodSchedulingGatesEliminated"),
+    "UpdatePodGeneratedResourceClaim",
+)
+
+
+def actions_of(resource: str) -> tuple[str, ...]:
+    """Return the actions that a plugin can wait for: those that happen to a resource, "Update" (any), and "*"."""
+    match resource:
+        case "Node":
+            named: tuple[str, ...] = ("Add", "Delete", "Update", *NODE_UPDATES)
+        case "UnschedulablePod":  # one that comes is queued, and one that goes helps nobody
+            named = ("Update", *POD_UPDATES)
+        case "Pod" | "AssignedPod":
+            named = ("Add", "Delete", "Update", *POD_UPDATES)
+        case "*":
+            named = ("Add", "Delete", "Update", *NODE_UPDATES, *POD_UPDATES)
+        case _:
+            named = ("Add", "Update", "Delete")
+    return (*named, ANY)
 
 
 class ClusterEvent(msgspec.Struct, frozen=True):

@@ -59,6 +59,7 @@ from stowplan.framework.decision import (
     Skip,
     Verdict,
 )
+from stowplan.framework.group import Group
 from stowplan.objects.actions import AnyAction, Write
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -68,43 +69,6 @@ from stowplan.objects.pods import Pod
 class PreEnqueuePlugin(Protocol):
     def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
         """Reject a pod that may not be scheduled yet. A rejected pod is gated: it stays outside the queue."""
-
-
-TIMEOUT = 10.0  # seconds
-UNKNOWN = 1 << 30  # the minimum of a group whose real minimum is not known yet
-
-
-class Group(msgspec.Struct, frozen=True):
-    """Pods that are attempted and bound as one: the group's name, and how many members must have a node (`minimum`).
-
-        def group_of(self, pod: Pod, cluster: Cluster) -> Group | None:
-            return Group(f"{pod.namespace}/{pod.labels['job']}", minimum=4) if "job" in pod.labels else None
-
-    If an object defines the group, the name is that object's key, and a change of the object updates the group.
-
-    slots       slots that are held for members which do not exist yet; they count as members with a node
-    timeout     seconds from the decision until all members must be ready to be bound
-    match       which members count: "waiting-and-running", "only-waiting", or "once-satisfied": once the group had
-                enough members, further members are scheduled one by one
-    evicts      if the group stays partially bound, all its members are evicted; else the missing members go first
-    report_after  seconds after which a partially bound group gets an event that lists its members
-    preempts    pods of lower priority may be evicted, if the whole group fits then
-    resources   amounts that must be free in the cluster, those of its own members included, before an attempt
-    created     when the group's own object was created, if it has one
-    advice      what would help a group that waits for members
-    """
-
-    name: str
-    minimum: int
-    slots: int = 0
-    timeout: float = TIMEOUT
-    match: str = "waiting-and-running"
-    evicts: bool = False
-    report_after: float = 60.0
-    preempts: bool = True
-    resources: dict[str, int] = {}
-    created: datetime | None = None
-    advice: str = ""
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ from stowplan.objects.texts import described
 
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
+REJECTS = 'a filter yields Reject, or returns a list of them: yield Reject(mask, "the reason")'
 UNSIGNED: dict[Any, Any] = {
     np.dtype(np.int64): np.uint64,
     np.dtype(np.uint8): np.uint8,
@@ -124,11 +125,15 @@ def _name_of(kind: type | UnionType) -> str:
 
 
 def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) -> list[Reject]:
+    answer: Any = ()
     try:
-        return list(enabled.plugin.filter(pod, nodes))
+        answer = enabled.plugin.filter(pod, nodes)
+        return list(answer)
     except PluginError:
         raise
     except BaseException as error:
+        if isinstance(error, TypeError) and not isinstance(answer, Iterable):
+            raise PluginError(enabled.name, "filter", f"answered {described(answer)}; {REJECTS}") from None
         raise raised(enabled, "filter", error) from error
 
 
@@ -136,6 +141,8 @@ def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind
     """The rows of a rejection, once the whole rejection is known to be sound; `kind`: what a row is."""
     rows: object = getattr(reject, "rows", None)
     if not isinstance(rows, np.ndarray) or rows.dtype != np.bool_ or rows.shape != (size,):
+        if not isinstance(reject, Reject):
+            raise PluginError(enabled.name, "filter", f"found {_found(reject)}; {REJECTS}")
         found = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else described(rows)
         right = f"rejected rows must be {size} booleans, one per {kind}"
         raise PluginError(enabled.name, "filter", f"{right}; found {found}")
@@ -150,6 +157,10 @@ def checked_rows(enabled: EnabledPlugin[object], reject: Reject, size: int, kind
             enabled.name, "filter", f"resolvable must be a boolean, or {size} of them; found {described(helps)}"
         )
     return rows
+
+
+def _found(answer: object) -> str:
+    return f"an array, {answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else described(answer)
 
 
 def call_score(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes) -> Bytes | int | None:

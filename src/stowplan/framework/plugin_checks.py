@@ -1,6 +1,7 @@
 """Checks of the contract of plugins, for any plugin, on small random clusters.
 
-    1  complete     it has a method of an extension point, every `reserve` an `unreserve`, every hint its method
+    1  complete     it has a method of an extension point, every `reserve` an `unreserve`, every hint its method;
+                    the events in `wakes_on` can happen
     2  well formed  answers have the right types, one entry per node; scores are int64 within 0 and 100
     3  stable       the same input gives the same output, and the input is not changed
     4  by node      an answer belongs to its node: it does not depend on the order of rows, and a filter's answer not on
@@ -20,17 +21,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from stowplan.framework import wakes
 from stowplan.framework.checks.answers import Asked
 from stowplan.framework.checks.called_plugin import Problem
 from stowplan.framework.checks.examination import Examination, Examiner
 from stowplan.framework.checks.other_methods import NOT_CALLED, problems_of_methods
 from stowplan.framework.checks.words import Words, with_objects, words_of
-from stowplan.framework.declared_kinds import check_objects
+from stowplan.framework.declared_kinds import check_objects, resources_of
 from stowplan.framework.extension_points import CLUSTERS, KINDS, NODES, TELL, PluginKind, kind_of
 from stowplan.framework.filtering import LOCALITY
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.placement.plugin_checks import examine_cluster_policy
 from stowplan.framework.random_clusters import RandomCluster, draw
+from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
 from stowplan.objects.pods import Pod
@@ -108,16 +111,16 @@ def _examine_node_plugin(
     on_cluster: Callable[[], object],
 ) -> Examination:
     plugin = examiner.plugin
-    wakes, wrong_wakes = _wakes(plugin)
+    named, wrong_wakes = _wakes(plugin)
     examiner.note((*_incomplete(plugin), *wrong_wakes))
     for number, drawn in _clusters(with_objects(words_of(plugin, twin), objects), seeds):
         for pod in (drawn.pod, *pods):
             waiting = (*pods, *drawn.waiting)
             situation = replace(drawn, others=(*drawn.others, *objects), pod=pod, waiting=waiting)
             asked = Asked(plugin, situation, examiner.says, examiner.lines)
-            examiner.asked(pod.key, f"cluster seed {number}", _problems(asked, twin, wakes))
+            examiner.asked(pod.key, f"cluster seed {number}", _problems(asked, twin, named))
         on_cluster()
-    hints = {wake.hint: wake.resource for wake in wakes if wake.hint and callable(getattr(plugin, wake.hint, None))}
+    hints = {wake.hint: wake.resource for wake in named if wake.hint}
     return examiner.examination(hints, NOT_CALLED)
 
 
@@ -129,21 +132,19 @@ def _clusters(words: Words, seeds: Iterable[int]) -> Iterator[tuple[int, RandomC
             yield number, draw(number, words)
 
 
-def _problems(asked: Asked, twin: Any, wakes: Sequence[Wake]) -> Iterator[Problem]:
+def _problems(asked: Asked, twin: Any, named: Sequence[Wake]) -> Iterator[Problem]:
     yield from asked.problems_of_answers(twin)
-    yield from problems_of_methods(asked, wakes)
+    yield from problems_of_methods(asked, named)
 
 
 def _wakes(plugin: Any) -> tuple[list[Wake], list[str]]:
-    """Return the wakes of a plugin that are sound, and what is wrong with the others."""
-    try:
-        given = list(plugin.wakes_on()) if callable(getattr(plugin, "wakes_on", None)) else []
-    except Exception as error:
-        return [], [f"wakes_on fails: {type(error).__name__}: {error}"]
-    wrong = [f"wakes_on gives {each!r}, and only Wake is right" for each in given if not isinstance(each, Wake)]
-    wakes = [each for each in given if isinstance(each, Wake)]
-    lost = [each.hint for each in wakes if each.hint and not callable(getattr(plugin, each.hint, None))]
-    return wakes, wrong + [f"wakes_on names the hint {hint!r}, and there is no such method" for hint in lost]
+    """Return the wakes of a plugin, and what is wrong with them."""
+    own_events = hasattr(plugin, "cluster_events")
+    brought = [each.name for each in resources_of(plugin)]
+    wrong = [str(each) for each in wakes.problems(plugin, (*kinds.KINDS, *brought), own_events=own_events)]
+    if wrong:
+        return [], wrong
+    return wakes.wakes_of(plugin), [] if own_events else [str(each) for each in wakes.unread(plugin)]
 
 
 def _incomplete(plugin: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from stowplan.framework import plugin_files
 from stowplan.framework.config.constructor_types import converted
 from stowplan.framework.config.document import camel, snake
 from stowplan.framework.extension_points import NODES, PluginKind
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.objects.errors import ConfigError
 
 
@@ -33,16 +34,17 @@ class Registry:
         code: Sequence[Path] | None = None,
         discover: bool = False,
         kind: PluginKind = NODES,
+        gates: FeatureGates = DEFAULT_GATES,
     ) -> None:
         """`folder`: where the paths of data files start. `discover`: find installed plugins, too.
 
         `code`: the only folders that files with plugins are loaded from; without it, `folder` is the only one.
-        `kind`: for nodes or for clusters.
+        `kind`: for nodes or for clusters. `gates`: what built-in plugins with an attribute `feature_gates` get.
         """
         self._plugins, self.built_in, self.kind = dict(plugins), tuple(plugins), kind
         self._folder = folder or Path()
         self._code = (self._folder,) if code is None else tuple(code)
-        self._closed = False
+        self._closed, self._gates = False, gates
         self.files: dict[str, Path] = {}  # the folders of plugins that came from files, by name
         if discover:
             self._discover()
@@ -53,7 +55,7 @@ class Registry:
 
     def closed(self) -> Registry:
         """Return a registry of the same plugins, those loaded by path or module included, that imports no others."""
-        registry = Registry(self._plugins, folder=self._folder, code=(), kind=self.kind)
+        registry = Registry(self._plugins, folder=self._folder, code=(), kind=self.kind, gates=self._gates)
         registry.built_in, registry._closed = self.built_in, True
         return registry
 
@@ -82,12 +84,15 @@ class Registry:
         _check_complete(plugin, {snake(key) for key in given}, where)
         keywords = converted(plugin, given, where)
         try:
-            return plugin(**keywords)
+            made = plugin(**keywords)
         except ConfigError as error:
             raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy) from None
         except (Exception, SystemExit) as error:  # a plugin's constructor may raise anything
             problem = " ".join(str(error).split())
             raise ConfigError(f"{name} cannot be made from these arguments: {problem}", path=where) from error
+        if name in self.built_in and hasattr(plugin, "feature_gates"):
+            made.feature_gates = self._gates
+        return made
 
     def _discover(self) -> None:
         for entry in importlib.metadata.entry_points(group=self.kind.entry_points):

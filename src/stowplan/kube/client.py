@@ -15,8 +15,9 @@ import msgspec
 from stowplan.kube.action_requests import MERGE_PATCH, ActionRequest
 from stowplan.kube.connection import Stream
 from stowplan.kube.resources import ApiResource
-from stowplan.kube.responses import RefusedError, Response, UnreachableError, read_status
+from stowplan.kube.responses import RefusedError, Response, UnreachableError, is_text, read_status
 from stowplan.kube.transport import TIMEOUT, Transport
+from stowplan.objects import json_text
 
 MAX_SILENCE = 150.0  # seconds without data until a watch counts as broken; a server sends a bookmark each minute
 encode = msgspec.json.encode
@@ -31,6 +32,7 @@ class ListMeta(msgspec.Struct, rename="camel"):
 class ObjectPage(msgspec.Struct):
     """One page of a list."""
 
+    kind: str = ""
     items: list[msgspec.Raw] | None = None
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
 
@@ -76,12 +78,15 @@ class WatchStream:
         while data := await self._stream.read(self._silence):
             *lines, self._rest = (self._rest + data).split(b"\n")
             if lines:
+                if not all(map(is_text, lines)):
+                    raise UnreachableError("watch: an event was damaged on its way: it is not UTF-8 text")
                 yield _events(lines)
 
 
 class Client:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        transport.expects_objects = True
 
     # -- lists and watches
 
@@ -101,6 +106,8 @@ class Client:
         path, more = resource.collection(namespace), True
         while more:
             page = _decoded(_page, await self.transport.request("GET", path, params=params), path)
+            if page.kind == "Status":
+                raise UnreachableError(f"GET {path}: found a Status, expected a list")
             yield page
             params["continue"] = page.metadata.continue_
             more = bool(page.metadata.continue_)
@@ -205,16 +212,25 @@ class Client:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], response: Response, path: str) -> T:
+    body = response.checked(f"GET {path}").body
     try:
-        return decoder.decode(response.checked(f"GET {path}").body)
-    except msgspec.DecodeError as error:
+        return _decoded_somehow(decoder, body)
+    except Exception as error:
         raise UnreachableError(f"GET {path}: the response cannot be read: {error}") from None
+
+
+def _decoded_somehow(decoder: msgspec.json.Decoder[T], document: bytes) -> T:
+    """One object of a page or of a watch must not make the others unreadable (`json_text`)."""
+    try:
+        return decoder.decode(document)
+    except Exception:
+        return decoder.decode(json_text.readable(document))
 
 
 def _events(lines: list[bytes]) -> list[WatchEvent]:
     try:
-        return [_event.decode(line) for line in lines if line]
-    except msgspec.DecodeError as error:
+        return [_decoded_somehow(_event, line) for line in lines if line]
+    except Exception as error:
         raise UnreachableError(f"watch: an event cannot be read: {error}") from None
 
 

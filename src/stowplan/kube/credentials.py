@@ -2,7 +2,9 @@
 
 `load` searches where kubectl and kube-scheduler search: the given file, the files in $KUBECONFIG, the service account
 of a pod, ~/.kube/config. Tokens are renewed in time, and when a server refuses them (`Access.headers(refused=…)`): a
-token file is read each minute, an exec plugin runs again before its credentials expire.
+token file is read each minute, an exec plugin runs again before its credentials expire, and a certificate is loaded
+again when its files change. A file that is empty, missing or half written is reported once and read again soon: until
+then the last good token or certificate is used.
 
 No library covers this. kubernetes_asyncio 36 comes closest, but importing it costs 38 MB of the 100 that an idle
 process may have, and it reads a tokenFile once. lightkube 1.0 (5 MB) merges no files and supports neither proxy-url,
@@ -28,6 +30,7 @@ from stowplan.objects.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_FILE_INTERVAL = 60.0  # seconds; a kubelet writes a new token long before the old one expires
+RETRY_INTERVAL = 1.0  # seconds until a file that could not be used is read again
 EXPIRY_MARGIN = 10.0  # seconds before its expiry at which a credential is no longer used
 NEVER = float("inf")
 
@@ -57,7 +60,12 @@ class Access:
             else proxy.from_environment(cluster.server, self._environ)
         )
         self.ssl: ssl.SSLContext | None = _ssl(cluster) if self.server.startswith("https:") else None
+        self.on_problem: Callable[[str], None] = lambda _: None
+        self._problems: dict[str, str] = {}  # that were reported and are not over, by file
+        self._files = [each for each in (self._user.client_certificate, self._user.client_key) if each]
+        self._loaded_files: object = None  # what the files of the certificate looked like when it was loaded
         self._load_certificate()
+        self._token = ""  # the last good one of the file
         self._source = self._choose_source()
         self._lock = asyncio.Lock()
         self._headers: Headers = ()
@@ -76,9 +84,12 @@ class Access:
         return self._headers
 
     async def _refresh(self, *, forced: bool) -> None:
-        if forced:
-            self._load_certificate()  # its files may have been renewed
-        authorization, self._valid_until = await self._source()
+        again = self._renew_certificate(forced)
+        try:
+            authorization, until = await self._source()
+        except ConfigError as error:  # a certificate that a plugin printed
+            raise UnreachableError(str(error), unsent=True) from None
+        self._valid_until = min(until, again)
         pairs = (("Authorization", authorization), *_impersonation(self._user))
         fresh = tuple((name, value.strip()) for name, value in pairs if value)
         if any("\n" in value or "\r" in value for _, value in fresh):
@@ -104,10 +115,19 @@ class Access:
         return from_kubeconfig
 
     async def _from_file(self) -> Authorization:
+        file, problem = self._user.token_file, ""
         try:
-            token = Path(self._user.token_file).read_text(encoding="ascii").strip()
+            token = Path(file).read_text(encoding="ascii").strip()
+            if not token.isprintable() or not token:
+                problem = "holds no token" if token else "is empty"
         except (OSError, UnicodeDecodeError) as error:
-            raise UnreachableError(f"{self._user.token_file}: cannot be read: {error}", unsent=True) from None
+            problem = f"cannot be read: {error}"
+        if problem and not self._token:
+            raise UnreachableError(f"{file}: {problem}", unsent=True)
+        self._note(file, problem and f"{file}: {problem}; the last token stays in use")
+        if problem:
+            return f"Bearer {self._token}", self._now() + RETRY_INTERVAL
+        self._token = token
         return f"Bearer {token}", self._now() + TOKEN_FILE_INTERVAL
 
     async def _from_plugin(self) -> Authorization:
@@ -122,8 +142,27 @@ class Access:
 
     # -- other settings of the user
 
+    def _note(self, file: str, problem: str) -> None:
+        """Report a problem with a file once; "": it is over."""
+        if problem and self._problems.get(file) != problem:
+            self.on_problem(problem)
+        self._problems[file] = problem
+
+    def _renew_certificate(self, forced: bool) -> float:
+        """Load a certificate whose files changed, or one that was refused. Return when to look again."""
+        if not self._files or self.ssl is None:
+            return NEVER
+        if forced or _state(self._files) != self._loaded_files:
+            try:
+                self._load_certificate()
+            except ConfigError as error:
+                self._note(self._files[0], f"{error}; the last certificate stays in use")
+                return self._now() + RETRY_INTERVAL
+            self._note(self._files[0], "")
+        return self._now() + TOKEN_FILE_INTERVAL if self._user.exec is None else NEVER
+
     def _load_certificate(self) -> None:
-        user = self._user
+        user, found = self._user, _state(self._files)
         if self.ssl is None or not (user.client_certificate or user.client_certificate_data):
             return
         tls.load_certificate(
@@ -133,6 +172,15 @@ class Access:
             key_file=user.client_key,
             key=user.client_key_data,
         )
+        self._loaded_files = found
+
+
+def _state(files: list[str]) -> object:
+    """What tells whether files were written since."""
+    try:
+        return [(found.st_mtime_ns, found.st_size, found.st_ino) for found in map(os.stat, files)]
+    except OSError:
+        return None
 
 
 def _impersonation(user: KubeconfigUser) -> Headers:

@@ -16,6 +16,7 @@ from stowplan.kube.credentials import Access
 from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.kube.transport import Transport
+from stowplan.objects import json_text
 from stowplan.objects.actions import Ask, PodRef, Victims
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import ConfigError, StowplanError
@@ -55,7 +56,7 @@ class Extenders:
             return Result(question.id, response.status if response.status >= 300 else 0, problem)
         try:
             return Result(question.id, 200, body=msgspec.json.decode(response.body))
-        except msgspec.DecodeError as error:
+        except Exception as error:
             return Result(question.id, 0, f"{extender.url_prefix}: the answer is not JSON: {error}")
 
     async def close(self) -> None:
@@ -99,7 +100,10 @@ class Extenders:
 
 def _labelled(document: msgspec.Raw, labels: dict[str, str]) -> dict[str, object]:
     """The document with more labels; all other fields are passed on without decoding them."""
-    whole = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+    try:
+        whole = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+    except Exception:
+        whole = msgspec.json.decode(json_text.readable(bytes(document)), type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(whole["metadata"], type=dict[str, msgspec.Raw])
     own = msgspec.json.decode(metadata.get("labels", b"{}"), type=dict[str, str] | None) or {}
     return {**whole, "metadata": {**metadata, "labels": own | labels}}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
+from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError
 
 
@@ -96,23 +97,31 @@ def resolve(files: Sequence[Path], context: str | None = None) -> ResolvedContex
     user = (
         _entry(documents, "user", found.user, KubeconfigUser, shown) if found.user else KubeconfigUser(file=found.file)
     )
-    if not cluster.server.startswith(("https://", "http://")):
+    if not _is_address(cluster.server):
         problem = f'found "{cluster.server}", expected an address such as https://10.0.0.1:6443'
         raise ConfigError(problem, path=f"clusters[{found.cluster}].server", file=cluster.file)
     return ResolvedContext(name, cluster, user, found.namespace or "default")
 
 
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port, or no IPv6 address
+        return False
+
+
 def _current(document: Mapping[str, Any]) -> bool:
-    return bool(document.get("current-context"))
+    return isinstance(document.get("current-context"), str) and bool(document["current-context"])
 
 
 def _load(file: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        document = bounded_yaml.load(file.read_bytes(), unique_keys=False)
+    except OSError as error:
         raise ConfigError(f"cannot be read: {error}", file=str(file)) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(" ".join(f"not YAML: {error}".split()), file=str(file)) from None
+    except ConfigError as error:
+        raise error.located(str(file)) from None
     if document is None:
         return {}
     if not isinstance(document, Mapping):
@@ -124,9 +133,13 @@ def _entry(documents: Sequence[tuple[Path, Mapping[str, Any]]], what: str, name:
     """The first entry of that name in `clusters`, `users` or `contexts`."""
     known = []
     for file, document in documents:
-        for entry in document.get(f"{what}s") or ():
+        entries = document.get(f"{what}s")
+        for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, Mapping) and entry.get("name") == name:
-                return _read(entry.get(what) or {}, kind, file, f"{what}s[{name}]")
+                found = entry.get(what) or {}
+                if not isinstance(found, Mapping):
+                    raise ConfigError("expected a mapping", path=f"{what}s[{name}].{what}", file=str(file))
+                return _read(found, kind, file, f"{what}s[{name}]")
             known.append(str(entry.get("name")) if isinstance(entry, Mapping) else str(entry))
     remedy = f"there is {', '.join(sorted(known))}" if known else f"there is no {what} at all"
     raise ConfigError(f'no {what} is called "{name}"', file=shown, remedy=remedy)

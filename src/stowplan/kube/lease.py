@@ -170,6 +170,8 @@ class Elector:
         if response.status == 409:
             return False  # another candidate was faster
         self._observe(response.checked("it cannot be written"))
+        if self.leader != self.identity:
+            return False  # whatever was answered, it is not the lease that was written
         self._renewed_at = begun  # other candidates start counting later than this
         return True
 
@@ -200,9 +202,12 @@ class Elector:
 
 def _decoded(response: Response) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(response.body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+        found = msgspec.json.decode(response.body, type=dict[str, Any])
+    except Exception as error:
         raise UnreachableError(f"the response cannot be read: {error}") from None
+    if found.get("kind") == "Status":
+        raise UnreachableError("found a Status, expected a Lease")
+    return found
 
 
 def _with_spec(document: dict[str, Any], spec: Mapping[str, object]) -> dict[str, object]:

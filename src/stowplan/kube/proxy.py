@@ -25,8 +25,12 @@ class Proxy(msgspec.Struct, frozen=True):
 
 def parse(url: str, file: str) -> Proxy:
     """The proxy of an address such as http://user:password@proxy.example:3128; `file` is for the error message."""
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        usable, port = parts.scheme in ("http", "https") and bool(parts.hostname), parts.port
+    except ValueError:  # a port that is none
+        usable = False
+    if not usable or parts.hostname is None:
         problem = f'found the proxy "{url}", expected an address such as http://proxy.example:3128'
         raise ConfigError(problem, file=file)
     tls = parts.scheme == "https"
@@ -34,7 +38,7 @@ def parse(url: str, file: str) -> Proxy:
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = "Basic " + base64.b64encode(pair.encode()).decode()
-    return Proxy(parts.hostname, parts.port or (443 if tls else 80), tls, authorization)
+    return Proxy(parts.hostname, port or (443 if tls else 80), tls, authorization)
 
 
 def from_environment(server: str, environ: Mapping[str, str]) -> Proxy | None:

@@ -7,7 +7,8 @@
       ▲                        │
       └── 410: too old ────────┘   (the list is compared with the cache: no change is lost or sent twice)
 
-The sink gets all changes that arrived together. It is called in the event loop, so it must not block.
+The sink gets all changes that arrived together. It is called in the event loop, so it must not block. No document ends
+a reflector: what cannot be read of one object is that object's alone (`unreadable`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stowplan.kube.rate_limits import Backoff
 from stowplan.kube.reflector_cache import ReflectorCache
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import RefusedError, UnreachableError, WireError
+from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.changes import Change
 
 Sink: TypeAlias = Callable[[list[Change]], None]
@@ -45,13 +47,14 @@ class Reflector:
         *,
         namespace: str = "",
         on_problem: Callable[[str], None] = lambda _: None,
+        on_unreadable: Callable[[UnreadableObject], None] = lambda _: None,
         keep_raw: bool = False,
         page_size: int = 500,
         recheck_after: float = RECHECK_INTERVAL,
         backoff: Backoff | None = None,
     ) -> None:
         self.resource = resource
-        self.cache = ReflectorCache(resource, on_problem, keep_raw=keep_raw)
+        self.cache = ReflectorCache(resource, on_problem, keep_raw=keep_raw, on_unreadable=on_unreadable)
         self.synced = asyncio.Event()
         self.served = True
         self._client, self._sink, self._on_problem = client, sink, on_problem
@@ -73,6 +76,8 @@ class Reflector:
                 await (self._wait_until_served() if error.status == 404 else self._pause(error))
             except WireError as error:
                 await self._pause(error)
+            except Exception as error:  # whatever it is, the other objects of the kind must go on
+                await self._pause(WireError(f"{type(error).__name__}: {error}"))
 
     def learn(self, change: Change, document: bytes = b"") -> None:
         """Send the result of a single read, unless it is known already."""

@@ -1,7 +1,7 @@
 """The known objects of one kind, so that each change is sent once: lists are compared with it, events applied to it.
 
 An object that was deleted and created again under the same name becomes two changes. A document that cannot be read is
-reported and skipped: the last readable state of its object stays until the object can be read again or is deleted.
+that object's trouble alone: `unreadable` says what counts instead, and the changes say that.
 """
 
 from __future__ import annotations
@@ -12,22 +12,39 @@ import msgspec
 
 from stowplan.kube.client import WatchEvent
 from stowplan.kube.resources import ApiResource
+from stowplan.kube.unreadable import LONGEST_PROBLEM, UnreadableObject, substitute
 from stowplan.objects.changes import Change, Gone, Put
-from stowplan.objects.errors import StowplanError
-from stowplan.objects.meta import Object
+from stowplan.objects.in_part import read_in_part
+from stowplan.objects.meta import Object, ObjectMeta
+from stowplan.objects.pods import Pod
 
 _any_object = msgspec.json.Decoder(Object)
+# kubectl's copy of the whole object, for kubectl alone. Pods may have any number of annotations, and plugins may read
+# any of them, so all others are kept.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class ReflectorCache:
-    """The objects by key, with `keep_raw` also their JSON, and the resource version of the last change."""
+    """The objects by key, with `keep_raw` also their JSON, and the resource version of the last change.
 
-    def __init__(self, resource: ApiResource, on_problem: Callable[[str], None], *, keep_raw: bool = False) -> None:
+    `unreadable`: the objects whose latest version cannot be read, by key. `on_unreadable` is called with each of them
+    once, `on_problem` with a sentence about each new problem.
+    """
+
+    def __init__(
+        self,
+        resource: ApiResource,
+        on_problem: Callable[[str], None],
+        *,
+        keep_raw: bool = False,
+        on_unreadable: Callable[[UnreadableObject], None] = lambda _: None,
+    ) -> None:
         self.objects: dict[str, Object] = {}
         self.documents: dict[str, bytes] = {}
+        self.unreadable: dict[str, UnreadableObject] = {}
         self.resource_version = ""
-        self._resource = resource
-        self._on_problem, self._keep_raw = on_problem, keep_raw
+        self._resource, self._of_pods = resource, resource.object_type is Pod
+        self._on_problem, self._on_unreadable, self._keep_raw = on_problem, on_unreadable, keep_raw
         self._deleted: set[str] = set()  # uids of pods that a read found deleted before the watch did
 
     # -- from a list
@@ -36,34 +53,43 @@ class ReflectorCache:
         """The changes of one page. Its keys are added to `seen`."""
         changes: list[Change] = []
         for document in documents:
-            found = self._read(document)
-            if found is not None:
+            try:
+                found = self._resource.decode(document)
+            except Exception as error:
+                identified = _metadata_of(document)
+                seen.add(identified.key)
+                changes += self._put_unreadable(identified, document, error)
+            else:
                 seen.add(found.key)
                 changes += self._put(found, document)
-            elif (identified := _metadata_of(document)) is not None:
-                seen.add(identified.key)
-                changes += self._remove_namesake(identified)
         return changes
 
     def remove_missing(self, seen: set[str]) -> list[Change]:
         """The known objects that are on no page of a complete list."""
         self._deleted.clear()
+        for key in self.unreadable.keys() - seen:
+            del self.unreadable[key]
         return [change for key in self.objects.keys() - seen for change in self._remove(self.objects[key])]
 
     # -- from a watch
 
     def apply_event(self, event: WatchEvent) -> list[Change]:
         """The changes of a watch event."""
-        found = self._read(event.object) if event.type != "BOOKMARK" else None
+        found, problem = None, None
+        if event.type != "BOOKMARK":
+            try:
+                found = self._resource.decode(event.object)
+            except Exception as error:
+                problem = error
         identified = found or _metadata_of(event.object)
-        if identified is not None and identified.metadata.resource_version:
+        if identified.metadata.resource_version:
             self.resource_version = identified.metadata.resource_version
-        if event.type == "DELETED" and identified is not None:
+        if event.type == "DELETED":
             self._deleted.discard(identified.uid)
-            return list(self._remove(identified if found is None else found, readable=found is not None))
-        if found is None:
-            return [] if identified is None or event.type == "BOOKMARK" else self._remove_namesake(identified)
-        if found.uid in self._deleted or self._is_stale(found):
+            return list(self._remove(identified, readable=found is not None))
+        if problem is not None:
+            return self._put_unreadable(identified, event.object, problem)
+        if found is None or found.uid in self._deleted or self._is_stale(found):
             return []
         return list(self._put(found, event.object))
 
@@ -86,45 +112,81 @@ class ReflectorCache:
             self._deleted.add(change.object.uid)
         return removed
 
-    def _read(self, document: msgspec.Raw) -> Object | None:
-        try:
-            return self._resource.decode(document)
-        except (StowplanError, msgspec.MsgspecError) as error:
-            identified = _metadata_of(document)
-            self._on_problem(self._resource.unreadable(error, "" if identified is None else identified.key))
-            return None
+    # -- one object
 
     def _put(self, found: Object, document: msgspec.Raw | bytes) -> Iterator[Change]:
         key = found.key
         known = self.objects.get(key)
+        if self.unreadable:
+            self.unreadable.pop(key, None)
         if known is not None:
             if known.metadata.resource_version == found.metadata.resource_version:
                 return
             if known.uid != found.uid:
                 yield Gone(known)
         self.objects[key] = found
+        if self._of_pods and found.metadata.annotations:
+            found.metadata.annotations.pop(LAST_APPLIED, None)
         if self._keep_raw and document:
             self.documents[key] = bytes(document)
         yield Put(found)
 
+    def _put_unreadable(self, identified: Object, document: msgspec.Raw, error: Exception) -> list[Change]:
+        """A version that cannot be read; `identified` has its metadata, as far as possible."""
+        key = identified.key
+        known, changes = self.objects.get(key), list[Change]()
+        if known is not None and known.uid != identified.uid:  # another object that had its name before is gone
+            changes += self._remove(known)
+            known = None
+        metadata, last = identified.metadata, self.unreadable.get(key)
+        if last is not None and (last.uid, last.resource_version) == (metadata.uid, metadata.resource_version):
+            return changes  # a list repeats what is known
+        if metadata.uid in self._deleted or self._is_stale(identified):
+            return changes
+        instead = substitute(self._resource, bytes(document), known)
+        if instead.counts is None and known is not None:
+            changes += self._remove(known)
+        elif instead.counts is not None and instead.counts is not known:
+            changes += self._put(instead.counts, document)
+        problem = self._resource.unreadable(error, key, instead.so)[:LONGEST_PROBLEM]
+        self._note(key, metadata, problem, instead.scheduler_name, last)
+        return changes
+
+    def _note(
+        self, key: str, metadata: ObjectMeta, problem: str, scheduler_name: str, last: UnreadableObject | None
+    ) -> None:
+        """Count the object, and tell what is new about it."""
+        same = last is not None and last.uid == metadata.uid
+        found = self.unreadable[key] = UnreadableObject(
+            self._resource.kind,
+            problem,
+            metadata.namespace,
+            metadata.name,
+            metadata.uid,
+            metadata.resource_version,
+            scheduler_name,
+            told=last is not None and same and last.told,
+        )
+        if last is None or last.problem != problem:
+            self._on_problem(problem)
+        if not same:
+            self._on_unreadable(found)
+
     def _remove(self, found: Object, *, readable: bool = True) -> Iterator[Change]:
         """`readable`: False if nothing but the metadata could be read."""
         key = found.key
+        if self.unreadable:
+            self.unreadable.pop(key, None)
         known = self.objects.get(key)
         if known is not None and known.uid == found.uid:
             del self.objects[key]
             self.documents.pop(key, None)
             yield Gone(found if readable else known)
 
-    def _remove_namesake(self, identified: Object) -> list[Change]:
-        """An object that cannot be read: another one that had its name before is gone."""
-        known = self.objects.get(identified.key)
-        return [] if known is None or known.uid == identified.uid else list(self._remove(known))
 
-
-def _metadata_of(document: msgspec.Raw) -> Object | None:
-    """The metadata of a bookmark, or of a document that cannot be read otherwise."""
+def _metadata_of(document: msgspec.Raw) -> Object:
+    """The metadata of a bookmark, or of a document that cannot be read otherwise, as far as that is possible."""
     try:
         return _any_object.decode(document)
-    except msgspec.MsgspecError:
-        return None
+    except Exception:
+        return read_in_part(Object, bytes(document))

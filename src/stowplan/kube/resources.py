@@ -14,7 +14,6 @@ import msgspec
 
 from stowplan.objects import kinds
 from stowplan.objects.custom_resources import CustomResource
-from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.objects.meta import Object
 
 # kube-scheduler ignores finished pods, too.
@@ -43,15 +42,8 @@ class ApiResource(msgspec.Struct, frozen=True):
         return self.own_type or kinds.KINDS.get(self.kind, Object)
 
     def decode(self, document: bytes) -> Object:
-        """An object of this kind from its JSON. Raises `StowplanError` or `MsgspecError` if it cannot be read."""
-        if self.own_type is None:
-            return kinds.decode(self.object_type, document)
-        try:
-            return kinds.decode(self.own_type, document)
-        except (StowplanError, msgspec.MsgspecError):
-            raise
-        except Exception as error:  # a type of a plugin may run code of its own
-            raise ConfigError(f"{type(error).__name__}: {error}", path=self.kind) from error
+        """An object of this kind from its JSON. Raises `ConfigError` if it cannot be read, and nothing else."""
+        return kinds.decode(self.object_type, document)
 
     def matches(self, document: Mapping[str, Any]) -> bool:
         """True if a document of kubectl or of a manifest is an object of this resource, at any version."""
@@ -62,10 +54,10 @@ class ApiResource(msgspec.Struct, frozen=True):
         """True if it has the same objects; another plugin may have brought it."""
         return msgspec.structs.replace(self, brought_by=other.brought_by) == other
 
-    def unreadable(self, error: Exception, key: str = "") -> str:
-        """What is told of an object that cannot be read."""
+    def unreadable(self, error: Exception, key: str = "", so: str = "is skipped") -> str:
+        """What is told of an object that cannot be read, and so …"""
         bringer = f" of plugin {self.brought_by}" if self.brought_by else ""
-        return f"{self.kind}{bringer}: {key or 'a document'} cannot be read and is skipped: {error}"
+        return f"{self.kind}{bringer}: {key or 'a document'} cannot be read and {so}: {error}"
 
     def at(self, version: str) -> ApiResource:
         """The same resource at one version."""

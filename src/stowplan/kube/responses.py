@@ -2,22 +2,26 @@
 
     StowplanError
     └── WireError
-        ├── UnreachableError        no response: connection refused or broken, timeout, invalid HTTP or JSON
+        ├── UnreachableError        no response: connection refused or broken, timeout, invalid HTTP or JSON, a page of
+        │   │                       somebody in between
         │   └── ExecPluginError     no credentials (in exec_plugin.py)
         ├── RefusedError            a response without success; carries its status and message
         └── StoppedError            writing is no longer allowed, so nothing was sent
 
 A `Response` is a value for callers that check its status. `Response.checked` raises an error for callers that need
-success.
+success. A success of an API server is a Kubernetes object, in JSON with its kind (`Response.strangeness`). Anything
+else does not come from the API server: the login page of a network has status 200, too.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from stowplan.objects import json_text
 from stowplan.objects.errors import StowplanError
 
 LONGEST_EXCERPT = 200
+LONGEST_RETRY_AFTER = 3.0  # seconds; a server that asks for a day is asked again all the same
 
 
 class WireError(StowplanError):
@@ -52,15 +56,43 @@ class Status(msgspec.Struct):
     code: int = 0
 
 
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
 _status = msgspec.json.Decoder(Status)
+_kind = msgspec.json.Decoder(_Kind)
+_KIND_FIRST = b'{"kind":"'  # how API servers begin an object of a built-in kind
 
 
 def read_status(document: bytes | msgspec.Raw) -> Status:
     """The Status in a body. Any other body (the page of a proxy, for example) becomes its message."""
     try:
         return _status.decode(document)
-    except msgspec.DecodeError:
+    except Exception:  # no JSON, or one that no decoder can read
         return Status(message=bytes(document[:LONGEST_EXCERPT]).decode(errors="replace").strip())
+
+
+def is_text(data: bytes) -> bool:
+    """Whether this is UTF-8. An API server sends nothing else, so the object of anything else is not to blame."""
+    if data.isascii():  # in no time
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _kind_of(body: bytes) -> str:
+    """The kind of an object or of a list; "" if there is none. One object of a list may nest too deep for a decoder."""
+    try:
+        return _kind.decode(body).kind
+    except Exception:
+        try:
+            return _kind.decode(json_text.readable(body)).kind
+        except Exception:
+            return ""
 
 
 class Response(msgspec.Struct):
@@ -85,9 +117,24 @@ class Response(msgspec.Struct):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait before the next attempt. (Kubernetes sends seconds, never a date.)"""
-        text = self.header(b"retry-after")
-        return float(text) if text.isdigit() else None
+        """Seconds to wait before the next attempt, three at most. (Kubernetes sends seconds: a date is no answer.)"""
+        text = self.header(b"retry-after").strip()
+        return min(float(text), LONGEST_RETRY_AFTER) if text.isascii() and text.isdigit() else None
+
+    @property
+    def is_json(self) -> bool:
+        return self.header(b"content-type").lower().startswith("application/json")
+
+    def strangeness(self) -> str:
+        """Why this success is none of an API server; "" for a Kubernetes object."""
+        if not self.is_json:
+            found = self.header(b"content-type") or "no content type"
+            return f"the answer is no Kubernetes object: found {found[:60]}, expected application/json"
+        if not is_text(self.body):
+            return "the answer was damaged on its way: it is not UTF-8 text"
+        if self.body.startswith(_KIND_FIRST):
+            return ""
+        return "" if _kind_of(self.body) else "the answer is no Kubernetes object: found JSON without a kind"
 
     def checked(self, what: str) -> Response:
         """This response if it is a success. Otherwise raises `RefusedError`, with `what` at the start of its text."""

@@ -1,4 +1,8 @@
-"""TLS as a kubeconfig sets it up: a CA and a client certificate, as files or data, or no verification."""
+"""TLS as a kubeconfig sets it up: a CA and a client certificate, as files or data, or no verification.
+
+A client certificate and its key are taken in together, or not at all: files that are just being written leave a context
+as it was.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +34,25 @@ def context(*, ca_file: str = "", ca_data: bytes = b"", insecure: bool = False) 
 def load_certificate(
     into: ssl.SSLContext, *, certificate_file: str = "", certificate: bytes = b"", key_file: str = "", key: bytes = b""
 ) -> None:
-    """Use this client certificate for new connections. Data takes precedence over files, as in kubectl."""
-    with _as_file(certificate, certificate_file) as chain, _as_file(key, key_file) as secret:
-        try:
-            into.load_cert_chain(chain, secret)
-        except OSError as error:
-            where = certificate_file or "client-certificate-data"
-            remedy = "expected a PEM certificate and the key that belongs to it"
-            raise ConfigError(f"not usable: {error}", file=where, remedy=remedy) from None
+    """Use this client certificate for new connections. Data takes precedence over files, as in kubectl.
+
+    Raises ConfigError, and `into` keeps the one that it has.
+    """
+    try:
+        pair = certificate or Path(certificate_file).read_bytes(), key or Path(key_file).read_bytes()
+        with _as_file(pair[0]) as chain, _as_file(pair[1]) as secret:
+            for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), into):  # tried first where it does no harm
+                each.load_cert_chain(chain, secret, password=b"")  # nobody is asked for a password
+    except (OSError, ValueError) as error:
+        where = certificate_file or "client-certificate-data"
+        remedy = "expected a PEM certificate and the key that belongs to it"
+        raise ConfigError(f"not usable: {error}", file=where, remedy=remedy) from None
 
 
 @contextmanager
-def _as_file(data: bytes, file: str) -> Iterator[str]:
+def _as_file(data: bytes) -> Iterator[str]:
     """A file with the data: OpenSSL reads certificates from files only. The file is in memory if possible."""
-    if not data:
-        yield file
-    elif hasattr(os, "memfd_create"):
+    if hasattr(os, "memfd_create"):
         number = os.memfd_create("certificate")
         try:
             Path(f"/proc/self/fd/{number}").write_bytes(data)

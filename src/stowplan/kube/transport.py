@@ -3,6 +3,9 @@
 `request` returns a whole response, `stream` one that goes on. A 401 refreshes the credentials once. Temporary failures
 (429, 500, 502, 503, 504, or no response) are retried until the deadline of the caller, after Retry-After and a backoff
 with jitter. Nothing is sent after its deadline, and no write once `may_write` returns False.
+
+With `expects_objects` the server is an API server. A success that is no Kubernetes object counts as no response: it is
+unknown what became of the request.
 """
 
 from __future__ import annotations
@@ -51,6 +54,7 @@ class Transport:
     ) -> None:
         self.access = access
         self.generator = generator or random.Random()
+        self.expects_objects = False
         self._may_write = may_write
         self._pool = Pool(access, connections)
         self._bucket = TokenBucket(qps, burst) if qps > 0 else None
@@ -107,9 +111,11 @@ class Transport:
             await self._bucket.take()
         headers = await self.access.headers()
         response = await self._exchange(request, headers)
-        if response.status != 401:
-            return response
-        return await self._exchange(request, await self._refreshed(headers))
+        if response.status == 401:
+            response = await self._exchange(request, await self._refreshed(headers))
+        if self.expects_objects and response.ok and (strange := response.strangeness()):
+            raise UnreachableError(f"{request.method} {request.target}: {strange}")
+        return response
 
     async def _exchange(self, request: _Request, headers: Headers) -> Response:
         connection = await self._pool.acquire()
@@ -141,6 +147,8 @@ class Transport:
             try:
                 response, stream = await connection.stream(self._encoded(request, headers), timeout)
                 if stream is not None:
+                    if self.expects_objects and not response.is_json:
+                        raise UnreachableError(f"GET {path}: {response.strangeness()}")
                     yield stream
                     return
                 refused = headers

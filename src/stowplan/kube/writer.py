@@ -37,6 +37,7 @@ from stowplan.objects.actions import (
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
 from stowplan.objects.errors import StowplanError
+from stowplan.objects.in_part import read_in_part
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
 
@@ -97,6 +98,8 @@ class Writer:
             return Result(action.id, error.status, error.message)
         except StowplanError as error:
             return Result(action.id, 0, str(error))
+        except Exception as error:  # an answer that nobody has thought of
+            return Result(action.id, 0, f"{type(error).__name__}: {error}")
 
     async def _perform(self, action: Action, until: float) -> Result:
         match action:
@@ -148,13 +151,15 @@ class Writer:
         response = await self._client.get(PODS, key_of(action.pod), until=until)
         if not response.ok:
             return False
-        pod = kinds.decode(Pod, response.body)
+        pod = _pod_in(response.body)
         return pod.uid == action.pod.uid and pod.node_name == action.node_name
 
     async def _read(self, action: Read, until: float) -> Result:
         response = await self._client.get(PODS, key_of(action.pod), until=until)
         if response.ok:
-            found = kinds.decode(Pod, response.body)
+            found = _pod_in(response.body)
+            if not found.uid:
+                raise UnreachableError("the answer is no pod")
             if found.uid == action.pod.uid:
                 self._learn(Put(found), response.body)
                 return _result(action, response)
@@ -198,6 +203,14 @@ class Writer:
         if known is not None and known.uid == ref.uid:
             return known
         return Pod(metadata=ObjectMeta(name=ref.name, namespace=ref.namespace, uid=ref.uid))
+
+
+def _pod_in(document: bytes) -> Pod:
+    """A pod, or what can be read of it: where it is bound, above all."""
+    try:
+        return kinds.decode(Pod, document)
+    except StowplanError:
+        return read_in_part(Pod, document)
 
 
 def _result(action: Action, response: Response) -> Result:

@@ -45,8 +45,11 @@ class AffinityTerm(msgspec.Struct, frozen=True):
     selector: Selector | None
 
     def matches(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
-        near = namespace in self.namespaces or matches(self.namespace_selector, namespace_labels)
-        return near and matches(self.selector, labels)
+        return self.near(namespace, namespace_labels) and matches(self.selector, labels)
+
+    def near(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
+        """True if the term is about pods of a namespace."""
+        return namespace in self.namespaces or matches(self.namespace_selector, namespace_labels)
 
     def query(self, namespaces: Mapping[str, Mapping[str, str]]) -> PodQuery:
         """Return the query for existing pods, given the labels of all namespaces.

@@ -6,6 +6,7 @@ There are two kinds of this name: that of Kubernetes, and the older one of the s
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from stowplan.objects.meta import CompleteApiValue, Condition, Object
 from stowplan.objects.quantity import Quantity
@@ -19,8 +20,17 @@ class SchedulingPolicy(CompleteApiValue, frozen=True):
     gang: Gang | None = None
 
 
+class DisruptionMode(CompleteApiValue, frozen=True):
+    """As 1.37 writes it: one of its members is there. Up to 1.36 it is a word: Pod or PodGroup."""
+
+    single: dict[str, Any] | None = None
+    all: dict[str, Any] | None = None
+
+
 class PodGroupSpec(CompleteApiValue, frozen=True):
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
+    priority: int | None = None
+    disruption_mode: str | DisruptionMode | None = None
 
 
 class PodGroupStatus(CompleteApiValue, frozen=True):
@@ -37,6 +47,16 @@ class PodGroup(Object, frozen=True):
     def gang(self) -> bool:
         """True if the group has a minimum."""
         return self.spec.scheduling_policy.gang is not None
+
+    @property
+    def disruption(self) -> str:
+        """How its pods may be disrupted: Pod (one by one), PodGroup (only all together), or "" if it does not say."""
+        mode = self.spec.disruption_mode
+        if not isinstance(mode, DisruptionMode):
+            return mode if mode in ("Pod", "PodGroup") else ""
+        if mode.all is not None:
+            return "PodGroup"
+        return "Pod" if mode.single is not None else ""
 
     @property
     def minimum(self) -> int:

@@ -16,6 +16,7 @@ import msgspec
 
 from stowplan.objects import affinity, requests
 from stowplan.objects.affinity import AffinityTerm, WeightedTerm
+from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pod_parts import Container, Volume
 from stowplan.objects.selectors import NodeTerm, Selector, compile_node_selector, compile_term, from_labels
 from stowplan.objects.taints import Toleration
@@ -37,6 +38,7 @@ _ATTACHABLE_FIELDS = (
 )  # fmt: skip
 
 RECENT_SHAPES = 1024  # shapes that are kept although no pod has them: the next pod of the template may come soon
+LONGEST_RECENT = 16 * 1024  # bytes of the signature; a larger shape goes with its pods
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -65,15 +67,22 @@ def shape_of(pod: Pod) -> Shape:
     key = signature(pod)
     shape = _shapes.get(key)
     if shape is None:
-        shape = _shapes[key] = Shape(msgspec.structs.replace(pod), key)  # a copy: `pod.shape` would make a cycle
-        _recent.append(shape)
+        shape = _shapes[key] = Shape(_template(pod), key)
+        if len(key) <= LONGEST_RECENT:
+            _recent.append(shape)
     return shape
+
+
+def _template(pod: Pod) -> Pod:
+    """Return the pod without what is no part of its shape: annotations, for example, may be large."""
+    metadata = ObjectMeta(name=pod.name, namespace=pod.namespace)
+    return msgspec.structs.replace(pod, metadata=metadata)  # a copy in any case: `pod.shape` would make a cycle
 
 
 class Shape:
     def __init__(self, pod: Pod, key: bytes = b"") -> None:
         self.key = key
-        self.pod = pod  # one of the pods of this shape
+        self.pod = pod  # one of the pods of this shape, without labels and annotations
 
     @cached_property
     def request(self) -> dict[str, int]:

@@ -24,6 +24,7 @@ Keys: TypeAlias = set[str]
 Table: TypeAlias = dict[Hashable, Keys]
 Reads: TypeAlias = frozenset[Hashable]
 NONE: Keys = set()
+EVERYTHING: Reads = frozenset((LABELS, CLAIMS, WHOLE, ("scores", "")))  # what a decision may depend on
 
 
 class PlacementIndex:

@@ -56,6 +56,8 @@ class PlacementQueue:
 
     def __init__(self) -> None:
         self._due: dict[str, None] = {}
+        self._last: dict[str, None] = {}  # due when no other is
+        self.popped_last = False  # if the placement that was handed out is one of these
         self._in_progress: set[str] = set()
         self._added_meanwhile: set[str] = set()
         self._deadlines = Deadlines()
@@ -65,7 +67,14 @@ class PlacementQueue:
             if key in self._in_progress:
                 self._added_meanwhile.add(key)
             else:
+                self._last.pop(key, None)
                 self._due[key] = None
+
+    def add_last(self, key: str) -> None:
+        """Add a placement that takes long: all others that are due come first."""
+        if key not in self._due:
+            self._last.pop(key, None)
+            self._last[key] = None
 
     def add_at(self, key: str, at: float) -> None:
         """Add the placement at this moment, and not at the one that was set before."""
@@ -78,9 +87,11 @@ class PlacementQueue:
 
     def pop(self) -> str | None:
         """Hand out the next placement."""
-        key = next(iter(self._due), None)
+        self.popped_last = not self._due
+        due = self._due or self._last
+        key = next(iter(due), None)
         if key is not None:
-            del self._due[key]
+            del due[key]
         return key
 
     def start(self, key: str) -> None:
@@ -101,13 +112,14 @@ class PlacementQueue:
 
     def forget(self, key: str) -> None:
         self._due.pop(key, None)
+        self._last.pop(key, None)
         self._in_progress.discard(key)
         self._added_meanwhile.discard(key)
         self._deadlines.cancel(key)
 
     def next_deadline(self) -> float | None:
         """Return when a placement is due; 0.0 if one is due now."""
-        return 0.0 if self._due else self._deadlines.next()
+        return 0.0 if self._due or self._last else self._deadlines.next()
 
 
 class ScoreExpiries:
@@ -131,7 +143,10 @@ class ScoreExpiries:
             self._deadlines.set_earlier(resource, math.nextafter(valid_until, math.inf))
 
     def _set_deadline(self, resource: str, now: float) -> None:
-        until = self._fleet.scores(resource).until
+        scores = self._fleet.known_scores(resource)
+        if scores is None:
+            return
+        until = scores.until
         later = until[(until >= now) & np.isfinite(until)]
         if len(later):
             self._deadlines.set(resource, math.nextafter(float(later.min()), math.inf))

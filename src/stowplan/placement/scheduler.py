@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import decision_groups, evaluation
-from stowplan.framework.placement.choice import PlacementChoice, PlacementQuestion
+from stowplan.framework.placement.choice import ERROR, ClusterPluginStatus, PlacementChoice, PlacementQuestion
 from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Gone, Result
@@ -41,13 +41,14 @@ from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, Manag
 from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement, PlacementDecision
 from stowplan.placement.decision_cache import DecisionCache
-from stowplan.placement.index import PlacementIndex, resources_of
+from stowplan.placement.index import EVERYTHING, PlacementIndex, resources_of
 from stowplan.placement.queue import PlacementQueue, ScoreExpiries
 from stowplan.placement.status import StatusCache
 from stowplan.placement.write_plan import WritePlanner
 from stowplan.placement.writes import PlacementWrites
 
 RESCHEDULE = 300.0
+LONGEST_PROBLEM = 500  # characters
 
 
 class PlacementScheduler:
@@ -59,14 +60,19 @@ class PlacementScheduler:
         reschedule: float = RESCHEDULE,
         answer_within: float = 30.0,
         report: Callable[[PluginError], None] = lambda _: None,
+        report_failure: Callable[[str, str], None] = lambda _key, _problem: None,
     ) -> None:
-        """`ocm`: decide as Open Cluster Management does, without our additions; `report` is told of failed plugins."""
+        """`ocm`: decide as Open Cluster Management does, without our additions.
+
+        `report` is told of failed plugins; `report_failure` of anything else that failed, and of which placement.
+        """
         self.fleet = Fleet()
         self.sets = ClusterSets(self.fleet, strict=not ocm)
         self.placements: dict[str, Placement] = {}
         self.decision_cache = DecisionCache(self.fleet)
         self.decisions = 0  # how often a placement was decided
-        self._policy, self._ocm, self._reschedule, self._report = policy, ocm, reschedule, report
+        self._policy, self._ocm, self._reschedule = policy, ocm, reschedule
+        self._report, self._report_failure = report, report_failure
         self._index = PlacementIndex(self.sets)
         self._queue = PlacementQueue()
         self._expiries = ScoreExpiries(self.fleet)
@@ -111,7 +117,11 @@ class PlacementScheduler:
             self._queue.add((key,))
 
     def _index_anew(self, placement: Placement, now: float) -> None:
-        reads = self._policy.reads(placement)
+        try:
+            reads = self._policy.reads(placement)
+        except BaseException as error:  # as in `_decide`
+            self._report_failure(placement.key, problem_of(error))
+            reads = EVERYTHING
         self._index.add(placement, reads)
         self._expiries.watch(resources_of(reads), now)
 
@@ -177,16 +187,53 @@ class PlacementScheduler:
 
     # -- decide, plan writes, write
 
-    def choose(self, placement: Placement, now: float) -> PlacementChoice:
-        """Return which clusters a placement would get now, and why. The placement need not exist; nothing changes."""
+    def choose(self, placement: Placement, now: float, *, patient: bool = True) -> PlacementChoice:
+        """Return which clusters a placement would get now, and why. The placement need not exist; nothing changes.
+
+        `patient`: no other placement is due, so that a choice may take longer.
+        """
+        return evaluation.choose(self._question(placement, now, patient=patient), self.sets, self._policy)
+
+    def _question(self, placement: Placement, now: float, *, patient: bool = True) -> PlacementQuestion:
         own = self.fleet.rows(self.decision_cache.clusters(placement.key))
-        return evaluation.choose(PlacementQuestion(placement, self.fleet, now, own, self._ocm), self.sets, self._policy)
+        return PlacementQuestion(placement, self.fleet, now, own, self._ocm, patient)
 
     def _decide(self, key: str, now: float) -> list[Action]:
-        """Decide a placement. Return its first writes; none if it is settled."""
+        """Decide a placement. Return its first writes; none if it is settled.
+
+        This is the last net: whatever goes wrong with one placement, memory and recursion included, is that placement's
+        failure, and the others go on. Nothing in here waits, so an exception that would end a task or the program comes
+        from a plugin, too.
+        """
         placement = self.placements.get(key)
         if placement is None or placement.ignored:
             return []
+        try:
+            return self._decide_placement(placement, now)
+        except BaseException as error:
+            return self._fail(placement, problem_of(error), now)
+
+    def _fail(self, placement: Placement, problem: str, now: float) -> list[Action]:
+        """Say in the placement's status that it cannot be decided. It is tried again at the next regular moment."""
+        key = placement.key
+        self._report_failure(key, problem)
+        self._statuses.drop_assumed(key)
+        self._writes.forget(key)
+        self._queue.retry(key, now + self._reschedule)
+        try:
+            choice = PlacementChoice(self._question(placement, now))
+            status = ClusterPluginStatus(ERROR, "", f"the placement cannot be decided: {problem}")
+            plan = self._planner.plan_undecided(choice, status, now)
+            if not plan.phases:
+                return []
+            self._queue.start(key)
+            return self._writes.start(placement, plan.phases, now)
+        except BaseException:  # not even that is possible: it was reported
+            self._queue.retry(key, now + self._reschedule)
+            return []
+
+    def _decide_placement(self, placement: Placement, now: float) -> list[Action]:
+        key = placement.key
         self._writes.doubt(key, self.decision_cache.drop_outdated(key, now))
         if self._writes.has_doubts(key):
             self._queue.start(key)
@@ -194,7 +241,10 @@ class PlacementScheduler:
             return self._writes.read(placement, now)
         self.decisions += 1
         current = self.decision_cache.of(key)
-        choice = self.choose(placement, now)
+        choice = self.choose(placement, now, patient=self._queue.popped_last)
+        if choice.unfinished:
+            self._queue.add_last(key)
+            return []
         self._index.set_sets(key, choice.sets)
         if self._policy.tracked:
             self._index.set_noted(key, choice.reads)
@@ -226,6 +276,11 @@ class PlacementScheduler:
         elif progress.done:
             self._queue.done(progress.key)
         return progress.actions
+
+
+def problem_of(error: BaseException) -> str:
+    """Return an exception as one line of limited length."""
+    return f"{type(error).__name__}: {error}"[:LONGEST_PROBLEM].replace("\n", " ").removesuffix(": ")
 
 
 def _decided_by(placement: Placement) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ Adding a plugin touches its file, one row here, and its test.
 
 from __future__ import annotations
 
+from stowplan.plugins.nodes.coscheduling.gang_scheduling import GangScheduling
 from stowplan.plugins.nodes.coscheduling.plugin import Coscheduling
 from stowplan.plugins.nodes.default.default_binder import DefaultBinder
 from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
@@ -53,6 +54,7 @@ BUILT_IN: dict[str, type] = {
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "GangScheduling": GangScheduling,
     "Coscheduling": Coscheduling,
     "PreExtender": PreExtender,
     "FlavourClusterWide": FlavourClusterWide,

@@ -108,7 +108,7 @@ class Bridge:
         """Through JSON, since the typed decoder is several times faster than a conversion of the dictionary."""
         try:
             return resource.decode(msgspec.json.encode(document))
-        except (StowplanError, msgspec.MsgspecError) as error:
+        except StowplanError as error:
             metadata = document["metadata"]
             key = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
             self._on_problem(resource.unreadable(error, key))

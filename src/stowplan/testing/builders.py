@@ -61,6 +61,7 @@ def a_pod(
     namespace: str = "default",
     uid: str = "",
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     node: str = "",
     nominated: str = "",
     cpu: str | int | None = None,
@@ -95,7 +96,7 @@ def a_pod(
     }
     metadata: dict[str, Any] = {
         "name": name, "namespace": namespace, "uid": uid or f"uid-of-{namespace}-{name}", "labels": dict(labels or {}),
-        "deletionTimestamp": DELETED_AT if terminating else None,
+        "annotations": dict(annotations or {}), "deletionTimestamp": DELETED_AT if terminating else None,
         "ownerReferences": [{"controller": True, **owner}] if owner else [],
     }  # fmt: skip
     return kinds.convert(
@@ -151,6 +152,7 @@ def a_node(
     pods: int = 110,
     resources: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     taints: Sequence[str] = (),
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
@@ -160,10 +162,11 @@ def a_node(
 
     a_node("a", cpu=8, labels={"disk": "ssd"}, taints=["dedicated=gpu:NoSchedule"], resources={"nvidia.com/gpu": 2})
     """
+    metadata = {"name": name, "uid": f"uid-of-{name}", "labels": dict(labels or {})}
     return kinds.convert(
         Node,
         {
-            "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": dict(labels or {})},
+            "metadata": {**metadata, "annotations": dict(annotations or {})},
             "spec": {"taints": [a_taint(text) for text in taints], "unschedulable": unschedulable},
             "status": {
                 "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(resources or {})},
@@ -248,7 +251,10 @@ def a_profile(config: str | Mapping[str, Any] | Path | None = None) -> Profile:
         return next(iter(profile_loader.defaults()[1].values()))
     if isinstance(config, Path):
         return next(iter(profile_loader.read_configuration(config)[1].values()))
-    document = dict(yaml.safe_load(config) if isinstance(config, str) else config)
+    document = yaml.safe_load(config) if isinstance(config, str) else config
+    if not isinstance(document, Mapping):
+        problem = f"{config!r} is no configuration: a text is its content, and a file is a Path"
+        raise TypeError(f"{problem}; write a_profile(Path({config!r}))")
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     return next(iter(profile_loader.configured({**head, **document})[1].values()))
 

@@ -55,6 +55,8 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
         "carried": {
             kind: {term: counted(tally) for term, tally in state.terms_matching(kind, probe)} for kind in TERMS
         },
+        "carried sums": {kind: _sums(state, kind, probe, names) for kind in TERMS},
+        "label keys": dict(table.label_keys),
         "pods": {
             name: {uid: placed.pod for uid, placed in state.pods_on[row].items()}
             for row, name in names.items()
@@ -66,6 +68,18 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
         "objects": {kind: dict(state.store.every(kind)) for kind in (Namespace, Service)},
         "services": sorted(service.key for service in state.store.services_of(probe)),
     }
+
+
+def _sums(state: ClusterState, kind: str, probe: Pod, names: dict[int, str]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return how many pods of each node carry a term that matches, and with which weight, by node and topology key."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for carried in state.carried_sums(kind, probe):
+        weights = carried.weights.items()
+        for row, count in carried.pods.items().items():
+            key = names[row], carried.topology_key
+            pods, weight = found.get(key, (0, 0))
+            found[key] = pods + count, weight + weights.get(row, 0) * carried.factor
+    return found
 
 
 def _labels(state: ClusterState, key: str, names: Mapping[int, str]) -> dict[str, Any]:

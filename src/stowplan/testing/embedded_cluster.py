@@ -23,11 +23,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
-import yaml
-
 from stowplan.apps.logging import Log
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.up import command as up
+from stowplan.apps.up import kubeconfig_file
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.resources import ServedResource
 from stowplan.kube import credentials, event_loop
@@ -36,6 +35,7 @@ from stowplan.kube.discovery import Discovery
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import Response
 from stowplan.kube.transport import Transport
+from stowplan.objects import yaml_text
 from stowplan.objects.errors import ConfigError
 from stowplan.testing import cluster_picture
 
@@ -98,7 +98,7 @@ class EmbeddedCluster:
         for number in range(self._nodes if isinstance(self._nodes, int) else 0):
             document = up.node(f"node-{number}", f"zone-{'abc'[number % 3]}", cpu="4", memory="16Gi")
             up.create(self._embedded, "v1", "Node", document)
-        up.write(self.kubeconfig, self._embedded.kubeconfig())
+        kubeconfig_file.write(self.kubeconfig, self._embedded.kubeconfig())
         self._client = Client(Transport(credentials.load(str(self.kubeconfig))))
         self._running.push_async_callback(self._client.close)
         self._discovery = Discovery(self._client)
@@ -145,7 +145,7 @@ class EmbeddedCluster:
         if isinstance(config, Path) or (isinstance(config, str) and "\n" not in config):
             return Path(config)
         file = self.kubeconfig.with_name("config.yaml")
-        file.write_text(config if isinstance(config, str) else yaml.safe_dump(dict(config)), encoding="utf-8")
+        file.write_text(config if isinstance(config, str) else yaml_text.dump(dict(config)), encoding="utf-8")
         return file
 
     async def _start_scheduler(self, config: Path | None) -> None:

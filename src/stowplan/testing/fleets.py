@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from stowplan.apps.place.configuration import load_policy
+from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.views import Clusters, WholeFleet
+from stowplan.framework.config.document import suggestion
 from stowplan.framework.placement.choice import PlacementQuestion
-from stowplan.framework.placement.evaluation import choose
-from stowplan.framework.placement.random_fleets import NOW, in_one_set, table_of
+from stowplan.framework.placement.evaluation import choose, finished
+from stowplan.framework.placement.random_fleets import NOW, check_objects, in_one_set, table_of
 from stowplan.objects import kinds
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
 from stowplan.objects.errors import ConfigError
@@ -76,28 +78,52 @@ def a_placement(
     return kinds.convert(Placement, {"metadata": metadata | more, "spec": spec})
 
 
-def a_fleet(*objects: Object, has: Iterable[str] = ()) -> Clusters:
+def a_fleet(*objects: Object, has: Iterable[str] = (), decisions: Mapping[str, int] | None = None) -> Clusters:
     """Return the `Clusters` that methods of cluster policies get, also for `refused` and `scored`.
 
         fleet = a_fleet(a_managed_cluster("alder", cpu=8), a_score("alder", "prices", hourly=70))
 
-    `has`: the names of the clusters that the placement has already.
+    `has`: the names of the clusters that the placement has already. `decisions`: how many decisions of other placements
+    list a cluster, `decisions={"alder": 2}`; PlacementDecisions among the objects count, too. An object that a fleet
+    has no place for, such as a Placement, is a TypeError.
     """
-    table = table_of(objects, names := tuple(has))
+    table = _table(objects, names := tuple(has), decisions)
     return WholeFleet(table, NOW, table.rows(names)).clusters
 
 
-def chosen(placement: Placement, *objects: Object, has: Iterable[str] = (), config: Path | None = None) -> list[str]:
+def _table(objects: Sequence[Object], has: Sequence[str], decisions: Mapping[str, int] | None) -> Fleet:
+    check_objects(objects)
+    clusters = [each.name for each in objects if isinstance(each, ManagedCluster)]
+    table = table_of(objects, has)
+    for name, count in (decisions or {}).items():
+        if name not in clusters:
+            remedy = suggestion(name, clusters) or f"there is {', '.join(clusters) or 'none'}"
+            raise ValueError(f"decisions names {name!r}, and there is no such cluster; {remedy}")
+        table.count_decision([name], count)
+    return table
+
+
+def chosen(
+    placement: Placement,
+    *objects: Object,
+    has: Iterable[str] = (),
+    decisions: Mapping[str, int] | None = None,
+    config: Path | None = None,
+) -> list[str]:
     """Return the clusters that a placement gets, best first, of these clusters and scores.
 
         assert chosen(a_placement(numberOfClusters=1), *clusters, config=Path("config.yaml")) == ["alder"]
 
     `config`: the file of a PlacementConfiguration; plugins `file.py:Class` are loaded from its folder. `has`: the names
-    of the clusters that the placement has already. A placement that cannot be decided raises ConfigError.
+    of the clusters that the placement has already; `decisions`: as for `a_fleet`. A placement that cannot be decided
+    raises ConfigError.
     """
-    table = table_of(objects, names := tuple(has))
+    if config is not None and not isinstance(config, Path):
+        raise TypeError(f"config is {config!r}, and must be a Path: chosen(…, config=Path({str(config)!r}))")
+    table = _table(objects, names := tuple(has), decisions)
     question = PlacementQuestion(placement, table, NOW, table.rows(names))
-    choice = choose(question, in_one_set(table, placement.namespace), load_policy(config).policy)
+    sets, policy = in_one_set(table, placement.namespace), load_policy(config).policy
+    choice = finished(lambda: choose(question, sets, policy))
     if choice.status.failed:
         raise ConfigError(choice.status.text, path=choice.status.plugin)
     return choice.names

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -274,9 +275,10 @@ class World:
 
     def explain(self, name: str) -> Decision:
         """Return the latest decision about a pod: its `message`, and per node verdicts and scores (`trail`)."""
-        found = self.scheduler.decisions.latest(self.pod(name).uid)
+        pod = self.pod(name)
+        found = self.scheduler.decisions.latest(pod.uid)
         assert found is not None, f"{name} was never attempted"
-        return found
+        return replace(found, pod=pod)
 
     def event_notes(self, name: str, reason: str = "") -> list[str]:
         """Return the notes of a pod's events: all of them, or those of one reason."""

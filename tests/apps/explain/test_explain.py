@@ -12,8 +12,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
+from stowplan.objects import yaml_text
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
+from stowplan.objects.taints import Toleration
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 
@@ -34,7 +36,7 @@ def dump(folder: Path, *objects: Object) -> str:
         msgspec.to_builtins(each, enc_hook=str) | {"kind": type(each).__name__, "apiVersion": "v1"} for each in objects
     ]
     file = folder / "dump.yaml"
-    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    file.write_text(yaml_text.dump({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     return str(file)
 
 
@@ -277,3 +279,27 @@ def test_bound_members_count_for_a_group_that_lost_one(tmp_path: Path) -> None:
 def bound_member(name: str, node: str) -> Pod:
     pod = member(name, "1")
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "says"),
+    [
+        pytest.param([], 1, "1 node(s) had untolerated taint(s)", id="off by default"),
+        pytest.param(["--feature-gates=TaintTolerationComparisonOperators=true"], 0, "a", id="on"),
+        pytest.param(["--feature-gates=TaintToleration=true"], 2, "did you mean TaintTolerationC", id="a wrong name"),
+    ],
+)
+def test_feature_gates(flags: list[str], code: int, says: str, tmp_path: Path) -> None:
+    pod = a_pod("web")
+    spec = msgspec.structs.replace(pod.spec, tolerations=(Toleration("t", "Gt", "9"),))
+    file = dump(tmp_path, a_node("a", taints=["t=10:NoSchedule"]), msgspec.structs.replace(pod, spec=spec))
+    answer = explain("web", "--from", file, *flags)
+    assert answer.exit_code == code, answer.output
+    assert says in " ".join(answer.output.split())
+
+
+def test_a_pod_that_needs_claims_is_told_that_they_are_not_allocated(tmp_path: Path) -> None:
+    pod = a_pod("web", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}])
+    answer = explain("web", "--from", dump(tmp_path, *NODES, pod))
+    assert answer.exit_code == 1
+    assert "this scheduler does not allocate resource claims yet" in " ".join(answer.output.split())

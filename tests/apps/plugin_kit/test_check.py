@@ -33,6 +33,27 @@ class Named:
         return ()
 
 
+class Lists(Named):
+    def __init__(self, regions: list[str]) -> None:
+        self.wanted = regions[0]
+
+
+class Mask:
+    def filter(self, pod, nodes):
+        yield nodes.label("zone") == "a"
+
+    def score(self, pod, nodes):
+        return 7
+
+
+class Nothing:
+    def filter(self, pod, nodes):
+        return None
+
+    def score(self, pod, nodes):
+        return 7
+
+
 @per_node
 class Twin:
     def fits(self, pod, node):
@@ -58,6 +79,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "pods.yaml").write_text(POD)
     (tmp_path / "node.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n0}\n")
     (tmp_path / "args.yaml").write_text("wanted: a\nmost: 3\n")
+    (tmp_path / "unquoted.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: job, labels: {batch: true}}\n")
+    (tmp_path / "config.yaml").write_text("kind: KubeSchedulerConfiguration\nprofiles: []\n")
     return tmp_path
 
 
@@ -91,6 +114,20 @@ def test_output_for_programs(folder: Path) -> None:
     assert found["notCalled"] == ["reconcile"]
 
 
+@pytest.mark.parametrize(
+    ("plugin", "found"),
+    [
+        pytest.param("Mask", "found an array, bool of shape (", id="a mask"),
+        pytest.param("Nothing", "answered None", id="nothing"),
+    ],
+)
+def test_a_filter_that_always_fails_is_the_only_problem(folder: Path, plugin: str, found: str) -> None:
+    problems = json.loads(check(folder, plugin, "-o", "json").stdout)["problems"]
+    assert len(problems) == 1, problems
+    assert problems[0].startswith(f"{plugin}: filter fails: {found}")
+    assert 'a filter yields Reject, or returns a list of them: yield Reject(mask, "the reason")' in problems[0]
+
+
 def test_a_twin_of_another_class(folder: Path) -> None:
     words = ["--twin", f"{folder / 'mine.py'}:Twin", "--pods", str(folder / "pods.yaml")]
     assert check(folder, "Both", *words).exit_code == 0
@@ -110,7 +147,29 @@ def test_a_plugin_that_is_known(folder: Path) -> None:
         pytest.param(["mine.py:Nmaed"], "has no class 'Nmaed'; did you mean 'Named'?", id="no such class"),
         pytest.param(["none.py:X"], "there is no file ", id="no such file"),
         pytest.param(["NodeNaem"], "no plugin is called 'NodeNaem'", id="no such plugin"),
-        pytest.param(["mine.py:Named", "--args", "most=ten"], '.most: found "ten", expected an integer', id="a type"),
+        pytest.param(
+            ["mine.py:Named", "--args", "most=ten"], '--args most: found "ten", expected an integer', id="a type"
+        ),
+        pytest.param(
+            ["mine.py:Lists"],
+            "--args: argument 'regions' is missing; it has no default; give --args 'regions=[VALUE]'",
+            id="nothing is given",
+        ),
+        pytest.param(
+            ["mine.py:Lists", "--args", "regions=a,b"],
+            "--args regions: found \"a,b\", expected a list; values are YAML: --args 'regions=[a,b]'",
+            id="a list",
+        ),
+        pytest.param(
+            ["mine.py:Named", "--args", "config.yaml"],
+            "config.yaml: found a KubeSchedulerConfiguration, expected the plugin's arguments alone; give a file with",
+            id="a configuration",
+        ),
+        pytest.param(
+            ["mine.py:Named", "--pods", "unquoted.yaml"],
+            'unquoted.yaml: Pod job: metadata.labels.batch: found true, expected a text; write it in quotes: "true"',
+            id="a label that is no text",
+        ),
         pytest.param(["mine.py:Named", "--args", "mots=1"], "did you mean 'most'?", id="an argument"),
         pytest.param(["mine.py:Named", "--args", "none.yaml"], "cannot be read: No such file", id="no such arguments"),
         pytest.param(["mine.py:Named", "--args", "mine.py"], "not YAML", id="arguments that are none"),

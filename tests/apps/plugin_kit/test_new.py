@@ -169,3 +169,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = called("new", "mine", "--directory", str(tmp_path / "file" / "below"))
     assert done.exit_code == 2 and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("name", ["ab", "a-very-long-name-of-a-plugin-that-somebody-chose"])
+def test_the_comments_of_the_page_are_in_one_column(kind: Kind, name: str, tmp_path: Path) -> None:
+    assert called("new", name, "--kind", kind.name, "--directory", str(tmp_path)).exit_code == 0
+    (page,) = tmp_path.rglob("README.md")
+    commands = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("    ")]
+    assert len(commands) == 6 and len({line.index("# ") for line in commands}) == 1

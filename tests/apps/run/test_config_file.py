@@ -84,3 +84,50 @@ def test_further_folders_for_config_show(file: Path, tmp_path_factory: pytest.Te
     assert CliRunner().invoke(main, ["config", "show", str(file)]).exit_code == 2
     said = CliRunner().invoke(main, ["config", "show", str(file), "--plugin-path", str(elsewhere)])
     assert said.exit_code == 0 and "there.py:Mine*1" in said.output
+
+
+WAITS = """
+from stowplan.plugin import Wake
+
+
+class Mine:
+    def __init__(self, action: str = "UpdateNodeLabel", hint: str = "helps") -> None:
+        self.action, self.hint = action, hint
+
+    def score(self, pod, nodes):
+        return 1
+
+    def wakes_on(self):
+        yield Wake("Node", (self.action,), hint=self.hint)
+
+    def helps(self, pod, old, new):
+        return True
+"""
+WRONG_EVENTS = [
+    pytest.param(
+        "action: UpdateNodeLabels",
+        "plugin mine.py:Mine: wakes_on names the action 'UpdateNodeLabels' of Node, which never happens; did you mean",
+        id="an action",
+    ),
+    pytest.param(
+        "hint: hepls", "plugin mine.py:Mine: wakes_on names the hint 'hepls', and there is no such", id="a hint"
+    ),
+]
+
+
+@pytest.mark.parametrize(("args", "problem"), WRONG_EVENTS)
+def test_a_plugin_that_waits_for_what_never_happens_is_refused(file: Path, args: str, problem: str) -> None:
+    right = file.read_text()
+    wrong = f"{right}    pluginConfig: [{{name: 'mine.py:Mine', args: {{{args}}}}}]\n"
+    (file.parent / "mine.py").write_text(WAITS)
+    configuration = config_file(file, [file.parent])
+    assert "mine" in configuration.load().profiles
+    file.write_text(wrong)
+    with pytest.raises(ConfigError) as caught:  # a reload
+        configuration.load_again()
+    assert str(caught.value).startswith(f"{file}: {problem}")
+    with pytest.raises(ConfigError) as caught:  # a start
+        config_file(file, [file.parent]).load()
+    assert str(caught.value).startswith(f"{file}: {problem}")
+    said = CliRunner().invoke(main, ["config", "check", str(file)])
+    assert said.exit_code == 2 and problem in said.output and "Traceback" not in said.output

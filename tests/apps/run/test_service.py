@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -12,6 +13,11 @@ from stowplan.apps.logging import Log
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
+from stowplan.kube.events import EventRecorder
+from stowplan.kube.lease_thread import LeaseThread
+from stowplan.kube.reflector import Reflector
+from stowplan.kube.unreadable import UnreadableObject
+from stowplan.objects.actions import Record
 
 
 def with_election(**settings: Any) -> LoadedConfiguration:
@@ -50,3 +56,39 @@ def test_a_reload_does_not_change_the_election() -> None:
     assert service.leading
     service.loaded = with_election(leader_elect=True)
     assert service.leading
+
+
+def an_unreadable(kind: str = "Pod", scheduler_name: str = "stowplan") -> UnreadableObject:
+    return UnreadableObject(kind, "Pod: shop/x cannot be read", "shop", "x", "u", "7", scheduler_name)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        pytest.param(an_unreadable(), 1, id="a pod of ours"),
+        pytest.param(an_unreadable(scheduler_name="other"), 0, id="a pod of another scheduler"),
+        pytest.param(an_unreadable("Node", ""), 0, id="another kind"),
+    ],
+)
+def test_a_pod_that_cannot_be_read_gets_one_event_from_the_leader(found: UnreadableObject, told: int) -> None:
+    loaded, recorder = with_election(leader_elect=True), Notes()
+    service = SchedulerService(RunOptions(), lambda: loaded, Log(stream=io.StringIO()))
+    service.recorder = cast(EventRecorder, recorder)
+    service.unreadable(found)
+    assert recorder.events == [], "another replica leads"
+    service.lease = cast(LeaseThread, SimpleNamespace(leading=True))
+    pods = SimpleNamespace(cache=SimpleNamespace(unreadable={"shop/x": found}))
+    service.reflectors["Pod"] = cast(Reflector, pods)
+    for _ in range(2):
+        service.leading_begins()
+        service.unreadable(found)
+    written = [(each.pod.uid, each.type, each.reason) for each in recorder.events]
+    assert written == [("u", "Warning", "Unreadable")] * told
+
+
+class Notes:
+    def __init__(self) -> None:
+        self.events: list[Record] = []
+
+    def record(self, event: Record) -> None:
+        self.events.append(event)

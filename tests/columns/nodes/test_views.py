@@ -251,3 +251,17 @@ def test_fewer_nodes_by_a_mask_or_by_positions() -> None:
 def test_nominations_are_counted() -> None:
     assert a_cluster(nodes=NODES).nomination_count == 0
     assert a_cluster(nodes=NODES, pods=[a_pod("p", nominated="a"), a_pod("q", nominated="a")]).nomination_count == 2
+
+
+def test_a_label_that_has_one_of_some_values() -> None:
+    nodes = [
+        a_node("a", labels={"zone": "x"}),
+        a_node("b", labels={"zone": "y"}),
+        a_node("c", labels={"zone": "z"}),
+        a_node("d"),
+    ]
+    zone = Cluster(a_state(nodes=nodes)).nodes.label("zone")
+    assert zone.isin(["x", "z", "nowhere"]).tolist() == [True, False, True, False]
+    assert zone.isin([]).tolist() == zone.isin({None}).tolist() == [False] * 4  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"isin\('x'\) is one text; give a list: isin\(\['x'\]\)"):
+        zone.isin("x")

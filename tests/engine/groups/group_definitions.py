@@ -1,7 +1,7 @@
 """Groups for the storm. Each is defined in another way, and its controller creates pods while some are missing.
 
 g   labels of KubeNexus                       j   the same, with a pod of twice the size first
-h   the older labels                          s   Kubernetes' own PodGroup
+h   the older labels                          s   Kubernetes' own PodGroup; large pods go only all together
 k   PodGroup of scheduling.x-k8s.io           r   the same, with minResources
 """
 
@@ -39,7 +39,7 @@ def name_of(pod: Pod) -> str:
 
 def group_object(name: str, minimum: int, cpu: int = 1) -> Object:
     if name == "s":
-        return a_kubernetes_group(name, minimum)
+        return a_kubernetes_group(name, minimum, **({"disruptionMode": "PodGroup"} if cpu == 2 else {}))
     resources = {"minResources": {"cpu": str(minimum * cpu)}} if name == "r" else {}
     return a_pod_group(name, minimum, scheduleTimeoutSeconds=5, **resources)
 

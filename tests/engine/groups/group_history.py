@@ -170,7 +170,7 @@ class GroupHistory:
             victim = self.world.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))
             again = action.pod.uid in self._evicted
             self._evicted.add(action.pod.uid)
-            if self._preemptor and isinstance(victim, Pod) and action.message.endswith(PREEMPTED) and not again:
+            if self._preemptor and isinstance(victim, Pod) and PREEMPTED in action.message and not again:
                 self._victims[victim.uid] = victim
                 self._within_budgets()
 

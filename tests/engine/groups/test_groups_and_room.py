@@ -4,17 +4,23 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 import msgspec
 import pytest
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.unit import QueueStage
 from stowplan.framework.config.settings import Extender
+from stowplan.framework.decision import RejectPod
+from stowplan.framework.interfaces import Wake
+from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects import kinds
 from stowplan.objects.actions import Action, Ask, Bind, Evict
 from stowplan.objects.changes import Result
+from stowplan.objects.devices import DeviceClass
+from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_pod
 from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (
@@ -119,12 +125,26 @@ def test_members_that_disagreed_with_older_ones_are_asked_again_when_those_are_d
     assert running(world) == {"g": 3}
 
 
+class WithoutDevices:
+    """Gates pods with the label `needs` as long as there is a device class."""
+
+    reads = ("DeviceClass",)
+
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
+        return RejectPod(("there are devices",)) if "needs" in pod.labels and cluster.every(DeviceClass) else None
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("DeviceClass", ("Delete",))
+
+
 def test_a_group_that_two_plugins_gate_is_requeued_by_either() -> None:
-    world = a_world(nodes=3)
-    document = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
-    device = kinds.convert(kinds.KINDS["DeviceClass"], document)
+    ((name, profile),) = profiles().items()
+    gates = (*profile.points["preEnqueue"], EnabledPlugin("WithoutDevices", WithoutDevices(), 1))
+    named = {name: Profile(name, {**profile.points, "preEnqueue": gates})}
+    world = World(nodes=["n0", "n1", "n2"], profiles=named)
+    device = kinds.convert(DeviceClass, {"metadata": {"name": "gpu"}})
     world.submit(device, *gang("g", 1, 2, schedulingGates=[{"name": "x"}]))
-    needy = a_pod("g-1", labels={NAME: "g", MIN: "2"}, requests={"cpu": 1, "example.com/gpu": 1})
+    needy = a_pod("g-1", labels={NAME: "g", MIN: "2", "needs": "it"}, cpu=1)
     world.submit(created(needy, 1), *gang("g", 1, 2, first=2, at=1))
     world.advance(20)
     (unit,) = world.scheduler.queue.units.values()

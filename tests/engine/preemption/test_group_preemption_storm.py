@@ -66,21 +66,21 @@ def lesser(scene: Scene) -> list[Pod]:
     return pods
 
 
-def the_gang(scene: Scene) -> list[Any]:
+def the_gang(scene: Scene, minimum: int) -> list[Any]:
     resources = {} if scene.least is None else {"minResources": {"cpu": str(scene.least)}}
-    group = a_pod_group("g", len(scene.wanted), **resources)
+    group = a_pod_group("g", minimum, **resources)
     return [group, *(member(f"g-{at}", {GROUP: "g"}, cpu=cpu, priority=10) for at, cpu in enumerate(scene.wanted))]
 
 
-def played(scene: Scene, graceful: bool) -> tuple[World, list[Pod]]:
-    """Return the world afterwards, and the pods that the group evicted."""
+def played(scene: Scene, graceful: bool, minimum: int | None = None) -> tuple[World, list[Pod]]:
+    """Return the world afterwards, and the pods that the group evicted; without a minimum it needs all its pods."""
     world = a_world(nodes=0, graceful=graceful)
     world.submit(*(a_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(scene.nodes)))
     world.submit(*(a_budget(name, budget=name, allowed=allowed) for name, allowed in scene.allowed.items()))
     world.submit(*lesser(scene))
     world.advance(5)
     before = {pod.uid: pod for pod in world.pods()}
-    world.submit(*the_gang(scene))
+    world.submit(*the_gang(scene, minimum or len(scene.wanted)))
     for _ in range(4):
         world.advance(30)
         world.delete(*(pod for pod in world.pods() if pod.terminating))
@@ -110,6 +110,22 @@ def test_no_pod_is_evicted_for_a_group_that_then_does_not_run(scene: Scene, grac
     world, gone = played(scene, graceful)
     assert runs(world) in (0, len(scene.wanted))
     assert not gone or runs(world)
+    check_victims(scene, world, gone)
+
+
+@pytest.mark.parametrize("graceful", [False, True], ids=["at once", "gracefully"])
+@given(scene=scenes, spare=st.integers(1, 4))
+def test_members_beyond_the_minimum_keep_the_same_rules(scene: Scene, spare: int, graceful: bool) -> None:
+    minimum = max(len(scene.wanted) - spare, 1)
+    scene.allowed = dict.fromkeys(BUDGETS, 0)  # nobody counts a budget again between the evictions
+    world, gone = played(scene, graceful, minimum)
+    assert runs(world) in (0, *range(minimum, len(scene.wanted) + 1))
+    assert not gone or runs(world)
+    check_victims(scene, world, gone)
+
+
+def check_victims(scene: Scene, world: World, gone: list[Pod]) -> None:
+    """Victims have a lower priority, budgets are kept, and no group is left with too few members."""
     assert all(pod.priority < 10 for pod in gone)
     for name, allowed in scene.allowed.items():
         assert sum(pod.labels["budget"] == name for pod in gone) <= allowed
@@ -135,6 +151,6 @@ def test_the_feasibility_check_never_excludes_a_group_wrongly(scene: Scene, cpu:
     """Members that are all alike fit or not, in any order, with the feasibility check and without it."""
     scene.wanted = [cpu] * len(scene.wanted)
     world, _ = played(scene, False)
-    with patch.object(CapacityCheck, "cannot_fit", lambda *_: False):
+    with patch.object(CapacityCheck, "most", lambda *_: 1 << 30):
         other, _ = played(scene, False)
     assert runs(world) == runs(other)

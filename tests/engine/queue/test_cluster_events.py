@@ -8,9 +8,12 @@ import msgspec
 
 from stowplan.engine.queue import cluster_events
 from stowplan.engine.queue.cluster_events import EVERYTHING, ClusterEvent
+from stowplan.framework.cluster_event import NODE_UPDATES, POD_UPDATES
 from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace
-from stowplan.testing.builders import a_node, a_pod, a_profile_of
+from stowplan.testing.builders import a_node, a_pod, a_profile_of, from_yaml
 
 
 class Filter:
@@ -52,3 +55,30 @@ def test_kinds_of_its_own_have_no_other_events() -> None:
 
 def test_a_plugin_that_raises_requeues_every_pod() -> None:
     assert events(a_node("a"), None, Broken()) == ["NodeDelete", EVERYTHING.label]
+
+
+def test_the_updates_that_plugins_can_wait_for_are_those_that_happen() -> None:
+    node = from_yaml(
+        Node,
+        """
+        metadata: {name: a, labels: {zone: a}, annotations: {a: b}}
+        spec: {taints: [{key: k, effect: NoSchedule}]}
+        status: {allocatable: {cpu: 1}, conditions: [{type: Ready, status: "True"}], declaredFeatures: [f]}
+        """,
+    )
+    bare = from_yaml(Node, "{metadata: {name: a}}")
+    assert {f"Node{action}" for action in NODE_UPDATES} == set(events(node, bare))
+    large = from_yaml(
+        Pod,
+        """
+        metadata: {name: p, labels: {app: web}}
+        spec:
+          nodeName: a
+          schedulingGates: [{name: g}]
+          tolerations: [{key: k}]
+          containers: [{name: c, resources: {requests: {cpu: 2}}}]
+        status: {resourceClaimStatuses: [{name: claim, resourceClaimName: it}]}
+        """,
+    )
+    small = from_yaml(Pod, "{metadata: {name: p}, spec: {nodeName: a, containers: [{name: c}]}}")
+    assert {f"AssignedPod{action}" for action in POD_UPDATES} == set(events(large, small))

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from stowplan.framework.decision import SKIP, Avoid, Reject, RejectPod
-from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
+from stowplan.framework.group import Group
+from stowplan.framework.interfaces import Gauge, QueueEntry, Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin, examine
 from stowplan.objects.actions import Patch
@@ -37,12 +38,11 @@ class Heavy:
 
 def test_the_label_that_a_plugin_acts_on_is_found_by_itself() -> None:
     fails, idle = check_plugin(Heavy())
-    assert fails.startswith("Heavy: filter fails: ZeroDivisionError: division by zero (pod ")
+    at = f"test_idle_methods.py:{line_of(Heavy, '1 / 0')}"
+    assert fails.startswith(f"Heavy: filter fails: ZeroDivisionError: division by zero ({at}) (pod ")
     assert idle.startswith("Heavy: filter never rejected a node: none of the 80 drawn pods made it, and it failed for ")
     line = line_of(Heavy, "yield")
-    assert idle.endswith(
-        f"; line {line} never ran; give pods that it acts on with --pods FILE (or pods= in check_plugin)"
-    )
+    assert idle.endswith(f"; line {line} never ran; mend that first, then {GIVE}")
 
 
 class Hidden:
@@ -84,6 +84,8 @@ def test_words_of_arguments_and_numbers_are_used() -> None:
 class Idle:
     """Every method, and none does anything."""
 
+    reads = ("Deployment",)
+
     def pre_enqueue(self, pod: Any, cluster: Any) -> Any: ...
     def sort_key(self, pod: Any, queued_at: float) -> Any:
         return 0
@@ -109,12 +111,12 @@ class Idle:
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add",), hint="node_helps")
-        yield Wake("ConfigMap", ("Add",), hint="map_helps")
+        yield Wake("Deployment", ("Add",), hint="owner_helps")
 
     def node_helps(self, pod: Any, old: Any, new: Any) -> bool:
         return False
 
-    def map_helps(self, pod: Any, old: Any, new: Any) -> bool:
+    def owner_helps(self, pod: Any, old: Any, new: Any) -> bool:
         return True
 
 
@@ -133,9 +135,9 @@ def test_every_method_that_has_no_say_is_named() -> None:
         "pre_bind never gave an action",
         "gauges never gave a metric",
         "node_helps never said that an event helps a pod",
-        "map_helps was never called",
+        "owner_helps was never called",
     ]
-    assert said[-1].endswith("no ConfigMap was drawn; give some with --objects FILE (or objects= in check_plugin)")
+    assert said[-1].endswith("no Deployment was drawn; give some with --objects FILE (or objects= in check_plugin)")
 
 
 class Busy(Idle):

@@ -15,6 +15,11 @@ from stowplan.objects.errors import ConfigError
 from tests.framework.config.configurations import HEAD, implements, load, of_file, refused
 
 MINIMAL = document.MINIMAL
+TOO_MANY = "line {}: found more than 100,000 values; expected at most 100,000, each alias counted as what it stands for"
+MERGE_BOMB = f"{HEAD}x:\n- &a0 {{k: v}}\n" + "".join(f"- &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 40))
+ALIAS_BOMB = f"{HEAD}a0: &a0 [{', '.join('x' * 10)}]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
+)
 
 
 @pytest.mark.parametrize(
@@ -25,13 +30,18 @@ MINIMAL = document.MINIMAL
         pytest.param("- a", f"found a list, expected one KubeSchedulerConfiguration; {MINIMAL}", id="a list"),
         pytest.param("hello", f'found "hello", expected one KubeSchedulerConfiguration; {MINIMAL}', id="a word"),
         pytest.param(
-            HEAD + "profiles: [}", "line 3: not YAML: expected the node content, but found '}'", id="not YAML: its line"
+            HEAD + "profiles: [}", "line 3: not YAML: did not find expected node content", id="not YAML: its line"
         ),
+        pytest.param("a: 1\nb:\n\tc: 1", "line 3: not YAML: found character that cannot start any token", id="tabs"),
+        pytest.param(b"a: 1\nb: \xff\xfe", "line 2: not UTF-8 text: found the byte 0xff", id="not text"),
+        pytest.param("parallelism: !!int x", "line 1: found 'x', expected what the tag !!int says", id="a false tag"),
+        pytest.param('{"a":' * 500 + "1" + "}" * 500, "nested too deeply; expected at most 100 levels", id="deep JSON"),
+        pytest.param("a: " + "[" * 500, "line 1: nested too deeply; expected at most 100 levels", id="deep YAML"),
         pytest.param(
-            "a: 1\nb:\n\tc: 1", "line 3: not YAML: found character '\\t' that cannot start any token", id="tabs"
+            "#" * 4_000_000, "found a text of 4,000,000 characters, expected at most 3,145,728", id="too long"
         ),
-        pytest.param(b"\xff\xfe\xff", "not UTF-8 text", id="not text"),
-        pytest.param("parallelism: !!int x", "not YAML: invalid literal for int() with base 10: 'x'", id="a false tag"),
+        pytest.param(MERGE_BOMB, TOO_MANY.format(18), id="merge keys of merge keys"),
+        pytest.param(ALIAS_BOMB, TOO_MANY.format(7), id="aliases of aliases"),
         pytest.param(HEAD + "---\n" + HEAD, "found 2 documents, expected one", id="two documents"),
         pytest.param(HEAD + "kind: x", 'line 3: the key "kind" appears twice', id="a key twice in YAML"),
         pytest.param('{"kind": "a",\t"kind": "b"}', 'the key "kind" appears twice', id="a key twice in JSON"),

@@ -183,7 +183,7 @@ class Filtering:
     ("answer", "said"),
     [
         pytest.param(lambda _: (each for each in [1 // 0]), "ZeroDivisionError", id="it raises"),
-        pytest.param(lambda _: [5], "rejected rows must be 3 booleans, one per cluster; found None", id="a number"),
+        pytest.param(lambda _: [5], "found 5; a filter yields Reject, or returns a list of them", id="a number"),
         pytest.param(lambda _: [Reject(np.zeros(2, np.bool_), "x")], "found bool of shape (2,)", id="two rows"),
         pytest.param(lambda _: [Reject(np.zeros(3, np.int64), "x")], "found int64 of shape (3,)", id="numbers"),
         pytest.param(lambda c: [Reject(c.current, FIVE)], "a reason must be a text; found 5", id="a reason of 5"),

@@ -20,6 +20,7 @@ from stowplan.apps.explain.output import show, show_all
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.engine.explain import Explanation
 from stowplan.framework.config.configuration import Configuration
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
@@ -37,6 +38,7 @@ class ExplainOptions:
     files: tuple[Path, ...] = ()
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
     kubeconfig: str = ""
     context: str = ""
     output: str = "table"
@@ -47,7 +49,7 @@ def run(options: ExplainOptions) -> int:
     if options.pod and options.everywhere:
         raise ConfigError("found both POD and --all-namespaces", remedy="leave POD out, or name its namespace with -n")
     name = _pod_name(options.pod)
-    configuration, profiles = _configured(options.config, options.plugin_path)
+    configuration, profiles = _configured(options)
     objects, namespace = _read_objects(options, profiles)
     snapshot, extenders = Snapshot(objects, profiles), [each.url_prefix for each in configuration.extenders]
     if extenders:
@@ -84,11 +86,11 @@ def _pod_name(given: str) -> str:
     return name
 
 
-def _configured(file: Path | None, plugin_path: tuple[Path, ...]) -> tuple[Configuration, dict[str, Profile]]:
+def _configured(options: ExplainOptions) -> tuple[Configuration, dict[str, Profile]]:
     """Return the configuration; without a file the default profile, for `default-scheduler` and for our own name."""
-    if file is not None:
-        return profile_loader.read_configuration(file, plugin_path)
-    configuration, profiles = profile_loader.defaults()
+    if options.config is not None:
+        return profile_loader.read_configuration(options.config, options.plugin_path, options.feature_gates)
+    configuration, profiles = profile_loader.defaults(options.feature_gates)
     return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 
 

@@ -96,7 +96,8 @@ def decide(placement: Placement, objects: Mapping[str, Any], now: float) -> Plac
         for item in objects.get(name) or ():
             own += _add(kinds.convert(kind, item), fleet, sets, placement)
     asked = PlacementQuestion(placement, fleet, now, fleet.rows(own), ocm=True)
-    return evaluation.choose(asked, sets, clusters.policy(ocm=True))
+    policy = clusters.policy(ocm=True)
+    return evaluation.finished(lambda: evaluation.choose(asked, sets, policy))
 
 
 def _add(found: Object, fleet: Fleet, sets: ClusterSets, placement: Placement) -> tuple[str, ...]:

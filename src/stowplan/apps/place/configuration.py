@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from stowplan.apps.config_file import WatchedFile, digest
-from stowplan.apps.profile_loader import code_notes, read_text
+from stowplan.apps.profile_loader import code_notes, only_config_errors, read_text
 from stowplan.framework.config import placement_configuration
 from stowplan.framework.config.placement_configuration import PlacementConfiguration
 from stowplan.framework.extension_points import CLUSTERS
@@ -65,14 +65,12 @@ def default(*, ocm: bool = False) -> LoadedPolicy:
 
 def read_with(plugins: Registry, file: Path, text: str, *, ocm: bool) -> LoadedPolicy:
     """Make a policy of a file's text with these plugins. Errors name the file."""
-    try:
+    with only_config_errors(str(file)):
         implements = points_in(plugins, ocm=ocm)
         configuration = placement_configuration.load(text, implements=implements, known=plugins.names())
         policy = build(configuration, plugins, add_on, ocm=ocm)
         _check_kinds(policy, configuration)
         return LoadedPolicy(policy, configuration, digest(text))
-    except ConfigError as error:
-        raise error.located(str(file)) from None
 
 
 def _check_kinds(policy: ClusterPolicy, configuration: PlacementConfiguration) -> None:

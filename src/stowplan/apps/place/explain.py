@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +17,7 @@ from stowplan.apps import cluster_objects, json_output
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.place.explain_json import Answer, explained
 from stowplan.apps.place.kinds import KINDS
+from stowplan.framework.placement.evaluation import finished
 from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
@@ -53,7 +55,8 @@ def run(options: PlacementExplainOptions) -> int:
     policy = load_policy(options.config, options.plugin_path, ocm=ocm).policy
     objects, namespace = _read_objects(options)
     engine = engine_of(objects, ocm=ocm, policy=policy)
-    answer = explained(engine.choose(_placement(options, engine, namespace), time.time()))
+    placement, now = _placement(options, engine, namespace), time.time()
+    answer = explained(finished(lambda: engine.choose(placement, now)))
     if options.output == "table":
         show(Console(highlight=False, markup=False), answer)
     else:
@@ -81,7 +84,12 @@ def _read_objects(options: PlacementExplainOptions) -> tuple[list[Object], str]:
     if options.files:
         return cluster_objects.from_files(options.files)[0], options.namespace or "default"
     with Console(stderr=True).status("reading the hub"):
-        objects, own = cluster_objects.from_cluster(KINDS, kubeconfig=options.kubeconfig, context=options.context)
+        objects, own = cluster_objects.from_cluster(
+            KINDS,
+            kubeconfig=options.kubeconfig,
+            context=options.context,
+            on_problem=lambda problem: click.echo(f"warning: {problem}", err=True),
+        )
     return objects, options.namespace or own
 
 

@@ -76,11 +76,13 @@ def _right(verb: str, namespace: str) -> ResourceAttributes:
 async def sent(request: web.Request) -> Placement:
     """Return the placement in a request's body. Raises HTTPBadRequest if there is none."""
     try:
-        document = msgspec.json.decode(await request.read())
+        document = kinds.decode_plain(await request.read())
     except web.HTTPRequestEntityTooLarge:
         raise _refused(f"found more than {MAX_BODY} bytes") from None
-    except msgspec.DecodeError as error:
+    except StowplanError as error:
         raise _refused(f"found no JSON: {error}") from None
+    except RecursionError:
+        raise _refused("found JSON that is nested too deeply") from None
     if not isinstance(document, dict) or document.get("kind") != "Placement":
         found = document.get("kind") if isinstance(document, dict) else type(document).__name__
         raise _refused(f"kind: found {found!r}, expected Placement")

@@ -25,6 +25,7 @@ from stowplan.apps.place.metrics import PlacementMetrics
 from stowplan.apps.place.options import PlaceOptions
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
+from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.kube import credentials
 from stowplan.kube.resources import LEASES, RESOURCES
@@ -66,9 +67,16 @@ class PlacementService(Program):
             election=options.election if options.leader_elect else None,
         )
         self.metrics = PlacementMetrics()
+        self._unreadable = UnreadableGauge(self.metrics.registry)
         self.plugin_problems = PluginProblemLog(self.log)
         policy, reschedule = self.metrics.timed(self.loaded.policy), options.reschedule
-        engine = PlacementEngine(policy, ocm=options.ocm, reschedule=reschedule, report=self._report)
+        engine = PlacementEngine(
+            policy,
+            ocm=options.ocm,
+            reschedule=reschedule,
+            report=self._report,
+            report_failure=self._report_failure,
+        )
         self.engine_loop = EngineLoop(
             engine,
             perform=self._perform,
@@ -116,7 +124,7 @@ class PlacementService(Program):
         from stowplan.apps.place import pages
 
         shown = pages.of(self, asyncio.get_running_loop())
-        return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
+        return http_server.server_of(shown, self.options, self.client_of, self.log.warning)
 
     def start(self) -> None:
         self._log_notes()
@@ -138,6 +146,7 @@ class PlacementService(Program):
         while True:
             await asyncio.sleep(1.0)
             self.metrics.read_engine(self.engine_loop.engine, leading=self.leading)
+            self._unreadable.read(self.reflectors)
             missing = self.missing if self.synced else reported
             if missing != reported:
                 reported = missing
@@ -168,6 +177,9 @@ class PlacementService(Program):
 
     def _report(self, error: PluginError) -> None:
         self.plugin_problems.report(PluginMisbehaved(error.plugin, error.point, error.problem))
+
+    def _report_failure(self, placement: str, problem: str) -> None:
+        self.log.error("A placement cannot be decided, the others go on", placement=placement, problem=problem)
 
     # -- between the engines and the API server
 

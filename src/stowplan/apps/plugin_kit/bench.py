@@ -1,7 +1,8 @@
 """`stowplan plugin bench FILE:Class`: what a plugin costs in a large cluster, or a cluster policy in a large fleet.
 
 Costs are given in yardsticks (`yardstick.py`): about the least that a decision must do, so the numbers mean something
-on any machine. The form that looks at one node (or cluster) at a time (`fits`, `rate`) is measured beside the form with
+on any machine. A method that never acted is a problem, as in `stowplan plugin check`: what did not run was not
+measured. The form that looks at one node (or cluster) at a time (`fits`, `rate`) is measured beside the form with
 arrays, if the plugin or its twin has it.
 """
 
@@ -40,6 +41,7 @@ class BenchOptions:
     pods: tuple[Path, ...] = ()
     placements: tuple[Path, ...] = ()
     objects: tuple[Path, ...] = ()
+    idle: tuple[str, ...] = ()
     twin: str = ""
     nodes: int | None = None
     clusters: int | None = None
@@ -63,11 +65,16 @@ class Bench:
         """A sentence about each slow method."""
         return [sentence(cost, self.kind, self.size) for cost in self.costs if cost.slow]
 
+    @property
+    def problems(self) -> list[str]:
+        """A sentence about each slow method, and about each that never acted."""
+        return self.slow + [f"{cost.never}; see {PAGE}" for cost in self.costs if cost.never]
+
 
 def run(options: BenchOptions) -> int:
-    """Measure the plugin. Return 1 if a method that the scheduler calls is slow, else 0."""
+    """Measure the plugin. Return 1 if a method that the scheduler calls is slow, or never acted, else 0."""
     named = named_plugin.load(options.name, options.args, options.plugin_path, kind=options.kind, twin=options.twin)
-    size, methods = _size(options, named.kind), list(works(named))
+    size, methods, idle = _size(options, named.kind), list(works(named)), named_plugin.idle(options.idle)
     if not methods:
         remedy = f"nothing else is called for each {named.kind.one}"
         raise ConfigError(f"{options.name} has neither filter nor score", remedy=remedy)
@@ -75,13 +82,13 @@ def run(options: BenchOptions) -> int:
         bar = progress.add_task(f"making {size:,} {named.kind.about}", total=options.rounds + 2)
         where = _surroundings(options, named, size)
         progress.update(bar, description="measuring", advance=1)
-        costs, decision = measured(named, methods, where, options.rounds, lambda: progress.advance(bar))
+        costs, decision = measured(named, methods, where, options.rounds, lambda: progress.advance(bar), idle)
     found = Bench(options.name, named.kind, size, costs, decision)
     if options.output == "table":
         _show(Console(highlight=False, markup=False, emoji=False, soft_wrap=True), found)
     else:
         json_output.echo(_as_json(found), options.output)
-    return 1 if found.slow else 0
+    return 1 if found.problems else 0
 
 
 def _size(options: BenchOptions, kind: PluginKind) -> int:
@@ -121,11 +128,11 @@ def _show(console: Console, found: Bench) -> None:
     for cost in found.costs:
         times = cost.yardsticks / found.decision
         figures = (f"{cost.yardsticks:,.2f}", f"{cost.microseconds:,.0f}", f"{times:,.2f}")
-        table.add_row(cost.method, cost.form, *figures, cost.asked)
+        table.add_row(cost.method, cost.form, *figures, "(never acted)" if cost.never else cost.asked)
     table.add_row("a default decision", "", f"{found.decision:,.2f}", "", "1.00", "")
     console.print(table)
     fine = f"no method costs more than {SLOW} yardsticks a {found.kind.asked} at {found.size:,} {found.kind.about}"
-    for said in found.slow or (fine,):
+    for said in found.problems or (fine,):
         console.print(f"{found.name}: {said}")
 
 
@@ -145,8 +152,9 @@ def _as_json(found: Bench) -> dict[str, Any]:
                 found.kind.asked: cost.asked,
                 "calledByScheduler": cost.own,
                 "slow": cost.slow,
+                "neverActed": bool(cost.never),
             }
             for cost in found.costs
         ],
-        "problems": found.slow,
+        "problems": found.problems,
     }

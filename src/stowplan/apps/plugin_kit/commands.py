@@ -71,9 +71,9 @@ def check(**options: Any) -> None:
 
 
 @click.command(
-    epilog="Exit codes: 0 no method is slow, 1 one costs more than 100 yardsticks, 2 the input cannot be used."
+    epilog="Exit codes: 0 fine, 1 a method costs more than 100 yardsticks or never acted, 2 the input cannot be used."
 )
-@with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, TWIN)
+@with_options(NAMED, KIND, ARGUMENTS, PODS, PLACEMENTS, OBJECTS, IDLE, TWIN)
 @click.option("--nodes", type=click.IntRange(min=1), help="The number of nodes.  [default: 5000]")
 @click.option("--clusters", type=click.IntRange(min=1), help="For a cluster policy: of clusters.  [default: 5000]")
 @click.option("--rounds", type=click.IntRange(min=1), default=11, show_default=True, help="How often each is measured.")

@@ -20,7 +20,7 @@ from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
 
-DRAWN, DECISIONS = 12, 10
+DRAWN, ALWAYS, DECISIONS = 80, 12, 10  # drawn placements; so many of them are always asked about
 
 
 class MeasuredFleet:
@@ -33,8 +33,10 @@ class MeasuredFleet:
         drawn = draw(0, words, clusters=clusters).with_objects(objects)
         self._fleet = drawn.table()
         self._own = self._fleet.rows(drawn.own)
-        more = (draw(seed, kind, clusters=1).placement for seed in range(DRAWN // 2) for kind in (words, None))
-        self.asked: Sequence[Any] = placements or [drawn.placement, *more]
+        more = [draw(seed, kind, clusters=1).placement for seed in range(DRAWN // 2) for kind in (words, None)]
+        self.given = bool(placements)
+        self.asked: Sequence[Any] = placements or (drawn.placement, *more[:ALWAYS])
+        self.more: Sequence[Any] = () if placements else more[ALWAYS:]
         self.yardstick = Yardstick(self.view("", drawn.placement))
 
     def view(self, method: str, placement: Placement) -> Clusters:  # noqa: ARG002  all methods see the same

@@ -2,26 +2,33 @@
 fleet of clusters (`measured_fleet`).
 
 Each method is measured for the pod (or placement) that it takes longest for, in turns with a whole decision of the
-default plugins.
+default plugins. A method that acted for none of them (a filter that rejected no node) was not measured, whatever its
+figure says: most of its code did not run (`tried`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
 from stowplan.apps.plugin_kit.interleaving import Measurement, interleave
 from stowplan.apps.plugin_kit.named_plugin import NamedPlugin
 from stowplan.apps.plugin_kit.yardstick import Yardstick
 from stowplan.framework.checks.lines import LinesRun
+from stowplan.framework.checks.says import Says
 from stowplan.framework.per_node import filter_each, score_each
+from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.errors import ConfigError
 
 SLOW = 100  # yardsticks
 BATCH_SECONDS = 0.003  # a batch of a quick method takes about this long
+PATIENCE = 10.0  # seconds to look for a pod that makes a method act
+AGAIN, FEW = 3, 10
 ARRAYS = "arrays"
 Batch: TypeAlias = Callable[[], tuple[float, int]]
 
@@ -37,6 +44,7 @@ class Cost:
     microseconds: float
     own: bool
     why: str = ""  # what makes it slow, if it is
+    never: str = ""  # what the method never did, if it had no say
 
     @property
     def slow(self) -> bool:
@@ -53,14 +61,25 @@ class Work:
     own: bool = True
 
 
+@dataclass(frozen=True)
+class Tried:
+    """A method, what it takes longest for (None: it was never called), and what it never did, if it had no say."""
+
+    work: Work
+    longest: Any
+    never: str
+
+
 class Surroundings(Protocol):
     """Where a plugin is measured, and the pods or placements that it is asked about."""
 
     asked: Sequence[Any]
+    more: Sequence[Any]  # for methods that did not act for any of `asked`
+    given: bool  # they are the user's, not drawn
     yardstick: Yardstick
 
     def view(self, method: str, asked: Any) -> Any:
-        """Return what the method gets in a new decision: nodes, or clusters."""
+        """Return what the method gets in a new decision: nodes, or clusters; None if it is not called."""
 
     def decisions(self) -> Batch:
         """Return a batch of whole decisions of the default plugins."""
@@ -98,32 +117,103 @@ def measured(
     where: Surroundings,
     rounds: int,
     on_round: Callable[[], object] = lambda: None,
+    idle: Mapping[str, str] = {},
 ) -> tuple[list[Cost], float]:
-    """Return what each method costs, and what a whole decision of the default plugins costs, in yardsticks."""
-    longest = [(work, max(where.asked, key=lambda asked, work=work: _seconds(work, where, asked))) for work in methods]  # type: ignore[misc]
-    batches = [_batch(work, where, asked) for work, asked in longest]
-    measurements = [Measurement(batch, where.yardstick) for batch in (*batches, where.decisions())]
+    """Return what each method costs, and what a whole decision of the default plugins costs, in yardsticks.
+
+    `idle`: methods that need not act here, with the reason.
+    """
+    found = [tried(work, named, where, idle) for work in methods]
+    timed = [each for each in found if each.longest is not None]
+    measurements = [
+        Measurement(batch, where.yardstick)
+        for batch in (*(_batch(each.work, where, each.longest) for each in timed), where.decisions())
+    ]
     interleave(measurements, rounds, on_round)
-    costs = [
-        Cost(
-            work.method, work.form, asked.key, measurement.yardsticks, measurement.microseconds, work.own,
-            _why(named, work, where, asked) if measurement.yardsticks > SLOW else "",
-        )
-        for (work, asked), measurement in zip(longest, measurements, strict=False)
-    ]  # fmt: skip
+    by_work = {id(each.work): measurement for each, measurement in zip(timed, measurements, strict=False)}
+    costs = [_cost(named, each, where, by_work.get(id(each.work))) for each in found]
     return costs, measurements[-1].yardsticks
 
 
+def _cost(named: NamedPlugin, found: Tried, where: Surroundings, measurement: Measurement | None) -> Cost:
+    work = found.work
+    if measurement is None:
+        return Cost(work.method, work.form, "", 0.0, 0.0, work.own, never=found.never)
+    why = _why(named, work, where, found.longest) if measurement.yardsticks > SLOW else ""
+    figures = measurement.yardsticks, measurement.microseconds
+    return Cost(work.method, work.form, found.longest.key, *figures, work.own, why, found.never)
+
+
+def tried(work: Work, named: NamedPlugin, where: Surroundings, idle: Mapping[str, str]) -> Tried:
+    """Call a method for each pod (or placement), and for more of them until it acts."""
+    says = Says(named.kind, drawn="given" if where.given else "drawn", checks=False)
+    expects = work.own and work.method in says.never and work.method not in idle
+    times: list[tuple[float, bool, Any]] = []
+    for number, asked in enumerate((*where.asked, *where.more)):
+        late = sum(seconds for seconds, _, _ in times) > PATIENCE
+        if number >= len(where.asked) and (not expects or says.differences[work.method] or late):
+            break
+        says.asked += 1
+        these = where.view(work.method, asked)
+        if these is not None:
+            seconds, answer = _timed(work, asked, these)
+            acts = acted(work.method, answer)
+            says.note(work.method, acts)
+            times.append((seconds, acts, asked))
+    never = ""
+    if expects and not says.differences[work.method]:
+        lines = _lines(work, named, where, says.asked)
+        never = next(text for method, text in says.idle(named.plugin, {}, lines, idle) if method == work.method)
+    return Tried(work, _longest(work, where, times), never)
+
+
+def acted(method: str, answer: Any) -> bool:
+    """True if an answer makes a difference, as in the checks of plugins (`framework.checks.says`)."""
+    if method == "filter":
+        rejects = answer if isinstance(answer, list | tuple) else ()
+        return any(isinstance(each, Misconfigured) or bool(np.any(each.rows)) for each in rejects)
+    if method == "score" and isinstance(answer, np.ndarray):
+        given = answer.compressed() if isinstance(answer, np.ma.MaskedArray) else answer
+        return 0 < len(given) < len(answer) or len(np.unique(given)) > 1
+    return isinstance(answer, Misconfigured) if method == "score" else answer is not None
+
+
+def _longest(work: Work, where: Surroundings, times: Sequence[tuple[float, bool, Any]]) -> Any:
+    """Return what the method takes longest for; None if it was never called.
+
+    The first call of all may pay for what later ones find in caches. So the longest are asked about again, one that
+    made the method act among them.
+    """
+    by_time = sorted(times, key=lambda each: -each[0])
+    again = [*by_time[:AGAIN], *[each for each in by_time if each[1]][:1]]
+    return max((asked for _, _, asked in again), key=lambda asked: _seconds(work, where, asked), default=None)
+
+
+def _lines(work: Work, named: NamedPlugin, where: Surroundings, count: int) -> LinesRun:
+    """Return which lines ran for so many pods or placements, on a few nodes or clusters."""
+    lines = LinesRun(named.plugin)
+    for asked in (*where.asked, *where.more)[:count]:
+        these = where.view(work.method, asked)
+        if these is not None:
+            few = these.where(np.arange(min(len(these), FEW)))
+            with lines.counting():
+                _timed(work, asked, few)
+    return lines
+
+
 def _seconds(work: Work, where: Surroundings, asked: Any) -> float:
-    these = where.view(work.method, asked)
+    return _timed(work, asked, where.view(work.method, asked))[0]
+
+
+def _timed(work: Work, asked: Any, these: Any) -> tuple[float, object]:
     start = perf_counter()
     try:
-        work.call(asked, these)
+        answer = work.call(asked, these)
     except Exception as error:
         about = f"{type(asked).__name__.lower()} {asked.key}"
         problem = f"{work.method} fails for {about}: {type(error).__name__}: {error}"
         raise ConfigError(problem, remedy="`stowplan plugin check` says more") from error
-    return perf_counter() - start
+    return perf_counter() - start, answer
 
 
 def _batch(work: Work, where: Surroundings, asked: Any) -> Batch:

@@ -6,27 +6,27 @@ A file that is named on the command line is loaded from wherever it is.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from stowplan.apps import cluster_objects, plugin_kinds, profile_loader
 from stowplan.apps.place import configuration
+from stowplan.framework.config.constructor_types import examples
 from stowplan.framework.config.document import snake
 from stowplan.framework.extension_points import CLUSTERS, EITHER, KINDS, NODES, TELL, PluginKind, kind_of
+from stowplan.framework.placement.random_fleets import OF_A_FLEET
 from stowplan.framework.registry import Registry
-from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
+from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
-from stowplan.objects.placements import Placement, PlacementDecision
+from stowplan.objects.placements import Placement
 from stowplan.objects.pods import Pod
 
 Kind = TypeVar("Kind", bound=Object)
-OF_A_FLEET: tuple[type[Object], ...] = (ManagedCluster, AddOnPlacementScore, PlacementDecision)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def load(
     """Return a plugin that is made from its arguments. `kind`: node or cluster, if the plugin does not tell."""
     plugins, known = _registry(name, plugin_path, kind)
     own = _kind(plugins, name, known, kind)
-    made = plugins.make(known, arguments(args))
+    made = _made(plugins, known, arguments(args))
     return NamedPlugin(made, own, _twin(twin, args, plugin_path, own) if twin else None)
 
 
@@ -54,7 +54,28 @@ def _twin(name: str, args: Sequence[str], plugin_path: Sequence[Path], kind: Plu
     twin = plugins.find(known)
     _kind(plugins, name, known, kind.one)
     taken = inspect.signature(twin).parameters if twin is not None else {}
-    return plugins.make(known, {key: value for key, value in arguments(args).items() if snake(key) in taken})
+    return _made(plugins, known, {key: value for key, value in arguments(args).items() if snake(key) in taken})
+
+
+def _made(plugins: Registry, known: str, args: Mapping[str, Any]) -> Any:
+    """Return a plugin made from arguments of the command line: errors name `--args`, and show how to write it."""
+    try:
+        return plugins.make(known, args)
+    except ConfigError as error:
+        place = f"pluginConfig[name={known}].args"
+        if not error.path.startswith(place):
+            raise
+        name = error.path.removeprefix(place).lstrip(".")
+        plugin, remedy = plugins.find(known), error.remedy
+        for each, example in examples(plugin).items() if plugin is not None else ():
+            if error.problem == f"argument {each!r} is missing":
+                remedy = f"it has no default; give --args '{each}={example}'"
+            elif snake(name) == snake(each):
+                given = next((value for key, value in args.items() if snake(key) == snake(each)), None)
+                if isinstance(given, str) and example.startswith("["):
+                    example = f"[{given}]"
+                remedy = remedy or f"values are YAML: --args '{name}={example}'"
+        raise ConfigError(error.problem, path=f"--args {name}".strip(), remedy=remedy) from None
 
 
 def _kind(plugins: Registry, name: str, known: str, wanted: str | None) -> PluginKind:
@@ -109,6 +130,11 @@ def arguments(given: Sequence[str]) -> dict[str, Any]:
         mapping = _yaml(profile_loader.read_text(Path(each)), each)
         if not isinstance(mapping, dict):
             raise ConfigError("found no mapping of arguments", file=each, remedy="write each one as `name: value`")
+        if str(mapping.get("kind", "")).endswith("Configuration") and ("profiles" in mapping or "plugins" in mapping):
+            remedy = "give a file with what is below `args:` there, or each argument as KEY=VALUE"
+            raise ConfigError(
+                f"found a {mapping['kind']}, expected the plugin's arguments alone", file=each, remedy=remedy
+            )
         found |= mapping
     return found
 
@@ -128,9 +154,9 @@ def idle(given: Sequence[str]) -> dict[str, str]:
 
 def _yaml(text: str, where: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"not YAML: {' '.join(str(error).split())}", file=where) from None
+        return bounded_yaml.load(text)
+    except ConfigError as error:
+        raise error.located(where) from None
 
 
 def pods(files: Sequence[Path]) -> list[Pod]:

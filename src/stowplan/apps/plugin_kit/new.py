@@ -20,6 +20,7 @@ from stowplan.framework.config.document import snake
 from stowplan.objects.errors import ConfigError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
+COMMAND = re.compile(r"(?P<command>    \S.*?) +(?P<comment># .*)")
 TEMPLATE = ".txt"  # after the name of each template
 RUNS = {  # what to try last
     "node": "stowplan up --config {folder}/config.yaml",
@@ -79,6 +80,16 @@ def _importable(module: str) -> bool:
         return False
 
 
+def aligned(text: str) -> str:
+    """Return a text whose commands have their comments in one column, whatever the length of the plugin's name."""
+    lines = text.split("\n")
+    commands = {at: COMMAND.fullmatch(line) for at, line in enumerate(lines)}
+    found = {at: (match["command"], match["comment"]) for at, match in commands.items() if match}
+    width = max((len(command) for command, _ in found.values()), default=0)
+    rows = {at: f"{command:<{width}}  {comment}" for at, (command, comment) in found.items()}
+    return "\n".join(rows.get(at, line) for at, line in enumerate(lines))
+
+
 def write(folder: Path, names: PluginName, kind: str) -> list[str]:
     """Write the files into a new folder. Return their names."""
     templates = resources.files("stowplan.apps.plugin_kit").joinpath("templates", kind)
@@ -96,5 +107,6 @@ def write(folder: Path, names: PluginName, kind: str) -> list[str]:
         if each.name.endswith(TEMPLATE)
     }
     for file, text in texts.items():
-        (folder / file).write_text(Template(text).substitute(vars(names)), encoding="utf-8")
+        written = Template(text).substitute(vars(names))
+        (folder / file).write_text(aligned(written) if file.endswith(".md") else written, encoding="utf-8")
     return list(texts)

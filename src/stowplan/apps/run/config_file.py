@@ -8,12 +8,15 @@ from pathlib import Path
 from stowplan.apps import profile_loader
 from stowplan.apps.config_file import WatchedFile, digest
 from stowplan.apps.run.configuration import LoadedConfiguration
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.registry import Registry
 
 
-def config_file(file: Path, plugin_path: Sequence[Path] = ()) -> WatchedFile[LoadedConfiguration]:
+def config_file(
+    file: Path, plugin_path: Sequence[Path] = (), gates: FeatureGates = DEFAULT_GATES
+) -> WatchedFile[LoadedConfiguration]:
     """`plugin_path`: the folders that code may come from."""
-    return WatchedFile(file, profile_loader.registry(file.parent, tuple(plugin_path)), _read)
+    return WatchedFile(file, profile_loader.registry(file.parent, tuple(plugin_path), gates), _read)
 
 
 def _read(plugins: Registry, file: Path, text: str) -> LoadedConfiguration:

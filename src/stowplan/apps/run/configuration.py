@@ -9,6 +9,7 @@ import msgspec
 from stowplan.apps import profile_loader
 from stowplan.apps.profile_loader import OWN_NAME
 from stowplan.framework.config.configuration import Configuration
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 
 
@@ -21,14 +22,14 @@ class LoadedConfiguration:
     digest: str = ""
 
 
-def instead_of_kube_scheduler() -> LoadedConfiguration:
+def instead_of_kube_scheduler(gates: FeatureGates = DEFAULT_GATES) -> LoadedConfiguration:
     """Return the default configuration, for `default-scheduler`."""
-    return LoadedConfiguration(*profile_loader.defaults())
+    return LoadedConfiguration(*profile_loader.defaults(gates))
 
 
-def beside_kube_scheduler() -> LoadedConfiguration:
+def beside_kube_scheduler(gates: FeatureGates = DEFAULT_GATES) -> LoadedConfiguration:
     """Return the default configuration, for a scheduler name of our own."""
-    configuration, profiles = profile_loader.defaults()
+    configuration, profiles = profile_loader.defaults(gates)
     default = profiles["default-scheduler"]
     own = Profile(OWN_NAME, default.points, default.percentage_of_nodes_to_score)
     spec = msgspec.structs.replace(configuration.profiles[0], scheduler_name=OWN_NAME)

@@ -31,7 +31,11 @@ async def lease_holder(client: Client, now: float, warn: Callable[[str], None]) 
         if answer.status != 404:
             warn(f"Cannot see whether kube-scheduler serves: {answer.status} {answer.message}")
         return ""
-    spec = msgspec.json.decode(answer.body, type=_Lease).spec
+    try:
+        spec = msgspec.json.decode(answer.body, type=_Lease).spec
+    except Exception as error:
+        warn(f"Cannot see whether kube-scheduler serves: its lease cannot be read: {error}")
+        return ""
     if not spec.holder_identity or spec.renew_time is None:
         return ""
     expires = spec.renew_time.timestamp() + (spec.lease_duration_seconds or 15)

@@ -69,6 +69,9 @@ class Metrics:
         self._after_flush = new.counter(
             "pod_scheduled_after_flush_total", "Pods that were bound after a flush of the unschedulable queue."
         )
+        self._unconfirmed = MetricFactory(self.registry, "stowplan_").counter(
+            "unconfirmed_bindings_total", "Bindings that were answered with success, and not carried out."
+        )
         self._cache = new.gauge("cache_size", "Objects in the scheduler's cache.", "type")
         self._plugin_times = PluginTimes(new)
         self._plugin_gauges = PluginGauges(self.registry)
@@ -94,6 +97,8 @@ class Metrics:
                 attempts = str(report.attempts) if report.attempts < 15 else "15+"
                 self._sli.labels(attempts).observe(max(self._clock() - report.since, 0.0))
                 self._after_flush.inc(report.flushed)
+            case reports.BindingUnconfirmed():
+                self._unconfirmed.inc()
             case reports.AttemptFailed():
                 self._attempted("error" if report.error else "unschedulable", report.profile)
             case reports.PreemptionStarted():

@@ -9,12 +9,14 @@ from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.profile_loader import OWN_NAME
 from stowplan.apps.run.kube_scheduler import LEASE_NAME
 from stowplan.framework.config.configuration import Configuration
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 
 
 @dataclass(frozen=True)
 class RunOptions:
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
     kubeconfig: str = ""
     context: str = ""
     leader_elect: bool | None = None

@@ -1,6 +1,6 @@
 """The log lines for the engine's reports, and the verbosity of each.
 
-    always   an attempt that ended in an error
+    always   an attempt that ended in an error; a binding that was none
     v=2      each pod that is bound or unschedulable; each group that is complete, unschedulable or partially bound
     v=3      what a group waits for, and how long pods waited for a permit
     v=4      each pod of a group
@@ -23,6 +23,11 @@ def write(log: Log, report: reports.Report) -> None:
             log.info(
                 "Successfully bound pod to node", level=_level(report.group), pod=report.pod, node=report.node_name
             )
+        case reports.BindingUnconfirmed():
+            log.error(
+                "The binding was answered with success, but the pod has no node; it is scheduled again",
+                pod=report.pod, node=report.node_name,
+            )  # fmt: skip
         case reports.AttemptFailed(error=True):
             log.error("Error scheduling pod; retrying", pod=report.pod, err=report.message)
         case reports.AttemptFailed() if log.v >= 2:

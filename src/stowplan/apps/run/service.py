@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from stowplan.apps import plugin_kinds, program
+from stowplan.apps import plugin_kinds, program, unreadable_objects
 from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.logging import Log
@@ -24,15 +24,18 @@ from stowplan.apps.program import Program
 from stowplan.apps.run import hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
+from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
+from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
+from stowplan.kube.unreadable import UnreadableObject
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Result
@@ -55,7 +58,9 @@ class SchedulerService(Program):
     def __init__(self, options: RunOptions, default: Callable[[], LoadedConfiguration], log: Log | None = None) -> None:
         """`default` makes the configuration where the options name no file."""
         self.options = options
-        self._file = None if options.config is None else config_file(options.config, options.plugin_path)
+        self._file = (
+            None if options.config is None else config_file(options.config, options.plugin_path, options.feature_gates)
+        )
         self.loaded = default() if self._file is None else self._file.load()
         super().__init__(
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
@@ -73,6 +78,8 @@ class SchedulerService(Program):
         )
         self.engine_loops = (self.engine_loop,)
         self._extenders: Extenders | None = None
+        self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
+        self._unreadable = UnreadableGauge(self.metrics.registry)
         self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
     def _engine(self) -> Scheduler:
@@ -123,12 +130,24 @@ class SchedulerService(Program):
         from stowplan.apps.run import pages
 
         shown = pages.of(self, asyncio.get_running_loop())
-        return http_server.HttpServer(shown, http_server.listeners(self.options, self.client_of))
+        return http_server.server_of(shown, self.options, self.client_of, self.log.warning)
 
     def start(self) -> None:
         self._log_notes()
         self.start_task(self._tick())
         self._follow_kinds(self.loaded)
+
+    def unreadable(self, found: UnreadableObject) -> None:
+        """Write an event about a pod of ours; if this replica does not lead yet, once it does."""
+        ours = found.kind == "Pod" and found.scheduler_name in self.loaded.profiles
+        if ours and not found.told and self.leading:
+            found.told = True
+            self.record(unreadable_objects.event(found))
+
+    def leading_begins(self) -> None:
+        self._foreign_bindings.leading_begins()
+        for found in self.reflectors["Pod"].cache.unreadable.values():
+            self.unreadable(found)
 
     def caches_synced(self) -> None:
         gc.collect()
@@ -143,6 +162,7 @@ class SchedulerService(Program):
         for second in itertools.count():
             await asyncio.sleep(1.0)
             self.metrics.read_engine(engine)
+            self._unreadable.read(self.reflectors)
             if second % READ_PLUGIN_GAUGES_EVERY == 0:
                 self.metrics.read_plugins(engine, self.plugin_problems.report)
             self._recount(time.monotonic())
@@ -207,7 +227,6 @@ class SchedulerService(Program):
 
     async def _adopt(self, new: LoadedConfiguration) -> None:
         """Switch to a new configuration, once all kinds that its plugins read are listed."""
-        configuration = new.configuration
         self._follow_kinds(new)
         try:
             async with asyncio.timeout(SYNC_WITHIN):
@@ -215,13 +234,11 @@ class SchedulerService(Program):
         except TimeoutError:
             problem = f"the kinds that its plugins read could not be listed within {SYNC_WITHIN:g} s"
             raise ConfigError(problem, remedy='see the lines "Cannot follow" above') from None
-        self.engine_loop.engine.adopt(
-            self._timed(new),
-            time.monotonic(),
-            extenders=configuration.extenders,
-            initial_backoff=configuration.pod_initial_backoff_seconds,
-            max_backoff=configuration.pod_max_backoff_seconds,
-        )
+        try:
+            self._switch_engine(new)
+        except Exception:  # a plugin may raise anything when it is asked about the cluster
+            self._switch_engine(self.loaded)
+            raise
         before, self._extenders = self._extenders, self._extenders_of(new)
         self._writer.extenders = self._extenders
         self.loaded = new
@@ -230,6 +247,16 @@ class SchedulerService(Program):
         self.engine_loop.receive(())  # the loop may have something to decide now
         self.log.info("The configuration is in force", profiles=", ".join(new.profiles), digest=new.digest[:12])
         self._log_notes()
+
+    def _switch_engine(self, to: LoadedConfiguration) -> None:
+        configuration = to.configuration
+        self.engine_loop.engine.adopt(
+            self._timed(to),
+            time.monotonic(),
+            extenders=configuration.extenders,
+            initial_backoff=configuration.pod_initial_backoff_seconds,
+            max_backoff=configuration.pod_max_backoff_seconds,
+        )
 
     def _log_notes(self) -> None:
         for note in self.loaded.configuration.notes:
@@ -255,10 +282,12 @@ class SchedulerService(Program):
         self.metrics.report(report)
         if isinstance(report, reports.PluginMisbehaved):
             self.plugin_problems.report(report)
+        elif isinstance(report, reports.BoundByAnother):
+            self._foreign_bindings.report(report)
         else:
             report_log.write(self.log, report)
 
 
 def run(options: RunOptions) -> int:
     """Run the scheduler until a signal stops it. Return the exit code."""
-    return program.run(lambda: SchedulerService(options, beside_kube_scheduler))
+    return program.run(lambda: SchedulerService(options, lambda: beside_kube_scheduler(options.feature_gates)))

@@ -25,6 +25,7 @@ from stowplan.apps.program import Program
 from stowplan.apps.score_agent.hub import Hub, HubFleet, ScoredCluster
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
 from stowplan.kube import credentials
+from stowplan.objects import yaml_text
 from stowplan.objects.clusters import AddOnPlacementScoreStatus as Status
 from stowplan.objects.errors import StowplanError
 from stowplan.scores.demand import Demand
@@ -129,15 +130,13 @@ class ScoreAgentService(Program):
         return failed + await self._publish(scores, read)
 
     def _show(self, scores: Mapping[str, Mapping[str, int]]) -> None:
-        import yaml
-
         name, now = self._options.resource_name, datetime.now(UTC)
         for cluster, found in sorted(scores.items()):
             status = status_due(Status(), found, now, validity=self._options.validity, draw=self._generator.random())
             assert status is not None, "an empty status is never up to date"
             metadata = {"name": name, "namespace": cluster}
             document = {"apiVersion": SCORES_VERSION, "kind": "AddOnPlacementScore", "metadata": metadata}
-            click.echo("---\n" + yaml.safe_dump(document | {"status": as_document(status)}, sort_keys=False), nl=False)
+            click.echo("---\n" + yaml_text.dump(document | {"status": as_document(status)}), nl=False)
 
     def _scored(self, read: Measurements, wanted: Demand) -> tuple[dict[str, dict[str, int]], int]:
         """Return the scores of the hub's clusters, and the number of values that are out of range."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,14 @@ from stowplan.apps.program import STOP_SIGNALS, on_stop_signal, watched
 from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
+from stowplan.apps.up import kubeconfig_file
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.kube import event_loop
 from stowplan.objects.errors import ConfigError
+from stowplan.serving import descriptors
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,13 @@ class UpOptions:
     scheduler: bool = True
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
     v: int = 0
 
 
 def run(options: UpOptions) -> int:
+    descriptors.raise_limit()
+
     async def until_signal() -> int:
         stop = asyncio.Event()
         on_stop_signal(stop.set)
@@ -54,6 +60,7 @@ def run(options: UpOptions) -> int:
 
 async def main(options: UpOptions, stop: asyncio.Event) -> int:
     """Run the cluster until `stop` is set. The scheduler ends before the cluster."""
+    kubeconfig_file.check(options.kubeconfig)
     cluster = Embedded()
     loaded = cluster.load(options.files)
     for number in range(options.nodes):
@@ -64,18 +71,20 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
     except OSError as error:
         raise ConfigError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
     try:
-        write(options.kubeconfig, cluster.kubeconfig())
+        kubeconfig_file.write(options.kubeconfig, cluster.kubeconfig())
         print_hints(options, cluster, loaded)
         if options.scheduler:
             code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
-            async with scheduling(options.kubeconfig, Log(options.v), options.config, code) as (_, working):
+            started = scheduling(
+                options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates
+            )
+            async with started as (_, working):
                 await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
         else:
             await stop.wait()
     finally:
         await cluster.stop()
-        with suppress(OSError):
-            options.kubeconfig.unlink()
+        kubeconfig_file.delete(options.kubeconfig, cluster.id)
     return 0
 
 
@@ -85,18 +94,20 @@ async def scheduling(
     log: Log,
     config: Path | None = None,
     plugin_path: tuple[Path, ...] = (),
-    default: Callable[[], LoadedConfiguration] = instead_of_kube_scheduler,
+    default: Callable[[], LoadedConfiguration] | None = None,
+    feature_gates: FeatureGates = DEFAULT_GATES,
 ) -> AsyncIterator[tuple[SchedulerService, asyncio.Future[int]]]:
     """Run the scheduler of such a cluster. It is the only one, so it serves `default-scheduler`."""
     options = RunOptions(
         config=config,
         plugin_path=plugin_path,
+        feature_gates=feature_gates,
         kubeconfig=str(kubeconfig),
         leader_elect=False,
         secure_port=0,
         replace=True,
     )
-    program = SchedulerService(options, default, log)
+    program = SchedulerService(options, default or (lambda: instead_of_kube_scheduler(feature_gates)), log)
     with watched(program):
         if program.watchdog is not None:
             program.watchdog.cover(STOP_SIGNALS)
@@ -134,15 +145,6 @@ def delete(cluster: Embedded, version: str, kind: str, name: str) -> None:
     assert resource is not None, f"{kind} is not served"
     namespace, options = "default" if resource.namespaced else "", RequestOptions(cluster.clock(), "Ignore")
     cluster.api.delete(resource, namespace, name, DeleteOptions(grace_period_seconds=0), options)
-
-
-def write(file: Path, text: str) -> None:
-    """Write a file that only its owner can read: it may contain a token."""
-    try:
-        file.touch(mode=0o600)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror}", file=str(file)) from None
 
 
 def print_hints(options: UpOptions, cluster: Embedded, loaded: LoadedManifests) -> None:

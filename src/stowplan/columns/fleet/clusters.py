@@ -211,6 +211,10 @@ class Fleet(NamedRows):
             scores = self._scores[resource] = ResourceScores(self.capacity)
         return scores
 
+    def known_scores(self, resource: str) -> ResourceScores | None:
+        """Return the AddOnPlacementScores of this name, if there are any: expressions may make up many names."""
+        return self._scores.get(resource)
+
     @property
     def scores_version(self) -> int:
         """Grows with every change of any score."""

@@ -145,11 +145,14 @@ class WholeFleet:
     clusters.fleet.now                                   # seconds since the epoch, as taints and scores have them
     """
 
-    def __init__(self, table: Fleet, now: float, own: Rows, *, ocm: bool = False, track: bool = False) -> None:
+    def __init__(
+        self, table: Fleet, now: float, own: Rows, *, ocm: bool = False, track: bool = False, patient: bool = True
+    ) -> None:
         """`own` are the rows of the placement's decisions so far; `track`: note what is read."""
         self.table, self._own = table, own
         self.now = now
         self.ocm = ocm  # decide as Open Cluster Management does
+        self.patient = patient  # no other placement is due
         self.reads: set[Hashable] | None = set() if track else None
 
     def note(self, read: Hashable) -> None:

@@ -5,7 +5,7 @@ Names, labels and shared values are columns of clusters, too (`columns.fleet.vie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -170,6 +170,16 @@ class Labels:
         return ~(self == value)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def isin(self, values: Iterable[str]) -> Bools:
+        """True for nodes whose value is one of these: `nodes.label("zone").isin(["a", "b"])`."""
+        if isinstance(values, str):
+            raise TypeError(f"isin({values!r}) is one text; give a list: isin([{values!r}])")
+        known = self._column.values.codes
+        named = np.zeros(self.size, np.bool_)
+        named[[known[value] for value in values if value in known]] = True
+        named[ABSENT] = False
+        return named[self.codes]
 
     def meets(self, requirement: LabelRequirement) -> Bools:
         """True for nodes whose value meets a condition on this label."""

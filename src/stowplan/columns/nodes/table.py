@@ -9,7 +9,7 @@ interned. A label column is made for the first question about a key, and kept up
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -101,6 +101,7 @@ class NodeTable(NamedRows):
         self.features: Vocabulary[frozenset[str]] = Vocabulary(frozenset())
         self.images: dict[str, Image] = {}
         self.labels: OrderedDict[str, LabelColumn] = OrderedDict()
+        self.label_keys: Counter[str] = Counter()  # how many nodes have each label
         self.live_count = 0
         self.clock = 0  # counts changes; a row's version is the clock of its last change
         self._live_rows: Rows | None = None
@@ -205,6 +206,7 @@ class NodeTable(NamedRows):
         self.unschedulable[row] = shown.spec.unschedulable
         for key, column in self.labels.items():
             column.put(row, shown.labels.get(key))
+        self._count_label_keys(_NO_NODE if old is None else old, shown)
         if node is not None:
             self._add_images(row, node)
         self.touch(row)
@@ -215,6 +217,15 @@ class NodeTable(NamedRows):
             self.resource(name)
         for name, column in self.allocatable.items():
             column[row] = offered.get(name, 0)
+
+    def _count_label_keys(self, old: Node, new: Node) -> None:
+        if old.labels.keys() == new.labels.keys():
+            return
+        self.label_keys.update(new.labels.keys())
+        for key in old.labels:
+            self.label_keys[key] -= 1
+            if not self.label_keys[key]:
+                del self.label_keys[key]
 
     def _put_interned(self, row: int, node: Node) -> None:
         taints, features = int(self.taint_code[row]), int(self.feature_code[row])

@@ -19,6 +19,7 @@ from stowplan.columns.held.held_room import HeldRoom
 from stowplan.columns.nodes.column_types import Free, Interned, Labels, NameColumn, Resources
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.table import ABSENT
+from stowplan.columns.pods.carried_sums import CarriedSum
 from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.tally import DomainCounts, Tally
@@ -338,11 +339,19 @@ class Cluster:
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         return self._state.terms_matching(sort, pod)
 
+    def carried_sums(self, sort: str, pod: Pod) -> Iterator[CarriedSum]:
+        """Yield the affinity terms of pods on nodes that match this pod, added up if there are many."""
+        return self._state.carried_sums(sort, pod)
+
     def domain_counts(self, tally: Tally, key: str) -> DomainCounts:
         """Return the number of rows for each pair of a label's code and a tally's count."""
         table = self._state.table
         column = table.label(key)
         return tally.domain_counts(column, len(column.values), table.capacity)
+
+    def has_label(self, key: str) -> bool:
+        """True if a node has a label of this key. A question about any other key would make a column for it."""
+        return key in self._state.table.label_keys
 
     def by_domain(self, tally: Tally, key: str, among: Ints | None = None, *, unlabelled: bool = False) -> Ints:
         """Return a tally's sum for each value of a topology key, indexed by `nodes.label(key).codes`.

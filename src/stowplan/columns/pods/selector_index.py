@@ -45,11 +45,23 @@ class SelectorIndex(Generic[Item]):
 
     def candidates(self, labels: Mapping[str, str]) -> Iterator[Item]:
         """Yield the items whose selectors may match these labels."""
+        yield from self._items.get((None, None), ())
+        yield from self.anchored(labels)
+
+    def anchored(self, labels: Mapping[str, str]) -> Iterator[Item]:
+        """Yield those of them that need one of these labels."""
         items = self._items
-        yield from items.get((None, None), ())
         for key, value in labels.items():
             yield from items.get((key, value), ())
             yield from items.get((key, None), ())
+
+    def count_candidates(self, labels: Mapping[str, str]) -> int:
+        """Return how many items `candidates` yields."""
+        items = self._items
+        found = len(items.get((None, None), ()))
+        for key, value in labels.items():
+            found += len(items.get((key, value), ())) + len(items.get((key, None), ()))
+        return found
 
     def _keys(self, selector: Selector | None) -> Iterator[tuple[str | None, str | None]]:
         if selector is None:

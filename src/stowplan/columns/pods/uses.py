@@ -1,18 +1,16 @@
 """What the pods on nodes use and others may ask about: ports, claims, disks, and the affinity terms that pods have.
 
 A use is a tuple that begins with its sort (`Shape.uses`, `Shape.port_uses`). Each use has a tally: how many pods have
-it, per row.
+it, per row. Which affinity terms match an incoming pod is found in `carried_terms`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 
-from stowplan.columns.pods.selector_index import SelectorIndex
+from stowplan.columns.pods.carried_terms import CarriedTerms
 from stowplan.columns.rows import NamedRows
 from stowplan.columns.tally import Tally
-from stowplan.objects.affinity import AffinityTerm, WeightedTerm
-from stowplan.objects.pods import Pod
 from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI, Shape, Use
 
 TERMS = (REQUIRED_ANTI, REQUIRED, PREFERRED)  # the sorts of uses that are affinity terms
@@ -22,7 +20,7 @@ class Uses:
     def __init__(self, rows: NamedRows, journaled: Callable[[Callable[[], object]], None]) -> None:
         """`journaled` records how to undo a change that a trial made."""
         self.tallies: dict[Use, Tally] = {}
-        self._terms: SelectorIndex[Use] = SelectorIndex()
+        self.terms = CarriedTerms()
         self._rows, self._journaled = rows, journaled
 
     def add(self, use: Use, row: int, amount: int) -> None:
@@ -31,12 +29,14 @@ class Uses:
         if tally is None:
             tally = self.tallies[use] = Tally()
             if use[0] in TERMS:
-                self._terms.add(term_of(use).selector, use)
+                self.terms.put(use, tally)
         tally.add(row, amount, self._rows.capacity)
+        if use[0] in TERMS:
+            self.terms.changed(use, row, amount, self._rows.capacity)
         if amount < 0 and tally.empty:
             del self.tallies[use]
             if use[0] in TERMS:
-                self._terms.remove(term_of(use).selector, use)
+                self.terms.drop(use)
 
     def add_ports(self, shape: Shape, row: int, sign: int, *, as_set: bool) -> None:
         """Take (+1) or release (-1) a pod's host ports.
@@ -54,27 +54,3 @@ class Uses:
         self.add(use, row, change)
         self.add(under_any, row, change)
         self._journaled(lambda: self._add_port(use, under_any, row, -change))
-
-    def terms_matching(
-        self, sort: str, pod: Pod, namespace_labels: Mapping[str, str]
-    ) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
-        """Yield the affinity terms of one sort that match this pod, and how many pods have each, per row."""
-        for use in self._terms.candidates(pod.labels):
-            if use[0] == sort and term_of(use).matches(pod.namespace, namespace_labels, pod.labels):
-                yield _carried(use), self.tallies[use]
-
-    @property
-    def has_terms(self) -> bool:
-        return bool(self._terms)
-
-
-def term_of(use: Use) -> AffinityTerm:
-    """Return the term of a use that is an affinity term."""
-    carried = _carried(use)
-    return carried.term if isinstance(carried, WeightedTerm) else carried
-
-
-def _carried(use: Use) -> AffinityTerm | WeightedTerm:
-    carried = use[1]
-    assert isinstance(carried, AffinityTerm | WeightedTerm)
-    return carried

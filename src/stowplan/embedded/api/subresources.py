@@ -153,6 +153,7 @@ def _bound(pod: Document, node: str, binding: Document, now: float) -> Document:
         if binding.get(name):
             metadata[name] = {**metadata.get(name, {}), **binding[name]}
     status = dict(pod.get("status", {}))
+    status.pop("nominatedNodeName", None)  # a bound pod needs it no more (ClearingNominatedNodeNameAfterBinding)
     condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp(now)}
     others = [each for each in status.get("conditions", ()) if each["type"] != "PodScheduled"]
     status["conditions"] = [*others, condition]

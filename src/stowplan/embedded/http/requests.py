@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
-import yaml
 
 from stowplan.embedded.api.listing import ListOptions
 from stowplan.embedded.api.request_options import DeleteOptions
@@ -19,6 +18,8 @@ from stowplan.embedded.errors import bad_request, no_such_resource, not_acceptab
 from stowplan.embedded.http import protobuf
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 from stowplan.embedded.schema import typed
+from stowplan.objects import bounded_yaml
+from stowplan.objects.errors import ConfigError
 
 Query: TypeAlias = Mapping[str, str]
 
@@ -164,9 +165,9 @@ def _protobuf(body: bytes) -> Any:
 
 def _yaml(body: bytes) -> Any:
     try:
-        return typed.without_nulls(msgspec.json.decode(msgspec.json.encode(yaml.safe_load(body))))
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError, OverflowError, ValueError) as error:
-        raise bad_request(f"error converting YAML to JSON: {str(error).splitlines()[0]}") from None
+        return typed.without_nulls(bounded_yaml.load(body, unique_keys=False))
+    except ConfigError as error:
+        raise bad_request(f"error converting YAML to JSON: yaml: {error}") from None
 
 
 def delete_options(request: Request) -> DeleteOptions:

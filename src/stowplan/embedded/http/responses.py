@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import yaml
 
 from stowplan.embedded.api import versions
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.http.requests import JSON, YAML, ResponseFormat
 from stowplan.embedded.resources import ServedResource
+from stowplan.objects import yaml_text
 
 
 class ApiResponse(msgspec.Struct):
@@ -24,7 +24,7 @@ class ApiResponse(msgspec.Struct):
 def of(document: Any, form: ResponseFormat = ResponseFormat(), status: int = 200) -> ApiResponse:  # noqa: B008
     """The response with a document, or with any other value that JSON can hold."""
     if form.media == YAML:
-        return ApiResponse(status, yaml.safe_dump(document, default_flow_style=False).encode(), YAML)
+        return ApiResponse(status, yaml_text.dump(document, sort_keys=True).encode(), YAML)
     return ApiResponse(status, msgspec.json.encode(document))
 
 

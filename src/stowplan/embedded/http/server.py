@@ -1,14 +1,14 @@
 """The HTTP server of the embedded cluster: reads requests, writes responses, runs watches.
 
-Loopback needs no credentials, since a local user could do anything to this process anyway. Any other address needs a
-token, which every request must carry.
+Loopback needs no credentials, since a local user could do anything to this process anyway; `browsers` keeps web pages
+out. Any other address needs a token, which every request must carry. Connections are bounded as those of a program's
+pages (`serving`), but for watches: a client that waits for events is not idle.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import random
 from collections.abc import Callable
 
@@ -16,26 +16,27 @@ from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
 from stowplan.embedded.errors import ApiError, bad_request, too_large, unauthorized
-from stowplan.embedded.http import requests, responses
+from stowplan.embedded.http import browsers, requests, responses
 from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.requests import Request
 from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.http.watches import EmbeddedWatch, failure
 from stowplan.objects.errors import ConfigError
+from stowplan.serving import descriptors
+from stowplan.serving.connections import ConnectionLimits, ConnectionTable
+from stowplan.serving.listener import LINGER, SILENT, SocketListener
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
+MOST_CONNECTIONS = 4096
+KEEP_ALIVE = 300.0  # seconds between two requests
+BODY_WITHIN = 30.0  # seconds
 BOOKMARK_INTERVAL = 60.0
 WATCH_SECONDS = (1800.0, 3600.0)  # seconds; the timeout of a watch without timeoutSeconds
 _TOO_DEEP = "the document is nested too deeply"
 
 
 def needs_token(host: str) -> bool:
-    if host == "localhost":
-        return False
-    try:
-        return not ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return True
+    return not browsers.is_loopback(host)
 
 
 class Server:
@@ -45,6 +46,8 @@ class Server:
         self._handlers = handlers
         self.token = token
         self._runner: web.ServerRunner | None = None
+        self._listener: SocketListener | None = None
+        self._host = ""
         self._ending = False
         self._waiters: set[Callable[[], None]] = set()  # callbacks that wake waiting watches
         self.problems: list[str] = []
@@ -54,15 +57,27 @@ class Server:
         """Listen, and return the URL."""
         if needs_token(host) and not self.token:
             raise ConfigError(f"cannot listen on {host} without a token", remedy="give a token, or listen on 127.0.0.1")
-        self._ending = False
-        self._runner = web.ServerRunner(
-            web.Server(self._handle, access_log=None, handler_cancellation=True), shutdown_timeout=1.0
+        self._ending, self._host = False, host
+        served = web.Server(
+            self._handle,
+            access_log=None,
+            logger=SILENT,
+            handler_cancellation=True,
+            keepalive_timeout=KEEP_ALIVE,
+            lingering_time=LINGER,
         )
+        self._runner = web.ServerRunner(served, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, backlog=1024)
-        await site.start()
-        name = self._runner.addresses[0]
-        self.address = f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
+        most = descriptors.for_connections(MOST_CONNECTIONS)  # all are from one peer: this host
+        limits = ConnectionLimits(most, per_peer=most, unproven=most, idle_within=KEEP_ALIVE)
+        self._listener = SocketListener(served, ConnectionTable(limits))
+        try:
+            addresses = await self._listener.listen(host, port)
+        except OSError:
+            await self._runner.cleanup()
+            raise
+        name, number = addresses[0]
+        self.address = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
         self._handlers.address = self.address
         return f"http://{self.address}"
 
@@ -70,14 +85,22 @@ class Server:
         self._ending = True
         for wake in list(self._waiters):
             wake()
+        if self._listener is not None:
+            self._listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     async def _handle(self, message: web.BaseRequest) -> web.StreamResponse:
+        assert self._listener is not None
+        with self._listener.serving(message.transport) as prove:
+            return await self._answer(message, prove)
+
+    async def _answer(self, message: web.BaseRequest, prove: Callable[[], None]) -> web.StreamResponse:
         try:
             self._authorize(message)
             request = await _read(message)
+            prove()
             found = self._handlers.answer(request)
             if isinstance(found, ApiResponse):
                 return _response(found)
@@ -95,6 +118,9 @@ class Server:
 
     def _authorize(self, message: web.BaseRequest) -> None:
         if self.token is None:
+            browsers.check_not_from_a_page(
+                message.headers, _content_type(message), has_body=message.body_exists, listens_on=self._host
+            )
             return
         found = message.headers.get("Authorization", "")
         if not hmac.compare_digest(found.encode(), f"Bearer {self.token}".encode()):
@@ -166,14 +192,21 @@ class Server:
 
 async def _read(message: web.BaseRequest) -> Request:
     url = message.rel_url
-    kind = message.headers.get("Content-Type", "").partition(";")[0].strip()
     body = b""
     if message.body_exists:
         if (message.content_length or 0) > MAX_BODY_BYTES:
             raise too_large(MAX_BODY_BYTES)
-        body = await _body(message)
+        try:
+            async with asyncio.timeout(BODY_WITHIN):
+                body = await _body(message)
+        except TimeoutError:
+            raise ApiError(408, "Timeout", f"the body did not arrive within {BODY_WITHIN:g} s", {}) from None
     accept = ",".join(message.headers.getall("Accept", ()))
-    return Request(message.method, url.path, url.query, accept, kind, body)
+    return Request(message.method, url.path, url.query, accept, _content_type(message), body)
+
+
+def _content_type(message: web.BaseRequest) -> str:
+    return message.headers.get("Content-Type", "").partition(";")[0].strip()
 
 
 async def _body(message: web.BaseRequest) -> bytes:

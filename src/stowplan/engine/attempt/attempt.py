@@ -19,7 +19,6 @@ from stowplan.engine.groups.groups import Groups
 from stowplan.engine.groups.nomination_hold import NominationHold
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption import capacity_check
-from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.cluster_events import pod_left
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
@@ -199,10 +198,14 @@ class Attempts:
             self._fail(unit, Failure(messages.refused(refused.reasons), frozenset((refused.plugin,))), now)
 
     def _extra_members_failed(self, unit: Unit, outcome: UnitOutcome, now: float) -> None:
-        """Members beyond the group's minimum found no node. They wait on their own."""
+        """Members beyond the group's minimum found no node. They wait on their own, and preempt if that helps."""
         message = f"Pod group {unit.group} runs without this pod"
         own = {each.pod.uid: each.full_message for each in outcome.failed}
-        self._fail(unit, Failure(message, rejectors(*outcome.failed), messages=own), now)
+        self._groups.refresh(unit)
+        error = unit.broken or any(each.error for each in outcome.failed)
+        nodes = {} if error else self._evict_for(unit, outcome.failed, now)
+        failure = Failure(message, rejectors(*outcome.failed), nominated_nodes=nodes or "", messages=own)
+        self._fail(unit, failure, now)
 
     # -- all pods have a node, but the room is kept for a group
 
@@ -250,34 +253,35 @@ class Attempts:
         """A group does not fit as a whole."""
         decision = outcome.failed[-1]
         nominated = self._claim.nominations(unit, outcome.assumed_pods, now)
-        self._queue.forget_wakes(unit)
-        plan = None if decision.error or self.rounds.extenders else self._plan(unit, outcome.failed)
-        if plan is not None:
-            nominated = plan.nodes
-            self._preemption.for_group(unit, plan, now)
+        nodes = {} if decision.error else self._evict_for(unit, outcome.failed, now)
         failure = Failure(
             f"Pod group {unit.group} does not fit as a whole: {decision.full_message}",
             frozenset() if decision.error else rejectors(*outcome.failed),
             is_error=bool(decision.error),
-            nominated_nodes=nominated,
+            nominated_nodes=nodes or nominated,
             messages={each.pod.uid: placer.member_message(unit, outcome, each) for each in outcome.decisions},
         )
         self._fail(unit, failure, now)
 
     def _too_little_free(self, unit: Unit, lacking: str, now: float) -> None:
         """Less is free in the cluster than the group's minResources."""
-        self._queue.forget_wakes(unit)
-        nominated: str | Mapping[str, str] | None = None if self._groups.is_partially_bound(unit.group) else ""
-        plan = None if self.rounds.extenders else self._plan(unit)
-        if plan is not None:
-            nominated = plan.nodes
-            self._preemption.for_group(unit, plan, now)
+        nominated: str | None = None if self._groups.is_partially_bound(unit.group) else ""
+        nodes = self._evict_for(unit, (), now)
         plugins = capacity_check.resource_plugins(self._profiles[unit.profile])
-        self._fail(unit, Failure(lacking, plugins, nominated_nodes=nominated), now)
+        self._fail(unit, Failure(lacking, plugins, nominated_nodes=nodes or nominated), now)
 
-    def _plan(self, unit: Unit, failed: Sequence[Decision] = ()) -> PreemptionPlan | None:
-        """Which pods to evict for a group. Extenders are not asked about that, so with extenders none are."""
-        return self._preemption.plan(unit, self._profiles[unit.profile], self._placer, failed)
+    def _evict_for(self, unit: Unit, failed: Sequence[Decision], now: float) -> Mapping[str, str]:
+        """Evict pods for a group if that helps. Return the nodes that its members get then, by uid.
+
+        Extenders are not asked about that, so with extenders none are.
+        """
+        self._queue.forget_wakes(unit)
+        profile = self._profiles[unit.profile]
+        plan = None if self.rounds.extenders else self._preemption.plan(unit, profile, self._placer, failed)
+        if plan is None:
+            return {}
+        self._preemption.for_group(unit, plan, now)
+        return plan.nodes
 
 
 def rejectors(*decisions: Decision) -> frozenset[str]:

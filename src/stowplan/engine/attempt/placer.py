@@ -54,7 +54,7 @@ class Placer:
     def place(self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation]) -> UnitOutcome:
         """Find nodes for a unit's pods. If enough pods get one, all are assumed; otherwise nothing is left."""
         if len(unit.pods) > 1:
-            return self._in_either_order(unit, profile, consultations)
+            return self._in_either_order(unit, profile, consultations, unit.needed)
         outcome = UnitOutcome()
         (pod,) = unit.pods.values()
         # A single pod needs no what-if. No pod is evicted here for a part of a group.
@@ -62,23 +62,23 @@ class Placer:
         outcome.whole = bool(outcome.assumed_pods)
         return outcome
 
-    def rehearse(self, unit: Unit, profile: Profile) -> UnitOutcome:
-        """The same inside a what-if of the caller; nothing is left of it."""
-        return self._in_either_order(unit, profile, {}, keep=False)
+    def rehearse(self, unit: Unit, profile: Profile, needed: int) -> UnitOutcome:
+        """The same inside a what-if of the caller; nothing is left of it. `needed`: how many pods must get a node."""
+        return self._in_either_order(unit, profile, {}, needed, keep=False)
 
     def _in_either_order(
-        self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation], *, keep: bool = True
+        self, unit: Unit, profile: Profile, consultations: Mapping[str, Consultation], needed: int, *, keep: bool = True
     ) -> UnitOutcome:
         members = largest_first(unit.ready, self._state)
         if not members:
             return UnitOutcome()
-        outcome = self._all_or_none(members, unit, profile, consultations, keep=keep)
+        outcome = self._all_or_none(members, unit, profile, consultations, needed, keep=keep)
         if outcome.whole or outcome.asking or outcome.refused is not None or outcome.failed[-1].error:
             return outcome
         again = _hardest_first(members, outcome.failed)
-        if again == members or CapacityCheck(self._state, unit, None, profile, outcome.decisions).cannot_fit(()):
+        if again == members or CapacityCheck(self._state, unit, None, profile, outcome.decisions).most(()) < needed:
             return outcome
-        second = self._all_or_none(again, unit, profile, consultations, keep=keep)
+        second = self._all_or_none(again, unit, profile, consultations, needed, keep=keep)
         return second if second.whole or second.asking else outcome
 
     def _all_or_none(
@@ -87,10 +87,11 @@ class Placer:
         unit: Unit,
         profile: Profile,
         consultations: Mapping[str, Consultation],
+        needed: int,
         *,
         keep: bool = True,
     ) -> UnitOutcome:
-        outcome, may_fail = UnitOutcome(), len(pods) - unit.needed
+        outcome, may_fail = UnitOutcome(), len(pods) - needed
         with self._state.trial() as trial:
             for pod in pods:
                 self._try(pod, unit, profile, consultations, outcome, provisionally=True, preempt=False)
@@ -149,8 +150,11 @@ def _release(outcome: UnitOutcome) -> None:
 
 
 def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:
-    """Pods by the largest share that each requests of any resource, on the node that offers most of it."""
-    pods = sorted(pods, key=lambda pod: pod.uid)
+    """Pods by the largest share that each requests of any resource, on the node that offers most of it.
+
+    Pods of a higher priority go first. Only members of a group that has a priority of its own may differ in that.
+    """
+    pods = sorted(pods, key=lambda pod: (-pod.priority, pod.uid))
     sizes: dict[bytes, float] = {}
     for pod in pods:
         shape = pod.shape
@@ -158,7 +162,7 @@ def largest_first(pods: Iterable[Pod], state: ClusterState) -> list[Pod]:
             sizes[shape.key] = _share(shape.request, state)
     if len(sizes) < 2:
         return pods
-    return sorted(pods, key=lambda pod: -sizes[pod.shape.key])
+    return sorted(pods, key=lambda pod: (-pod.priority, -sizes[pod.shape.key]))
 
 
 def _share(request: Mapping[str, int], state: ClusterState) -> float:

@@ -2,7 +2,7 @@
 
 No member of a group is bound before all members that were placed with it are ready (`BindTogether`): until then all can
 be rolled back. A pod stays assumed until the API server shows it bound, since the answer to the binding may arrive
-before the watch event.
+before the watch event, and may be wrong (`confirmations`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod, BindStep, BindTogether
+from stowplan.engine.binding.confirmations import Confirmations
 from stowplan.engine.binding.prebind_waits import PreBindWaits
 from stowplan.engine.binding.rollback import Rollback
 from stowplan.engine.failure import FailureHandler
@@ -22,7 +23,7 @@ from stowplan.engine.outbox import Outbox, Receiver
 from stowplan.engine.pods import assumed
 from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
-from stowplan.engine.reports import GroupTimedOut, PermitWaited, PluginMisbehaved, PodBound, Report
+from stowplan.engine.reports import BindingUnconfirmed, GroupTimedOut, PermitWaited, PluginMisbehaved, PodBound, Report
 from stowplan.framework import extenders as extender_calls
 from stowplan.framework.config.settings import Extender
 from stowplan.objects.actions import AnyAction, Ask, Nominate, Read
@@ -30,6 +31,7 @@ from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
+MOST_IN_DOUBT = 10_000  # bindings without an answer to remember
 IN_DOUBT = (0, 404, 409, 410)  # answers after which it is unknown what became of the pod
 
 
@@ -50,7 +52,9 @@ class BindingCycle:
         self.waits = PreBindWaits()
         self.rollback = Rollback(self.assumed_pods, queue, groups, failures, cluster_events, self.waits, outbox)
         self.together: dict[str, BindTogether] = {}  # by group
-        self.missing: list[str] = []  # uids of pods that the API server does not have; the scheduler empties it
+        self.confirmations = Confirmations(outbox, self.assumed_pods)
+        self.missing = self.confirmations.missing  # uids of pods that are not there; the scheduler empties it
+        self.in_doubt: dict[str, str] = {}  # the nodes of bindings without an answer, by the uids of their pods
 
     # -- forward
 
@@ -259,6 +263,8 @@ class BindingCycle:
         assumed_pod.step = BindStep.BOUND
         if assumed_pod.seen_bound:
             self._remove(assumed_pod)
+        else:
+            self.confirmations.add(assumed_pod, now)
         assumed_pod.state.assumed.finish(assumed_pod.uid)
         unit = assumed_pod.unit
         about = (unit.profile, unit.attempts, unit.since, unit.queued.flushed, unit.group)
@@ -276,6 +282,7 @@ class BindingCycle:
         self.assumed_pods.pop(assumed_pod.uid, None)
         if assumed_pod.unit.group:
             self.rollback.remove_member(assumed_pod)
+        self.confirmations.confirmed()
 
     def _post_bind(self, assumed_pod: AssumedPod, now: float) -> None:
         try:
@@ -291,9 +298,31 @@ class BindingCycle:
         elif assumed_pod.seen_bound:
             self.rollback.release(assumed_pod)  # another scheduler bound it to the same node
         else:
+            if not result.status and assumed_pod.step is BindStep.BINDING:
+                self._note_doubt(assumed_pod)
             self.rollback.roll_back(assumed_pod, message, now)
             if result.status in IN_DOUBT:
                 self._read_again(assumed_pod.pod, now)
+
+    def _note_doubt(self, assumed_pod: AssumedPod) -> None:
+        """The pod may turn out to be bound by us."""
+        if len(self.in_doubt) >= MOST_IN_DOUBT:
+            del self.in_doubt[next(iter(self.in_doubt))]
+        self.in_doubt[assumed_pod.uid] = assumed_pod.node_name
+
+    def is_own(self, pod: Pod) -> bool:
+        """True if the node of the pod is one that we asked for."""
+        found = self.assumed_pods.get(pod.uid)
+        if found is not None and not found.can_roll_back and found.node_name == pod.node_name:
+            return True
+        return self.in_doubt.pop(pod.uid, "") == pod.node_name
+
+    def take_back(self, assumed_pod: AssumedPod, now: float) -> None:
+        """The pod is not bound after all."""
+        self._note_doubt(assumed_pod)
+        events = self.rollback.release(assumed_pod)
+        self._queue.events([*events, assumed_pod.leaving], now)
+        self._report(BindingUnconfirmed(assumed_pod.pod.key, assumed_pod.node_name))
 
     def _read_again(self, pod: Pod, now: float) -> None:
         """If the pod is still there, the API server sends it again; if not, it is in `missing` afterwards."""

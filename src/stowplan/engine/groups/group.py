@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from datetime import datetime
 
-from stowplan.framework.interfaces import UNKNOWN, Group
+from stowplan.framework.group import ALL_TOGETHER, ONE_BY_ONE, UNKNOWN, Group
 from stowplan.objects.pods import Pod
 
 
@@ -14,7 +15,7 @@ class GroupState:
 
     __slots__ = (
         "_by_age", "assumed", "bound", "errors", "evicted", "evicting", "failed_at", "first", "group", "messages",
-        "observed", "pods", "satisfied", "since", "updated",
+        "observed", "pods", "satisfied", "since", "torn", "updated",
     )  # fmt: skip
 
     def __init__(self, group: Group, first: Pod, now: float) -> None:
@@ -26,6 +27,7 @@ class GroupState:
         self.assumed: dict[str, None] = {}  # uids of members in their binding cycle
         self.evicting: dict[str, None] = {}  # uids of bound members whose eviction was requested
         self.evicted: dict[str, None] = {}  # those of them whose eviction the API server accepted
+        self.torn = False  # a member of a group that is evicted only as a whole was evicted
         self.since = self.updated = now
         self.satisfied = False  # the group had enough bound members at some time
         self.observed = False  # we bound the first member, so `satisfied` is known to be right
@@ -41,6 +43,22 @@ class GroupState:
     def below_minimum(self, members: int) -> bool:
         """True if so many members on nodes are fewer than the group needs. False if its minimum is unknown."""
         return self.group.minimum < UNKNOWN and self.group.slots + members < self.group.minimum
+
+    def preemptor_priority(self, members: Sequence[Pod]) -> int:
+        """The priority by which the group preempts for these members."""
+        own = self.group.priority
+        return max(pod.priority for pod in members) if own is None else own
+
+    @property
+    def all_together(self) -> bool:
+        """True if members are evicted all together or not at all."""
+        return self.group.disruption == ALL_TOGETHER
+
+    def falls(self, left: int, *, torn: bool) -> bool:
+        """True if the members that are left on nodes must be evicted, too: so many, after others were (`torn`)."""
+        if self.group.disruption:
+            return torn and self.group.disruption != ONE_BY_ONE
+        return self.below_minimum(left)
 
     @property
     def all_terminating(self) -> bool:
@@ -59,7 +77,8 @@ class GroupState:
     @property
     def agreed(self) -> object:
         """What all members must have in common."""
-        return self.first.scheduler_name, self.group.minimum, self.first.priority
+        priority = self.first.priority if self.group.priority is None else None
+        return self.first.scheduler_name, self.group.minimum, priority
 
     def add(self, pod: Pod) -> None:
         if pod.uid not in self.pods:
@@ -86,7 +105,7 @@ class GroupState:
             return f"pod group {group.name} has schedulerName {theirs}, but this pod has {mine}"
         if group.minimum != self.group.minimum:
             return f"pod group {group.name} needs {self.group.minimum} pods, but this pod says {group.minimum}"
-        if pod.priority != self.first.priority:
+        if group.priority is None and pod.priority != self.first.priority:
             return f"pod group {group.name} has priority {self.first.priority}, but this pod has {pod.priority}"
         return ""
 

@@ -15,7 +15,7 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState, age
 from stowplan.engine.unit import Unit
-from stowplan.framework.interfaces import TIMEOUT, Group
+from stowplan.framework.group import TIMEOUT, Group
 from stowplan.framework.plugin_calls import call, call_optional
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
@@ -33,6 +33,7 @@ class Groups:
         self._name_of: dict[str, str] = {}  # the group of each pod, by uid
         self._empty: dict[str, float] = {}  # groups without members, and since when; the oldest first
         self.changed: dict[str, None] = {}  # groups that `monitor` has to look at
+        self._any_all_together = False  # a group came that is evicted only as a whole
 
     def __iter__(self) -> Iterator[GroupState]:
         return iter(self._groups.values())
@@ -47,6 +48,19 @@ class Groups:
     def name_of(self, uid: str) -> str:
         """The name of a pod's group; empty if it has none."""
         return self._name_of.get(uid, "")
+
+    def victim_priority(self, pod: Pod) -> int:
+        """The priority by which a pod is preempted: its own, or that of a group which is evicted only as a whole."""
+        found = self.of(pod.uid) if self._any_all_together else None
+        own = None if found is None or not found.all_together else found.group.priority
+        return pod.priority if own is None else own
+
+    def any_victims(self, priority: int) -> bool:
+        """True if a group that is evicted only as a whole has a lower priority of its own."""
+        if not self._any_all_together:
+            return False
+        own = (found.group.priority for found in self._groups.values() if found.all_together)
+        return any(each is not None and each < priority for each in own)
 
     # -- what plugins say
 
@@ -102,6 +116,7 @@ class Groups:
         if group != found.group:
             self.changed[group.name] = None
         found.group = group
+        self._any_all_together = self._any_all_together or found.all_together
         found.count(group)
 
     # -- pods come, change and go
@@ -134,6 +149,7 @@ class Groups:
             found = self._groups[group.name] = GroupState(group, pod, now)
         if not found.pods or pod.uid == found.first.uid or age(pod) < age(found.first):
             found.first, found.group = pod, group
+        self._any_all_together = self._any_all_together or found.all_together
         found.add(pod)
         found.updated = now
         self.changed[group.name] = None
@@ -151,9 +167,11 @@ class Groups:
 
     def _leave(self, pod: Pod, name: str, now: float) -> None:
         found = self._groups[name]
+        torn = found.torn or (found.all_together and pod.uid in found.evicting)
         found.pods.pop(pod.uid, None)
         for uids in (found.bound, found.assumed, found.evicting, found.evicted):
             uids.pop(pod.uid, None)
+        found.torn = torn and bool(found.bound or found.assumed or found.evicting)
         found.updated = now
         del self._name_of[pod.uid]
         self.changed[name] = None
@@ -207,6 +225,7 @@ class Groups:
         found = self.of(uid)
         if found is not None and uid in found.evicting:
             found.evicted[uid] = None
+            found.torn = found.all_together
 
     def eviction_failed(self, uid: str) -> None:
         """The pod stays, and counts again."""

@@ -1,6 +1,6 @@
-"""Can a group fit at all, if some pods were not there? A quick check by resources.
+"""How many members of a group can fit at most, if some pods were not there? A quick check by resources.
 
-`cannot_fit` is certain if it says yes. If it says no, the group may fit or not.
+No more than that fit, for certain. Fewer may.
 
 The check compares what members need (`needs_free`) with the room that would be free: how many pods of each shape every
 node could take, and whether all nodes together have what the least demanding members need. Nodes that rejected such a
@@ -9,8 +9,10 @@ pod for what the node is, whatever runs there, do not count. Held room does coun
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -38,7 +40,7 @@ class CapacityCheck:
         profile: Profile,
         decisions: Iterable[Decision],
     ) -> None:
-        self._state, self._needed = state, unit.needed
+        self._state = state
         self._number = Counter(pod.shape for pod in unit.ready)
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
         decided = {each.pod.shape: each for each in decisions}
@@ -46,17 +48,16 @@ class CapacityCheck:
         self._at_least = {} if members is None else still_wanted(members, state)
         names = dict.fromkeys((*self._at_least, *(name for wants in self._wants.values() for name in wants)))
         self._free = {name: self._unused(name) for name in names}
-        self._in_all = {name: self._least(name) for name in names}
+        self._sums = {name: self._least(name) for name in names}
 
-    def cannot_fit(self, without: Iterable[Pod]) -> bool:
-        """True if the group cannot fit even without these pods."""
+    def most(self, without: Iterable[Pod]) -> int:
+        """How many members fit without these pods, at most; 0 without the room that the group needs in all."""
         room = self._room(without)
         if any(int(room[name].sum()) < amount for name, amount in self._at_least.items()):
-            return True
+            return 0
         fitting = sum(min(number, self._fits(shape, room)) for shape, number in self._number.items())
-        if min(fitting, self._fit_anyhow(room)) < self._needed:
-            return True
-        return any(int(free.sum()) < self._in_all[name] for name, free in room.items())
+        in_all = (bisect_right(self._sums[name], int(free.sum())) for name, free in room.items())
+        return min((fitting, self._fit_anyhow(room), *in_all))
 
     def _fits(self, shape: Shape, room: Mapping[str, Ints]) -> int:
         """How many pods of this shape fit, if no others do."""
@@ -80,10 +81,9 @@ class CapacityCheck:
             return int(times.sum())
         return int(times[~np.logical_and.reduce(known)].sum())
 
-    def _least(self, name: str) -> int:
-        """What the members that need least of a resource need together: as many members as must get a node."""
-        amounts = sorted(self._wants[shape].get(name, 0) for shape in self._number.elements())
-        return sum(amounts[: self._needed])
+    def _least(self, name: str) -> list[int]:
+        """What the one, two, three … members that need least of a resource need together."""
+        return list(accumulate(sorted(self._wants[shape].get(name, 0) for shape in self._number.elements())))
 
     # -- the room
 

@@ -1,8 +1,9 @@
 """Evictions that the API server refuses: retried while the victim's group is below its minimum.
 
-The rest of a group that is below its minimum cannot work. If the API server refuses to evict one of its pods, the
-eviction is requested again after 1, 2, 4 … 10 seconds, until it is accepted, or the group has enough members after all.
-While the API server accepts no eviction at all, all members stay: the group still works.
+The rest of a group that is below its minimum cannot work; nor may the rest of a group stay that is disrupted only as a
+whole. If the API server refuses to evict one of its pods, the eviction is requested again after 1, 2, 4 … 10 seconds,
+until it is accepted, or the group has enough members after all. While the API server accepts no eviction at all, all
+members stay: the group still works.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class EvictionRetry:
         found = self._groups.of(uid)
         if found is None:
             return
-        if not _below_minimum(found):
+        if not _falls(found):
             self._spared[uid] = found.group.name, eviction, event
             return
         self._groups.evicting(uid)
@@ -58,7 +59,7 @@ class EvictionRetry:
         pod, found = self._known.get(eviction.pod.uid), self._groups.of(eviction.pod.uid)
         if pod is None or pod.terminating:
             return
-        if found is not None and not _below_minimum(found):
+        if found is not None and not _falls(found):
             self._groups.eviction_failed(pod.uid)
         else:
             self.evict(eviction, now, event, refusals=refusals)
@@ -74,7 +75,7 @@ class EvictionRetry:
             self._outbox.send(event, now)
 
 
-def _below_minimum(found: GroupState) -> bool:
-    """True if the group is below its minimum even with the pods whose eviction the API server has not accepted."""
+def _falls(found: GroupState) -> bool:
+    """True if the group cannot stay even with the pods whose eviction the API server has not accepted."""
     undecided = sum(uid not in found.evicted for uid in found.evicting)
-    return found.below_minimum(len(found.bound) + len(found.assumed) + undecided)
+    return found.falls(len(found.bound) + len(found.assumed) + undecided, torn=found.torn)

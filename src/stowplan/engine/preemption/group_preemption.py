@@ -1,6 +1,7 @@
 """Preemption for a whole group: which pods to evict, and which node each member gets then.
 
-Victims have a lower priority than the group, and disruption budgets are kept.
+Victims have a lower priority than the group, and disruption budgets are kept. A group preempts by its own priority if
+it has one, and by that of its members otherwise.
 
     1  check by resources (`capacity_check`): if the group cannot fit at all, nothing is tried
     2  find the lowest priority P such that the group fits without all pods of priority P or lower
@@ -9,6 +10,8 @@ Victims have a lower priority than the group, and disruption budgets are kept.
 
 If the group does not fit even without all victims, none is evicted. The check by resources also says where steps 2 to 4
 start, since a what-if without thousands of pods takes time.
+
+Members beyond the minimum preempt once the minimum has nodes. As many of them as possible are to fit, or else one.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from stowplan.engine.groups.group import GroupState
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.preemption.capacity_check import CapacityCheck, lacking
 from stowplan.engine.preemption.min_resources_hold import MinResourcesHold
-from stowplan.engine.preemption.victim_sets import VictimSet, VictimSets, pods_of
+from stowplan.engine.preemption.victim_sets import VictimSet, VictimSets, pods_of, preemptible
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import Decision
 from stowplan.framework.profile import Profile
@@ -59,30 +62,31 @@ class GroupPreemption:
         found = self._groups.get(unit.group)
         if found is None or not self._may_preempt(unit, found):
             return None
-        priority = max(pod.priority for pod in unit.ready)
+        priority = found.preemptor_priority(unit.ready)
         check = CapacityCheck(self._state, unit, found, profile, failed)
-        if check.cannot_fit(placed.pod for placed in self._state.pods.values() if placed.pod.priority < priority):
+        most = check.most(preemptible(self._state, self._groups, priority, unit.group))
+        if most < unit.needed:
             return None
-        sets = VictimSets(self._state, self._groups, self._evicting, priority)
+        sets = VictimSets(self._state, self._groups, self._evicting, priority, unit.group)
         search = VictimSearch(self._state, self._placer, unit, found, profile, check, sets.leaving, self._hold)
-        without_any = search.without(()) if sets.leaving else None
-        victims, outcome = ([], without_any) if without_any is not None else search.fewest(sets)
-        if outcome is None:
-            return None
-        nodes = {each.uid: each.node_name for each in outcome.assumed_pods}
-        return PreemptionPlan(tuple(pods_of(victims).values()), nodes)
+        plan = None
+        if found.placed >= found.group.minimum and most > unit.needed:
+            search.needed = search.possible(sets)
+            plan = search.plan(sets) if search.needed > unit.needed else None
+            search.needed = unit.needed
+        return plan or search.plan(sets)
 
     def _may_preempt(self, unit: Unit, found: GroupState) -> bool:
         """True if the group allows preemption and there are pods of lower priority."""
         pods = unit.ready
         if not pods or not found.group.preempts or any(pod.spec.preemption_policy == "Never" for pod in pods):
             return False
-        priority = max(pod.priority for pod in pods)
-        return any(each < priority for each in self._state.priorities)
+        priority = found.preemptor_priority(pods)
+        return any(each < priority for each in self._state.priorities) or self._groups.any_victims(priority)
 
 
 class VictimSearch:
-    """Searches for the fewest victims: what-ifs without some pods."""
+    """Searches for the fewest victims: what-ifs without some pods. `needed`: how many members must get a node."""
 
     def __init__(
         self,
@@ -97,15 +101,29 @@ class VictimSearch:
     ) -> None:
         self._state, self._placer, self._unit, self._group = state, placer, unit, group
         self._profile, self._check, self._leaving, self._hold = profile, check, leaving, hold
+        self.needed = unit.needed
+
+    def plan(self, sets: VictimSets) -> PreemptionPlan | None:
+        without_any = self.without(()) if sets.leaving else None
+        victims, outcome = ([], without_any) if without_any is not None else self.fewest(sets)
+        if outcome is None:
+            return None
+        nodes = {each.uid: each.node_name for each in outcome.assumed_pods}
+        return PreemptionPlan(tuple(pods_of(victims).values()), nodes)
+
+    def possible(self, sets: VictimSets) -> int:
+        """How many members would have a node if all victims were evicted that disruption budgets allow."""
+        outcome = self.without(sets.affordable(sets.all))
+        return 0 if outcome is None else len(outcome.assumed_pods)
 
     def without(self, sets: Iterable[VictimSet]) -> UnitOutcome | None:
         """Where the group's members would be without these pods; None if the group would not fit."""
         with self._state.trial() as trial:
-            for uid in pods_of((*sets, list(self._leaving))):
+            for uid in pods_of((*sets, self._leaving)):
                 trial.remove_pod(uid)
             if lacking(self._group, self._state):
                 return None
-            outcome = self._placer.rehearse(self._unit, self._profile)
+            outcome = self._placer.rehearse(self._unit, self._profile, self.needed)
             if outcome.whole and self._hold.in_force:
                 for each in outcome.assumed_pods:
                     trial.add_pod(each.pod, each.node_name)
@@ -127,7 +145,7 @@ class VictimSearch:
 
     def _up_to_a_priority(self, sets: Sequence[VictimSet]) -> tuple[list[VictimSet], UnitOutcome | None]:
         """All sets up to the lowest priority that is enough."""
-        priorities = [each[0].priority for each in sets]
+        priorities = [each.priority for each in sets]
         steps = (at for at in range(1, len(sets)) if priorities[at - 1] != priorities[at])
         return self._shortest(sets, [*steps, len(sets)] if sets else [])
 
@@ -183,7 +201,7 @@ class VictimSearch:
         return victims, outcome
 
     def _cannot_fit(self, sets: Iterable[VictimSet]) -> bool:
-        return self._check.cannot_fit(pods_of((*sets, list(self._leaving))).values())
+        return self._check.most(pods_of((*sets, self._leaving)).values()) < self.needed
 
     def _on_used_nodes(self, sets: Iterable[VictimSet], outcome: UnitOutcome) -> list[VictimSet]:
         """The sets with a pod on a node where a member would be."""

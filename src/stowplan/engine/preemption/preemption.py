@@ -15,6 +15,7 @@ from stowplan.engine import messages
 from stowplan.engine.attempt.placer import Placer
 from stowplan.engine.binding.binding_cycle import BindingCycle
 from stowplan.engine.groups.groups import Groups
+from stowplan.engine.messages import Preemptor
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.pods import assumed
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
@@ -57,7 +58,7 @@ class Preemption:
         """Evict the victims of a single pod."""
         self._forget_deleted()
         self._report(PreemptionStarted(pod.key, candidate.node, len(candidate.victims)))
-        self._evict(unit, pod, candidate.node, candidate.victims, now)
+        self._evict(unit, messages.preemptor(pod), pod.priority, candidate.node, candidate.victims, now)
 
     def plan(
         self, unit: Unit, profile: Profile, placer: Placer, failed: Sequence[Decision] = ()
@@ -74,8 +75,11 @@ class Preemption:
         by_node: dict[str, list[Pod]] = {}
         for victim in plan.victims:
             by_node.setdefault(self._node_of(victim), []).append(victim)
+        found = self._groups.get(unit.group)
+        by = messages.preemptor(unit.lead, None if found is None else found.group)
+        priority = unit.lead.priority if found is None else found.preemptor_priority(unit.ready)
         for node_name, victims in by_node.items():
-            self._evict(unit, unit.lead, node_name, victims, now)
+            self._evict(unit, by, priority, node_name, victims, now)
 
     def _forget_deleted(self) -> None:
         for uid in [uid for uid in self.evicting if uid not in self._known]:
@@ -87,31 +91,33 @@ class Preemption:
 
     # -- evictions
 
-    def _evict(self, unit: Unit, preemptor: Pod, node_name: str, victims: Sequence[Pod], now: float) -> None:
-        self._drop_nominations(preemptor, node_name, now)
-        victims = [*victims, *self.group_victims.of(victims, preemptor.priority)]
+    def _evict(
+        self, unit: Unit, by: Preemptor, priority: int, node_name: str, victims: Sequence[Pod], now: float
+    ) -> None:
+        self._drop_nominations(priority, node_name, now)
+        victims = [*victims, *self.group_victims.of(victims, priority)]
         in_binding = {victim.uid: self._binding.assumed_pods.get(victim.uid) for victim in victims}
         for victim in victims:
             found = in_binding[victim.uid]
             if found is not None and found.can_roll_back:
-                self._outbox.send(messages.preempted(victim, preemptor, node_name, in_memory=True), now)
+                self._outbox.send(messages.preempted(victim, by, node_name, in_memory=True), now)
                 if self._binding.assumed_pods.get(victim.uid) is found:  # not yet rolled back with its group
                     self._binding.rollback.roll_back(found, "preempted", now)
             elif not victim.terminating and victim.uid not in self.evicting:
-                self._request(unit, preemptor, victim, now)
+                self._request(unit, by, victim, now)
 
-    def _drop_nominations(self, preemptor: Pod, node_name: str, now: float) -> None:
+    def _drop_nominations(self, priority: int, node_name: str, now: float) -> None:
         """Pods of lower priority lose their nominations on this node."""
         for other in list(self._state.nominated_pods.by_node.get(node_name, {}).values()):
-            if other.priority < preemptor.priority:
+            if other.priority < priority:
                 self._state.nominated_pods.drop(other.uid)
                 self._outbox.send(Nominate(pod=messages.ref(other), node_name=""), now)
                 event = ClusterEvent(ASSIGNED, "Delete", assumed(other, node_name))
                 self._queue.event_for_pod(other.uid, event, now)
 
-    def _request(self, unit: Unit, preemptor: Pod, victim: Pod, now: float) -> None:
-        event = messages.preempted(victim, preemptor, self._node_of(victim))
-        eviction = messages.eviction(victim, preemptor)
+    def _request(self, unit: Unit, by: Preemptor, victim: Pod, now: float) -> None:
+        event = messages.preempted(victim, by, self._node_of(victim))
+        eviction = messages.eviction(victim, by)
         group = self._groups.name_of(victim.uid)
         sent = self._outbox.send(eviction, now, partial(self._answered, unit, event, eviction, group))
         self.evicting[victim.uid] = None

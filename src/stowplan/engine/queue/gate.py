@@ -15,7 +15,7 @@ from stowplan.engine.groups.groups import Groups
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import UNRESOLVABLE, RejectPod, Verdict
-from stowplan.framework.interfaces import UNKNOWN
+from stowplan.framework.group import UNKNOWN
 from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError

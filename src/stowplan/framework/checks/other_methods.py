@@ -21,7 +21,8 @@ from stowplan.framework.checks.called_plugin import BrokenAnswer, Problem
 from stowplan.framework.cluster_event import ASSIGNED, UNSCHEDULED
 from stowplan.framework.decision import Avoid, RejectPod
 from stowplan.framework.extension_points import CALLED
-from stowplan.framework.interfaces import Gauge, Group, QueueEntry, Wake
+from stowplan.framework.group import Group
+from stowplan.framework.interfaces import Gauge, QueueEntry, Wake
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 

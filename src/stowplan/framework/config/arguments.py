@@ -41,6 +41,9 @@ def arguments(name: str, args: Any, path: str, versions: Collection[str] = ("v1"
     """Return the arguments that the plugin `name` is made with; `args` is the value in the file, or None."""
     if args is not None and not isinstance(args, Mapping):
         raise ConfigError(f"found {shown(args)}, expected a mapping", path=path)
+    for key in args or {}:
+        if not isinstance(key, str):
+            raise ConfigError(f"found the argument {shown(key)}, expected a text", path=path, remedy="put it in quotes")
     if name not in _BUILT_IN:
         return dict(args or {})  # the registry leaves out apiVersion and kind, unless the plugin takes them
     kind, rule = _BUILT_IN[name]

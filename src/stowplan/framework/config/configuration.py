@@ -152,9 +152,10 @@ def _version(plain: dict[str, Any]) -> str:
     """Return the version part of apiVersion, if it is a version that can be read."""
     kind, api_version = plain.get("kind"), plain.get("apiVersion")
     if kind != KIND:
-        remedy = OTHER_KINDS.get(str(kind)) or suggestion(str(kind), [KIND])
+        word = kind if isinstance(kind, str) else ""
+        remedy = OTHER_KINDS.get(word) or suggestion(word, [KIND])
         raise ConfigError(f"found {shown(kind)}, expected {shown(KIND)}", path="kind", remedy=remedy)
-    group, _, version = str(api_version).partition("/")
+    group, _, version = api_version.partition("/") if isinstance(api_version, str) else ("", "", "")
     if group != GROUP or version not in ("v1", *OLD):
         raise ConfigError(f"found {shown(api_version)}, expected {shown(f'{GROUP}/v1')}", path="apiVersion")
     return version

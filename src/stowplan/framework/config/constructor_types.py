@@ -64,6 +64,33 @@ def converted(plugin: type, arguments: Mapping[str, Any], where: str) -> dict[st
     return keywords
 
 
+def examples(plugin: type) -> dict[str, str]:
+    """Return how each argument can be written in YAML on one line, by its name in a file."""
+    known = dict(_annotations(plugin))
+    return {camel(name): _example(known[name][1]) if name in known else "VALUE" for name in _parameters(plugin)}
+
+
+def _parameters(plugin: type) -> list[str]:
+    return [
+        name
+        for name, parameter in inspect.signature(plugin).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+
+
+def _example(kind: types.Type) -> str:
+    kind = next((each for each in _members(kind) if not isinstance(each, types.NoneType)), kind)
+    if isinstance(kind, types.LiteralType | types.EnumType):
+        return str(_choices(kind)[0])
+    if isinstance(kind, LISTS):
+        return f"[{_example(kind.item_type)}]"
+    if isinstance(kind, types.DictType):
+        return f"{{{_example(kind.key_type)}: {_example(kind.value_type)}}}"
+    if isinstance(kind, RECORDS):
+        return "{…}"
+    return {types.IntType: "1", types.FloatType: "0.5", types.BoolType: "true"}.get(type(kind), "VALUE")
+
+
 def _converted(value: Any, annotation: Any, kind: types.Type, path: str) -> Any:
     misfit = next(_misfits(value, kind, path), None)
     if misfit is not None:

@@ -1,6 +1,6 @@
 """A configuration document, from text to typed values, as strict as kube-scheduler's own decoder.
 
-1. `parse` reads YAML or JSON text. A duplicate key, a list, an empty text and invalid text are errors.
+1. `parse` reads YAML or JSON text within bounds. A duplicate key, a list, an empty text and invalid text are errors.
 2. `decode` rejects unknown fields, drops nulls (Go reads them as "not set") and converts the rest with msgspec. Errors
    of msgspec are reworded: with our path (`profiles[0].plugins`), the value found, and a remedy.
 """
@@ -12,12 +12,12 @@ import json
 import re
 import types
 import typing
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar, Union
 
 import msgspec
-import yaml
 
+from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError
 
 T = TypeVar("T")
@@ -36,56 +36,13 @@ class Seconds(float):
 # --- 1. text ---------------------------------------------------------------------------------------------------------
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """YAML as Go reads it: y and n are booleans, 2.0 is 2, 22:30 and 2024-01-31 are strings; a key may appear once."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
-    bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"):
-            if key.value in seen:
-                raise ConfigError(f'line {key.start_mark.line + 1}: the key "{key.value}" appears twice')
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-    def construct_yaml_float(self, node: yaml.ScalarNode) -> float | int:
-        number: float = super().construct_yaml_float(node)
-        return int(number) if number.is_integer() else number
-
-
-_StrictLoader.add_constructor("tag:yaml.org,2002:float", _StrictLoader.construct_yaml_float)
-_SCALARS = {
-    "bool": (r"y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"),
-    "int": (r"[-+]?(0b[01][01_]*|0x[0-9a-fA-F][0-9a-fA-F_]*|0[0-7_]*|[1-9][0-9_]*)", "-+0123456789"),
-    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
-    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    "merge": (r"<<", "<"),
-}
-for _tag, (_pattern, _first) in _SCALARS.items():
-    _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
-
-
 def parse(
     text: str | bytes | Mapping[str, Any], *, kind: str = "KubeSchedulerConfiguration", minimal: str = MINIMAL
 ) -> dict[str, Any]:
     """Return the mapping in the text; errors name the `kind` that it should be, and the shortest one."""
     if isinstance(text, Mapping):
         return dict(text)
-    try:
-        value = _values(text.decode() if isinstance(text, bytes) else text)
-    except UnicodeDecodeError:
-        raise ConfigError("not UTF-8 text") from None
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ConfigError(f"{line}not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise ConfigError("not YAML: it is nested too deeply") from None
-    except (ValueError, TypeError, AttributeError) as error:  # a tag such as !!int on a value that is no integer
-        raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from None
+    value = _values(text)
     if value is None:
         raise ConfigError("the configuration is empty", remedy=minimal)
     if not isinstance(value, dict):
@@ -93,24 +50,46 @@ def parse(
     return value
 
 
-def _values(text: str) -> Any:
-    if text.lstrip().startswith("{"):
+def _values(text: str | bytes) -> Any:
+    most = bounded_yaml.DEFAULT_LIMITS
+    if len(text) <= most.characters and text.lstrip()[:1] in ("{", b"{"):
         try:
-            return json.loads(text, object_pairs_hook=_once)
-        except json.JSONDecodeError:
+            return _shallow(json.loads(text, object_pairs_hook=_once, parse_constant=_no_number), most.depth)
+        except (ValueError, RecursionError):
             pass  # a YAML flow mapping begins with a brace, too
-    documents = [value for value in yaml.load_all(text, _StrictLoader) if value is not None]
-    if len(documents) > 1:
-        raise ConfigError(f"found {len(documents)} documents, expected one")
-    return documents[0] if documents else None
+    return bounded_yaml.load(text, most)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
             raise ConfigError(f'the key "{key}" appears twice')
-    return dict(pairs)
+        found[key] = value
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _shallow(value: Any, depth: int) -> Any:
+    """Return the value if it is nested no deeper than this. Raises ValueError for half a surrogate pair."""
+    level = [value]
+    for _ in range(depth):
+        level = [item for each in level for item in _items(each)]
+        for each in level:
+            if isinstance(each, str):
+                each.encode()
+        if not level:
+            return value
+    raise ConfigError("nested too deeply", remedy=f"expected at most {depth} levels")
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return (*value, *value.values())
+    return value if isinstance(value, list) else ()
 
 
 # --- 2. types --------------------------------------------------------------------------------------------------------
@@ -123,6 +102,8 @@ def decode(value: Any, kind: type[T], path: str = "") -> T:
         return msgspec.convert(value, kind, dec_hook=_custom)
     except msgspec.ValidationError as error:
         raise reworded(str(error), value, path) from None
+    except UnicodeEncodeError:
+        raise ConfigError("found half a surrogate pair in a text", path=path) from None
 
 
 def _without_nulls(value: Any, kind: Any, path: str) -> Any:
@@ -155,6 +136,7 @@ def _custom(kind: type, value: Any) -> Any:
 
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST_DURATION = 100  # characters; the search for parts takes the square of that
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 
@@ -163,7 +145,7 @@ def duration(text: str) -> Seconds | None:
     sign, rest = (-1.0, text[1:]) if text[:1] == "-" else (1.0, text.removeprefix("+"))
     if rest == "0":
         return Seconds(0)
-    if not rest or _PART.sub("", rest):
+    if not rest or len(rest) > _LONGEST_DURATION or _PART.sub("", rest):
         return None
     return Seconds(sign * sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(rest)))
 
@@ -226,7 +208,10 @@ def shown(value: Any) -> str:
     """Return a value as it would be written in the file, short enough for one line."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
-    text = json.dumps(value, default=str, ensure_ascii=False)
+    try:
+        text = json.dumps(value, default=str, ensure_ascii=False).encode(errors="replace").decode()
+    except ValueError:
+        return "a number that is too long"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

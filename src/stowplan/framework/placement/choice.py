@@ -51,17 +51,21 @@ SUCCEEDED = ClusterPluginStatus()
 
 @dataclass(frozen=True, slots=True)
 class PlacementQuestion:
-    """`own` are the rows of the placement's decisions so far. `ocm`: decide as Open Cluster Management does."""
+    """`own` are the rows of the placement's decisions so far. `ocm`: decide as Open Cluster Management does.
+
+    `patient`: no other placement is due.
+    """
 
     placement: Placement
     fleet: Fleet
     now: float
     own: Rows
     ocm: bool = False
+    patient: bool = True
 
     def view(self, *, track: bool = False) -> WholeFleet:
         """Return the fleet as plugins see it; `track`: note what they read."""
-        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track)
+        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track, patient=self.patient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,7 @@ class PlacementChoice:
     unscheduled: int = 0
     status: ClusterPluginStatus = SUCCEEDED
     error: PluginError | None = None  # of a plugin that failed
+    unfinished: bool = False  # if a filter has not answered yet: ask again
     requeue_at: float | None = None
     changes_at: float = math.inf  # when time alone may change the choice
     reads: frozenset[Hashable] = frozenset()  # what plugins read of clusters that do not declare it

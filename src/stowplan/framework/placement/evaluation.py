@@ -11,6 +11,8 @@ Candidates are ordered by name, and every step keeps that order, so the first of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
@@ -27,7 +29,7 @@ from stowplan.framework.placement.choice import (
     PlacementQuestion,
     Prioritized,
 )
-from stowplan.framework.placement.interfaces import Misconfigured
+from stowplan.framework.placement.interfaces import Misconfigured, UnfinishedError
 from stowplan.framework.placement.plugin_calls import (
     NO_SCORES,
     NOTHING_REJECTED,
@@ -53,8 +55,19 @@ def choose(question: PlacementQuestion, sets: ClusterSets, policy: ClusterPolicy
     except PluginError as error:
         _drop(choice)
         choice.status, choice.error = ClusterPluginStatus(ERROR, error.plugin, str(error)), error
+    except UnfinishedError as error:
+        _drop(choice)
+        choice.status, choice.unfinished = ClusterPluginStatus(ERROR, "", str(error)), True
     if fleet.reads:
         choice.reads = frozenset(fleet.reads)
+    return choice
+
+
+def finished(ask: Callable[[], PlacementChoice]) -> PlacementChoice:
+    """Ask for a choice until it is finished: for a caller that has nothing else to decide."""
+    choice = ask()
+    while choice.unfinished:  # each time, more clusters are evaluated
+        choice = ask()
     return choice
 
 

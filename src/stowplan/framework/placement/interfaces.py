@@ -20,6 +20,7 @@ from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import Clusters
 from stowplan.framework.decision import Reject
+from stowplan.objects.errors import StowplanError
 from stowplan.objects.placements import Placement
 
 MAX_CLUSTER_SCORE = 100  # the least is the same below 0
@@ -35,6 +36,10 @@ class Misconfigured:
     message: str
     path: str = ""
     remedy: str = ""
+
+
+class UnfinishedError(StowplanError):
+    """A filter that comes with Stowplan has worked enough for now: the placement is decided again, after the others."""
 
 
 Rejections: TypeAlias = Iterable[Reject | Misconfigured]

@@ -23,6 +23,7 @@ from stowplan.framework.placement.interfaces import (
     Excludes,
     Misconfigured,
     Prioritizer,
+    UnfinishedError,
 )
 from stowplan.framework.plugin_calls import call, call_list, checked_rows, raised, wrong
 from stowplan.framework.profile import EnabledPlugin
@@ -48,7 +49,7 @@ def call_cluster_filter(
 ) -> Rejected | Misconfigured:
     try:
         answers = tuple(enabled.plugin.filter(placement, clusters) or ())
-    except PluginError:
+    except (PluginError, UnfinishedError):
         raise
     except BaseException as error:
         raise raised(enabled, "filter", error) from error

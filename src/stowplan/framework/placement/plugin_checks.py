@@ -31,7 +31,7 @@ from stowplan.framework.checks.words import words_of
 from stowplan.framework.extension_points import CLUSTERS
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.framework.placement.plugin_calls import call_changes_at, call_cluster_filter, call_cluster_score
-from stowplan.framework.placement.random_fleets import RandomFleet, draw
+from stowplan.framework.placement.random_fleets import RandomFleet, check_objects, draw
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.meta import Object
 from stowplan.objects.placements import Placement
@@ -49,8 +49,10 @@ def examine_cluster_policy(
 ) -> Examination:
     """Check a cluster policy on the fleets of these seeds.
 
-    `placements` are used in addition to the random ones, and `objects` are in every fleet.
+    `placements` are used in addition to the random ones, and `objects` are in every fleet. An object that a fleet has
+    no place for is a TypeError.
     """
+    check_objects(objects)
     fresh = _copied(examiner.plugin)
     for number, drawn in _fleets(examiner.plugin, twin, seeds):
         for placement in (drawn.placement, *placements):

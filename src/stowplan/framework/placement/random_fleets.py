@@ -32,6 +32,7 @@ NOW = 1_780_000_000.0
 EFFECTS = ("NoSelect", "PreferNoSelect", "NoSelectIfNew")
 DISTINCT = 50  # of a large fleet
 Drawn = TypeVar("Drawn", ManagedCluster, AddOnPlacementScore)
+OF_A_FLEET: tuple[type[Object], ...] = (ManagedCluster, AddOnPlacementScore, PlacementDecision)
 KEYS, VALUES, SCORES = ("region", "tier", "cloud"), ("a", "b", "c"), ("load", "price")
 
 
@@ -61,6 +62,17 @@ class RandomFleet:
     def reversed(self) -> RandomFleet:
         """Return the same fleet with other row numbers."""
         return replace(self, clusters=self.clusters[::-1])
+
+
+def check_objects(objects: Iterable[object]) -> None:
+    """Raise TypeError for an object that a fleet has no place for, and that no policy could see."""
+    for each in objects:
+        if not isinstance(each, OF_A_FLEET):
+            kind = type(each)
+            its = f"{kind.__module__}.{kind.__name__}" if isinstance(each, Object) else repr(each)
+            key = f" (of {each.key})" if isinstance(each, Object) else ""
+            names = " or ".join(known.__name__ for known in OF_A_FLEET)
+            raise TypeError(f"{its}{key} is nothing that a fleet has; {names} was due")
 
 
 def table_of(objects: Iterable[Object], own: Iterable[str] = ()) -> Fleet:

@@ -6,7 +6,7 @@ once for each version of a cluster (and of the scores they read), however many p
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,10 @@ from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects import selectors
 from stowplan.objects.placements import Placement, RequiredClusterSelector
 from stowplan.objects.selectors import Selector
-from stowplan.plugins.clusters.cel_selector import CelExpressions, compiled
+from stowplan.plugins.clusters.cel_selector import CelExpressions, CelWork, compiled
+
+CHEAPER = "write an expression that makes no large values and no nested loops"
+MOST_TEXT = 1 << 16  # characters of all expressions of a placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +36,25 @@ class CompiledPredicate:
 
 class PredicatePlugin:
     def filter(self, placement: Placement, clusters: Clusters) -> Iterator[Reject | Misconfigured]:
-        given = placement.spec.predicates
-        if not given:
+        if not placement.spec.predicates:
             return
-        predicates = [_compile(index, each.required_cluster_selector) for index, each in enumerate(given)]
-        found = np.zeros(len(clusters), np.bool_)
+        predicates = _compile_all(placement)
+        found, work = np.zeros(len(clusters), np.bool_), CelWork()
         for predicate in predicates:
             if isinstance(predicate, Misconfigured):
                 yield predicate
                 return
-            found |= self._matches(clusters, found, predicate)
+            found |= self._matches(clusters, found, predicate, work)
+        if not clusters.fleet.ocm and (problem := _set_aside(predicates, clusters.fleet.now)) is not None:
+            yield problem
+            return
         yield Reject(~found, "no predicate matches")
 
-    def _matches(self, clusters: Clusters, known: Bools, predicate: CompiledPredicate) -> Bools:
+    def _matches(self, clusters: Clusters, known: Bools, predicate: CompiledPredicate, work: CelWork) -> Bools:
         """Return which clusters the predicate matches, of those that no other predicate is known to match."""
         found: Bools = clusters.matching(predicate.labels) & clusters.matching_claims(predicate.claims) & ~known
         if predicate.expressions:
-            found[found] = predicate.expressions.matches(clusters.fleet, clusters.rows[found])
+            found[found] = predicate.expressions.matches(clusters.fleet, clusters.rows[found], work)
         return found
 
     def why(self, placement: Placement, cluster: OneCluster) -> str:
@@ -68,7 +73,7 @@ class PredicatePlugin:
 
     def depends_on(self, placement: Placement) -> Iterator[Hashable]:
         """Yield what predicates read; the whole object if they have expressions, and the scores that these read."""
-        for index, each in enumerate(placement.spec.predicates):
+        for each in placement.spec.predicates:
             given = each.required_cluster_selector
             if given.label_selector.match_labels or given.label_selector.match_expressions:
                 yield LABELS
@@ -76,15 +81,36 @@ class PredicatePlugin:
                 yield CLAIMS
             if given.cel_selector.cel_expressions:
                 yield WHOLE
-            predicate = _compile(index, given)
+        for predicate in _compile_all(placement):
             if not isinstance(predicate, Misconfigured) and predicate.expressions:
                 resources = predicate.expressions.resources
                 yield from (("scores", name) for name in (("",) if resources is None else resources))
 
 
+def _set_aside(predicates: Sequence[CompiledPredicate | Misconfigured], now: float) -> Misconfigured | None:
+    """Return what is wrong with a predicate that has an expression which is set aside."""
+    for index, predicate in enumerate(predicates):
+        if isinstance(predicate, CompiledPredicate) and (problem := predicate.expressions.set_aside(now)):
+            return Misconfigured(problem, f"{_path(index)}.celSelector.celExpressions", CHEAPER)
+    return None
+
+
+def _path(index: int) -> str:
+    return f"spec.predicates[{index}].requiredClusterSelector"
+
+
+def _compile_all(placement: Placement) -> list[CompiledPredicate | Misconfigured]:
+    given = [each.required_cluster_selector for each in placement.spec.predicates]
+    length = sum(len(text) for each in given for text in each.cel_selector.cel_expressions)
+    if length > MOST_TEXT:
+        problem = f"all CEL expressions together have {length} characters; {MOST_TEXT} are the most"
+        return [Misconfigured(problem, "spec.predicates", "write fewer or shorter expressions")]
+    return [_compile(index, each) for index, each in enumerate(given)]
+
+
 def _compile(index: int, given: RequiredClusterSelector) -> CompiledPredicate | Misconfigured:
     """Compile the predicate of this index; or return what is wrong with it."""
-    path = f"spec.predicates[{index}].requiredClusterSelector"
+    path = _path(index)
     for name, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
         problem = selectors.problem(selector)
         if problem:

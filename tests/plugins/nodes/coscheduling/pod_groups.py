@@ -64,9 +64,11 @@ def a_pod_group(name: str, minimum: int, **spec: Any) -> SigsPodGroup:
     return kinds.convert(SigsPodGroup, document)
 
 
-def a_kubernetes_group(name: str, minimum: int) -> PodGroup:
-    spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
-    return kinds.convert(PodGroup, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+def a_kubernetes_group(name: str, minimum: int | None, **spec: Any) -> PodGroup:
+    """Without a minimum its policy is basic."""
+    policy: dict[str, Any] = {"basic": {}} if minimum is None else {"gang": {"minCount": minimum}}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-of-{name}"}
+    return kinds.convert(PodGroup, {"metadata": metadata, "spec": {"schedulingPolicy": policy, **spec}})
 
 
 def running(world: World) -> dict[str, int]:

@@ -234,7 +234,9 @@ def test_affinity_that_the_configuration_adds() -> None:
         pytest.param(
             "DynamicResources",
             {"resourceClaims": [{"name": "gpu"}]},
-            RejectPod(("not supported by this scheduler: pod needs dynamic resource claims [gpu]",), resolvable=False),
+            RejectPod(
+                ("this scheduler does not allocate resource claims yet, and the pod needs [gpu]",), resolvable=False
+            ),
             id="DynamicResources: a claim",
         ),
     ],

@@ -19,6 +19,7 @@ from stowplan.kube.discovery import Discovery
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import RefusedError, Response
 from stowplan.objects.errors import StowplanError
+from stowplan.objects.kinds import decode_plain
 
 KindAndNamespace: TypeAlias = tuple[str, str, str]  # apiVersion, kind, and the namespace of the manifest or ""
 
@@ -93,7 +94,7 @@ class MemberCluster:
             try:
                 async for page in self._client.list_pages(resource, namespace=within, labels=labels):
                     for item in page.items or ():
-                        live: Document = msgspec.json.decode(item)
+                        live: Document = decode_plain(bytes(item))
                         live |= {"apiVersion": version, "kind": kind}  # a list's items do not name them
                         found[version, kind, _key(live["metadata"])] = live
             except RefusedError as error:
@@ -128,7 +129,7 @@ class MemberCluster:
         answer = await self._client.get(resource, key)
         if answer.status == 404:
             return None
-        found: Document = msgspec.json.decode(answer.checked(f"get {resource.kind} {key}").body)
+        found: Document = decode_plain(answer.checked(f"get {resource.kind} {key}").body)
         return found
 
     @staticmethod
@@ -151,7 +152,7 @@ class MemberCluster:
         if write.does == "delete" and answer.status == 404:
             return
         answer.checked(str(write))
-        if write.does != "patch" or msgspec.json.decode(answer.body)["metadata"]["resourceVersion"] != write.version:
+        if write.does != "patch" or decode_plain(answer.body)["metadata"]["resourceVersion"] != write.version:
             self._on_write(write)
 
     async def _send(self, write: WorkloadWrite, resource: ApiResource) -> Response:

@@ -62,6 +62,8 @@ class MemberTask:
                 await self._cluster.settle(*self._wanted(duty))
         except (StowplanError, TimeoutError) as error:
             return self._failed(str(error) or f"no answer within {TURN_WITHIN:g} s")
+        except Exception as error:  # whatever is in that cluster, the others go on
+            return self._failed(f"{type(error).__name__}: {error}")
         if self.problem:
             self._service.log.info("The cluster is in order again", cluster=self._name)
         self.problem = ""

@@ -89,7 +89,7 @@ class FollowService(Program):
 
         pages = program_pages(self, lambda: time.monotonic() - self._alive_at, self.metrics.text)
         pages.readiness["definitions"] = lambda: "" if self.served else "the hub does not serve Placements"
-        return http_server.HttpServer(pages, http_server.listeners(self.options, self.client_of))
+        return http_server.server_of(pages, self.options, self.client_of, self.log.warning)
 
     def caches_synced(self) -> None:
         self.log.info("Caches are synced", placement=self.options.key, clusters=", ".join(sorted(self.members)))
@@ -153,6 +153,7 @@ class FollowService(Program):
 
     def _show(self) -> None:
         choice = self.rollout.choice
+        self.metrics.unreadable.read(self.reflectors)
         self.metrics.show(
             chosen=len(choice.clusters),
             settled=len(self.rollout.settled),

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.config.document import flag, shown
 from stowplan.framework.decision import SKIP, RejectPod, Skip
-from stowplan.framework.interfaces import UNKNOWN, Group, QueueEntry, Wake
+from stowplan.framework.group import UNKNOWN, Group
+from stowplan.framework.interfaces import QueueEntry, Wake
 from stowplan.objects import applications, quantity, spark
 from stowplan.objects.actions import Patch
 from stowplan.objects.applications import BY_KUBERNETES, BY_LABELS, Identity
@@ -26,6 +27,7 @@ from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.coscheduling import kubernetes_group
 from stowplan.plugins.nodes.coscheduling.kubernetes_status import KubernetesGroupStatus
 from stowplan.plugins.nodes.coscheduling.sigs_status import SigsGroupStatus
 
@@ -81,7 +83,7 @@ class Coscheduling:
         if group is None:
             return self._group(name, UNKNOWN)  # its pods are gated until the object exists
         if isinstance(group, PodGroup):
-            return self._group(name, group.minimum, created=group.metadata.creation_timestamp)
+            return self._group(name, group.minimum, **kubernetes_group.definition(group))
         return self._group(
             name,
             group.minimum,

@@ -1,6 +1,8 @@
 """DynamicResources without an allocator: it has its place in every order, its score of 0, and its messages.
 
-A pod that needs claims is refused with a clear message: binding it without allocating its devices would be wrong.
+A pod that needs claims is refused: binding it without allocating its devices would be wrong. It is refused when it is
+attempted, not held back before the queue as kube-scheduler does with a pod whose claims do not exist yet: an attempt
+that fails leaves a condition, an event and a line in the log, so that its owner learns why it waits.
 """
 
 from __future__ import annotations
@@ -18,19 +20,16 @@ from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pods import Pod
 
 NAME = "DynamicResources"
-NOT_SUPPORTED = "not supported by this scheduler: pod needs dynamic resource claims"
+NOT_SUPPORTED = "this scheduler does not allocate resource claims yet"
 
 
 class DynamicResources:
     reads = ("DeviceClass",)
-    configurable_at = ("reserve", "preBind")
+    configurable_at = ("preEnqueue", "reserve", "preBind")
     local = "node"
 
     def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
         """`filterTimeout` and `bindingTimeout` are accepted, and unused without an allocator."""
-
-    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
-        return refusal(pod, cluster)
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         return refusal(pod, cluster) or SKIP
@@ -50,15 +49,18 @@ class DynamicResources:
         return PostFilterResult(("no new claims to deallocate",))
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Pod", ("UpdatePodGeneratedResourceClaim",))
-        yield Wake("DeviceClass", ("Add", "Update", "Delete"))
+        yield Wake("DeviceClass", ("Add", "Update", "Delete"), hint="names_no_claim")
+
+    def names_no_claim(self, pod: Pod, old: DeviceClass | None, new: DeviceClass | None) -> bool:  # noqa: ARG002
+        """A pod that names claims waits whatever happens; one with an extended resource depends on the classes."""
+        return not pod.spec.resource_claims
 
 
 def refusal(pod: Pod, cluster: Cluster) -> RejectPod | None:
     """Reject a pod that names claims, or requests an extended resource that a device class provides."""
     if pod.spec.resource_claims:
         names = " ".join(claim.name for claim in pod.spec.resource_claims)
-        return RejectPod((f"{NOT_SUPPORTED} [{names}]",), resolvable=False)
+        return RejectPod((f"{NOT_SUPPORTED}, and the pod needs [{names}]",), resolvable=False)
     classes = cluster.every(DeviceClass)
     if not classes:
         return None
@@ -66,4 +68,7 @@ def refusal(pod: Pod, cluster: Cluster) -> RejectPod | None:
         devices.IMPLICIT + name for name in classes
     }
     needed = sorted(name for name, amount in pod.request.items() if amount and name in backed)
-    return RejectPod((f"{NOT_SUPPORTED} for {' '.join(needed)}",), resolvable=False) if needed else None
+    if not needed:
+        return None
+    reason = f"{NOT_SUPPORTED}, and device classes provide {' '.join(needed)}, which the pod requests"
+    return RejectPod((reason,), resolvable=False)

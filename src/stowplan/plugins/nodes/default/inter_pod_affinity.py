@@ -16,7 +16,7 @@ from stowplan.columns.tally import Tally
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE
-from stowplan.objects.affinity import AffinityTerm, WeightedTerm
+from stowplan.objects.affinity import AffinityTerm
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI
@@ -62,24 +62,25 @@ class InterPodAffinity:
             return None
         cluster = nodes.cluster
         liked, any_match = np.zeros(len(nodes), np.int64), False
-        for key, weight, tally in self._preferred_terms(pod, cluster):
-            counts = cluster.by_domain(tally, key)
+        for key, pods, weights, factor in self._preferred_terms(pod, cluster):
+            if not cluster.has_label(key):
+                continue
+            counts = cluster.by_domain(pods, key)
             if counts.any():
                 any_match = True
-                liked += counts[nodes.label(key).codes] * np.int64(weight)
+                counts = counts if weights is pods else cluster.by_domain(weights, key)
+                liked += counts[nodes.label(key).codes] * np.int64(factor)
         return _normalized(liked) if any_match else None
 
-    def _preferred_terms(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[str, int, Tally]]:
-        """Yield (topology key, weight, pods that count) of the pod's own terms, and of existing pods' terms."""
+    def _preferred_terms(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Tally, Tally, int]]:
+        """Yield (topology key, pods that count, their weights, a factor) of the pod's and of existing pods' terms."""
         for preferred in pod.shape.preferred_affinity:
-            yield preferred.term.topology_key, preferred.weight, cluster.count(cluster.query(preferred.term))
-        for carried, tally in cluster.terms_matching(PREFERRED, pod):
-            assert isinstance(carried, WeightedTerm)
-            yield carried.term.topology_key, carried.weight, tally
+            tally = cluster.count(cluster.query(preferred.term))
+            yield preferred.term.topology_key, tally, tally, preferred.weight
+        yield from cluster.carried_sums(PREFERRED, pod)
         if self._hard_weight > 0:
-            for carried, tally in cluster.terms_matching(REQUIRED, pod):
-                assert isinstance(carried, AffinityTerm)
-                yield carried.topology_key, self._hard_weight, tally
+            for carried in cluster.carried_sums(REQUIRED, pod):
+                yield carried.topology_key, carried.pods, carried.weights, self._hard_weight
 
     # -- requeueing
 
@@ -133,11 +134,12 @@ def _may_match(term: AffinityTerm, other: Pod) -> bool:
 
 def _existing_anti_affinity(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Ints]]:
     """Yield per topology key how many pods of each domain have a required anti-affinity against the incoming pod."""
-    for term, tally in cluster.terms_matching(REQUIRED_ANTI, pod):
-        assert isinstance(term, AffinityTerm)
-        counts = cluster.by_domain(tally, term.topology_key)
+    for carried in cluster.carried_sums(REQUIRED_ANTI, pod):
+        if not cluster.has_label(carried.topology_key):
+            continue
+        counts = cluster.by_domain(carried.pods, carried.topology_key)
         if counts.any():
-            yield term.topology_key, counts
+            yield carried.topology_key, counts
 
 
 def _matches_affinity(pod: Pod, nodes: Nodes) -> Bools:

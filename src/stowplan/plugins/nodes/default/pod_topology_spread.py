@@ -19,6 +19,7 @@ from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
 from stowplan.framework.decision import SKIP, Reject, Skip
+from stowplan.framework.feature_gates import DEFAULT_GATES
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE, rounded
 from stowplan.objects import selectors
@@ -48,6 +49,7 @@ class SpreadConstraint:
     min_domains: int
     honors_affinity: bool
     honors_taints: bool
+    compares: bool  # tolerations with Gt and Lt
 
     def selects(self, pod: Pod) -> bool:
         return selectors.matches(self.selector, pod.labels)
@@ -56,6 +58,7 @@ class SpreadConstraint:
 class PodTopologySpread:
     reads = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
     configurable_at = ("preScore",)
+    feature_gates = DEFAULT_GATES
 
     def __init__(self, default_constraints: Sequence[Mapping[str, Any]] = (), defaulting_type: str = "System") -> None:
         """`defaultConstraints`: for pods that have none; `defaultingType: System`: Kubernetes' own two soft ones."""
@@ -106,12 +109,23 @@ class PodTopologySpread:
     def _constraints(self, pod: Pod, cluster: Cluster, kind: str) -> list[SpreadConstraint]:
         own = pod.spec.topology_spread_constraints
         if own:
-            return [_compiled(each, _own_selector(each, pod)) for each in own if each.when_unsatisfiable == kind]
+            return [self._compiled(each, _own_selector(each, pod)) for each in own if each.when_unsatisfiable == kind]
         wanted = [each for each in self._defaults if each.when_unsatisfiable == kind]
         if not wanted:
             return []
         selector = _default_selector(pod, cluster)
-        return [_compiled(each, selector) for each in wanted] if selector else []
+        return [self._compiled(each, selector) for each in wanted] if selector else []
+
+    def _compiled(self, each: TopologySpreadConstraint, selector: Selector | None) -> SpreadConstraint:
+        return SpreadConstraint(
+            each.topology_key,
+            each.max_skew,
+            selector,
+            1 if each.min_domains is None else each.min_domains,
+            (each.node_affinity_policy or "Honor") == "Honor",
+            each.node_taints_policy == "Honor",
+            self.feature_gates.taint_toleration_comparison_operators,
+        )
 
     # -- requeueing
 
@@ -145,17 +159,6 @@ def _domains(node: Node | None, keys: list[str]) -> list[str] | None:
     if node is None or any(key not in node.labels for key in keys):
         return None
     return [node.labels[key] for key in keys]
-
-
-def _compiled(each: TopologySpreadConstraint, selector: Selector | None) -> SpreadConstraint:
-    return SpreadConstraint(
-        each.topology_key,
-        each.max_skew,
-        selector,
-        1 if each.min_domains is None else each.min_domains,
-        (each.node_affinity_policy or "Honor") == "Honor",
-        each.node_taints_policy == "Honor",
-    )
 
 
 def _own_selector(constraint: TopologySpreadConstraint, pod: Pod) -> Selector | None:
@@ -209,7 +212,8 @@ def _included(pod: Pod, nodes: Nodes, constraint: SpreadConstraint) -> Bools:
         if shape.node_terms is not None:
             included &= nodes.matching_any(shape.node_terms)
     if constraint.honors_taints and not nodes.taints.all_empty():
-        included &= ~nodes.taints.where(lambda taints: has_untolerated(taints, pod.tolerations))
+        compares = constraint.compares
+        included &= ~nodes.taints.where(lambda taints: has_untolerated(taints, pod.tolerations, compares=compares))
     return included
 
 

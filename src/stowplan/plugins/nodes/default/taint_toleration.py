@@ -1,4 +1,7 @@
-"""TaintToleration: reject nodes with taints that the pod does not tolerate; prefer those with fewer soft ones."""
+"""TaintToleration: reject nodes with taints that the pod does not tolerate; prefer those with fewer soft ones.
+
+Tolerations compare numbers (Gt, Lt) if the feature gate TaintTolerationComparisonOperators is on.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
+from stowplan.framework.feature_gates import DEFAULT_GATES
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE, normalized
 from stowplan.objects.nodes import Node
@@ -20,20 +24,31 @@ class TaintToleration:
     configurable_at = ("preScore",)
     local = "node"
     filters_by_row = True
+    feature_gates = DEFAULT_GATES
+
+    @property
+    def _compares(self) -> bool:
+        return self.feature_gates.taint_toleration_comparison_operators
+
+    def _untolerated(self, taints: Iterable[Taint], pod: Pod) -> bool:
+        return has_untolerated(taints, pod.tolerations, compares=self._compares)
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         if nodes.taints.all_empty():
             return
-        untolerated = nodes.taints.where(lambda taints: has_untolerated(taints, pod.tolerations))
+        untolerated = nodes.taints.where(lambda taints: self._untolerated(taints, pod))
         yield Reject(untolerated, REASON, resolvable=False)
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         if nodes.taints.all_empty():
             return MAX_SCORE
         soft = [toleration for toleration in pod.tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)]
+        compares = self._compares
 
         def untolerated(taints: tuple[Taint, ...]) -> int:
-            return sum(taint.effect == PREFER_NO_SCHEDULE and not tolerated(taint, soft) for taint in taints)
+            return sum(
+                taint.effect == PREFER_NO_SCHEDULE and not tolerated(taint, soft, compares=compares) for taint in taints
+            )
 
         return normalized(nodes.taints.number(untolerated), reverse=True)
 
@@ -42,5 +57,5 @@ class TaintToleration:
         yield Wake("Pod", ("UpdatePodToleration",), own=True)
 
     def taints_tolerated_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        was_rejected = old is None or has_untolerated(old.taints, pod.tolerations)
-        return new is not None and was_rejected and not has_untolerated(new.taints, pod.tolerations)
+        was_rejected = old is None or self._untolerated(old.taints, pod)
+        return new is not None and was_rejected and not self._untolerated(new.taints, pod)
