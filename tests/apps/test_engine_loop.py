@@ -290,6 +290,30 @@ def test_a_change_that_raises_anything_is_passed_over(monkeypatch: pytest.Monkey
     run(story())
 
 
+def test_a_deadline_that_cannot_be_told_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sort keys of plugins are compared for it."""
+
+    async def story() -> None:
+        problems: list[str] = []
+        live, server = scene(on_problem=lambda text, **_: problems.append(text))
+        told, asked = live.engine.next_deadline, iter([True, True, True])
+
+        def moody() -> float | None:
+            if next(asked, False):
+                raise TypeError("'<' not supported")
+            return told()
+
+        monkeypatch.setattr(live.engine, "next_deadline", moody)
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, 1)
+        await until(lambda: bool(server.bound))
+        assert problems == ["A step failed"] * 3
+        task.cancel()
+
+    run(story())
+
+
 def test_an_action_that_cannot_be_sent_counts_as_unanswered() -> None:
     async def story() -> None:
         problems: list[str] = []

@@ -66,6 +66,24 @@ def test_a_pod_with_deep_managed_fields_is_scheduled(
             assert again.metric("stowplan_unreadable_objects") == 0
 
 
+def test_a_pod_with_bytes_that_no_text_has_is_scheduled(
+    plane: ControlPlane, namespace: str, attacked: Stowplan
+) -> None:
+    """The API server passes them on as they came, if they are in managedFields."""
+    api, pods = plane.api(), f"/api/v1/namespaces/{namespace}/pods"
+    text = deep_text(a_live_pod("bytes"), levels=1).replace(b'"f:a"', b'"f:\xff"')
+    with unharmed(plane, namespace, attacked):
+        answer = api.ask("POST", pods, text)
+        assert answer.status == 201, answer.body[:300]
+        try:
+            assert b"\xff" in api.get(f"{pods}/bytes").body, "else there is nothing to survive"
+            until("the pod is bound", lambda: is_bound(api, namespace, "bytes"), 10, attacked.tail)
+            with stowplan(plane, "again-bytes", "--leader-elect=false") as again:
+                bind_plain_pod(plane, namespace, again)
+        finally:
+            api.ask("DELETE", f"{pods}/bytes?gracePeriodSeconds=0")
+
+
 def test_odd_quantities_and_texts(plane: ControlPlane, namespace: str, attacked: Stowplan) -> None:
     api, pods = plane.api(), f"/api/v1/namespaces/{namespace}/pods"
     odd = [

@@ -12,7 +12,7 @@ from aiohttp import web
 from stowplan.kube.client import Client
 from stowplan.kube.lease import Elector
 from stowplan.kube.resources import PODS
-from stowplan.kube.responses import Response, UnreachableError
+from stowplan.kube.responses import Response, UnreachableError, is_text
 from stowplan.kube.transport import Transport
 from stowplan.kube.writer import Writer
 from stowplan.objects.actions import Action, Bind, PodRef, Read
@@ -99,6 +99,23 @@ async def test_a_damaged_event_breaks_the_watch(name: bytes) -> None:
     async with serving(handler) as fake, a_client(fake) as client, client.watch(PODS, "1") as watch:
         with pytest.raises(UnreachableError, match="damaged on its way"):
             _ = [batch async for batch in watch.batches()]
+
+
+@pytest.mark.parametrize(
+    ("data", "whole"),
+    [
+        pytest.param(b'{"managedFields":[{"f:\xff":{"a]":["]",[]]}}],"name":"web"}', True, id="in managedFields"),
+        pytest.param(b'{"managedFields":[{"f:\xff":{}}],"name":"w\xffb"}', False, id="and beside them"),
+        pytest.param(b'{"a":{"managedFields":["\xff"]},"b":{"managedFields":["\xff\\""]}}', True, id="in two objects"),
+        pytest.param(b'{"note":"\\"managedFields\\":[\xff"}', False, id="in a text that imitates them"),
+        pytest.param(b'{"managedFields":["\xff"', True, id="without an end"),
+        pytest.param(b'{"name":"\xff"}', False, id="in a name"),
+        pytest.param("{'name': 'é'}".encode(), True, id="none"),
+    ],
+)
+def test_only_bytes_outside_of_managed_fields_are_damage(data: bytes, whole: bool) -> None:
+    """The API server passes on what somebody wrote into managedFields, and sends only text elsewhere."""
+    assert is_text(data) is whole
 
 
 async def test_a_page_is_no_watch() -> None:

@@ -169,14 +169,24 @@ class EngineLoop(Generic[E]):
             return False
         if now < self._paused_until:
             return False
-        deadline = self.engine.next_deadline()
+        deadline = self._next_deadline(now)
         return deadline is not None and deadline <= now
+
+    def _next_deadline(self, now: float) -> float | None:
+        try:
+            return self.engine.next_deadline()
+        except BaseException as error:  # of a plugin: its keys are compared, and it may say when it is due
+            if by_user(error):
+                raise
+            self._step_failed(told(error), now)
+            return self._paused_until
 
     async def _sleep(self) -> None:
         """Sleep until a change arrives, or until the engine's next deadline."""
         self._on_busy(self._in_progress > 0)
         self._wakeup.clear()
-        now, deadline = self._clock(), self.engine.next_deadline()
+        now = self._clock()
+        deadline = self._next_deadline(now) if now >= self._paused_until else self._paused_until
         idle = self._in_progress >= self._max_in_progress or not self.deciding or not self._ready()
         wait = LONGEST_SLEEP if deadline is None or idle else min(deadline - now, LONGEST_SLEEP)
         wait = max(wait, min(self._paused_until - now, LONGEST_SLEEP))

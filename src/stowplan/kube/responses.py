@@ -15,6 +15,8 @@ else does not come from the API server: the login page of a network has status 2
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from stowplan.objects import json_text
@@ -62,6 +64,8 @@ class _Kind(msgspec.Struct):
 
 _status = msgspec.json.Decoder(Status)
 _kind = msgspec.json.Decoder(_Kind)
+_MANAGED_FIELDS = b'"managedFields":['
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]]', re.DOTALL)
 _KIND_FIRST = b'{"kind":"'  # how API servers begin an object of a built-in kind
 
 
@@ -74,14 +78,41 @@ def read_status(document: bytes | msgspec.Raw) -> Status:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether this is UTF-8. An API server sends nothing else, so the object of anything else is not to blame."""
+    """Whether this is UTF-8 outside of managedFields. An API server sends nothing else, so no object is to blame.
+
+    The names in managedFields are passed on as somebody sent them, with whatever bytes they have, and nobody here reads
+    them.
+    """
     if data.isascii():  # in no time
         return True
     try:
         data.decode()
     except UnicodeDecodeError:
-        return False
+        rest = _without_managed_fields(data)
+        return len(rest) < len(data) and is_text(rest)
     return True
+
+
+def _without_managed_fields(data: bytes) -> bytes:
+    """(Within a text of JSON the quotes are escaped, so nobody can imitate the beginning.)"""
+    kept, at = [], 0
+    while (begin := data.find(_MANAGED_FIELDS, at)) >= 0:
+        end = _end_of_list(data, begin + len(_MANAGED_FIELDS))
+        kept.append(data[at:begin])
+        at = end
+    return b"".join((*kept, data[at:]))
+
+
+def _end_of_list(data: bytes, begin: int) -> int:
+    """Return where a list ends whose bracket is open at `begin`; the end of the data if it does not end."""
+    depth = 1
+    for token in _BRACKETS.finditer(data, begin):
+        found = token[0]
+        depth += found == b"["
+        depth -= found == b"]"
+        if not depth:
+            return token.end()
+    return len(data)
 
 
 def _kind_of(body: bytes) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stowplan.engine.queue.sort_keys import IncomparableKeyError, SortKeys
@@ -25,6 +27,19 @@ class Fickle:
         return False
 
 
+class Touchy(str):
+    def __lt__(self, other: object) -> bool:
+        raise SystemExit
+
+
+class Odd(int):
+    def __lt__(self, other: object) -> bool:
+        raise ValueError
+
+    def __gt__(self, other: object) -> bool:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("plain", "key", "usable"),
     [
@@ -40,6 +55,12 @@ class Fickle:
         pytest.param((1, NOON), (1, NOON), True, id="moments"),
         pytest.param((1, NOON), (1, NOON.replace(tzinfo=None)), False, id="a moment without a zone"),
         pytest.param((1, Fickle()), (1, Fickle()), True, id="a type of the plugin's own"),
+        pytest.param((1, 0), (1, Decimal(5)), True, id="a Decimal for an int"),
+        pytest.param((1, 0), (1, Decimal("NaN")), True, id="no number"),
+        pytest.param((1, 0.5), (1, np.float64(2)), True, id="a number of NumPy's"),
+        pytest.param((1, "a"), (1, Touchy("b")), False, id="a text of the plugin's own"),
+        pytest.param((1, Touchy("a")), (1, Touchy("b")), True, id="two of them"),
+        pytest.param((1, 2), (1, Odd(1)), True, id="an int of the plugin's own, which does not compare"),
         pytest.param(5, 3, True, id="no tuple"),
         pytest.param((1,), 3, False, id="a number for a tuple"),
     ],

@@ -32,6 +32,7 @@ from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.plugin_faults import told
 from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
@@ -158,14 +159,24 @@ class SchedulerService(Program):
             self.start_task(follow(self._file, self.loaded, adopt=self._adopt, refuse=self._refuse))
 
     async def _tick(self) -> None:
-        engine = self.engine_loop.engine
+        last = ""
         for second in itertools.count():
             await asyncio.sleep(1.0)
-            self.metrics.read_engine(engine)
-            self._unreadable.read(self.reflectors)
-            if second % READ_PLUGIN_GAUGES_EVERY == 0:
-                self.metrics.read_plugins(engine, self.plugin_problems.report)
-            self._recount(time.monotonic())
+            try:
+                self._count(second)
+            except Exception as error:  # a plugin may declare anything about what it counts, and how often
+                problem = told(error)
+                if problem != last:
+                    self.log.error("Counting failed", error=problem)
+                last = problem
+
+    def _count(self, second: int) -> None:
+        engine = self.engine_loop.engine
+        self.metrics.read_engine(engine)
+        self._unreadable.read(self.reflectors)
+        if second % READ_PLUGIN_GAUGES_EVERY == 0:
+            self.metrics.read_plugins(engine, self.plugin_problems.report)
+        self._recount(time.monotonic())
 
     def _recount(self, now: float) -> None:
         if self.synced:

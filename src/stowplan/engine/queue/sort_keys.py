@@ -22,6 +22,7 @@ Kinds: TypeAlias = tuple[Any, ...] | object
 
 FAST = frozenset((bool, int, float, str, bytes))  # of these the type says everything
 NUMBER = "number"
+KNOWN = FAST | {type(None), Fraction, datetime, date}  # they compare with all others of their kind
 UNLIKE_ANY = object()
 
 
@@ -73,17 +74,27 @@ class GuardedKey:
 
     def __eq__(self, other: object) -> bool:
         try:
-            return isinstance(other, GuardedKey) and bool(self.value == other.value)
-        except Exception:
+            return bool(self.value == _value(other))
+        except BaseException:
             return self is other
 
-    def __lt__(self, other: GuardedKey) -> bool:
+    def __lt__(self, other: object) -> bool:
         try:
-            return bool(self.value < other.value)
-        except Exception:
+            return bool(self.value < _value(other))
+        except BaseException:
+            return False
+
+    def __gt__(self, other: object) -> bool:  # asked by a value that is known, such as an int beside a Decimal
+        try:
+            return bool(self.value > _value(other))
+        except BaseException:
             return False
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _value(key: Any) -> Any:
+    return key.value if isinstance(key, GuardedKey) else key
 
 
 def _kinds(key: object) -> Kinds:
@@ -112,8 +123,7 @@ def _guarded(key: Any) -> Any:
     """The key with each value in a wrapper that is not known to compare."""
     if type(key) is tuple:
         return tuple(map(_guarded, key))
-    known = key is None or isinstance(key, bool | int | float | str | bytes | Real | Fraction | datetime | date)
-    return key if known else GuardedKey(key)
+    return key if type(key) in KNOWN else GuardedKey(key)  # a class of its own may compare in its own way
 
 
 def _told(kinds: Kinds | None) -> str:
