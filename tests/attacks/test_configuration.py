@@ -84,7 +84,7 @@ def reloading(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
         pytest.param(b"\xff\xfe\x00", "is not UTF-8 text", id="no text"),
         pytest.param(NUMERIC, "unknown argument '1'", id="a number as a key of arguments"),
         pytest.param(BOMB, "found more than 100,000 values", id="merge keys of merge keys"),
-        pytest.param(FINE.replace("1s", "1" * 5000), "expected a duration", id="a duration of 5,000 digits"),
+        pytest.param(FINE.replace("1s", f"'{'1' * 5000}'"), "expected a duration", id="a duration of 5,000 digits"),
         pytest.param(
             WITH_CODE % "x", "within 20 s", id="a constructor without an end", marks=pytest.mark.full
         ),  # its thread runs on beside the program: the last test of this scheduler
