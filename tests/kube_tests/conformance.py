@@ -7,25 +7,18 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import generated_section
 from tests.kube_tests.expectations import RUN, Expectations
 from tests.kube_tests.outcomes import BAD, NOT_APPLICABLE, PASSED, Outcome
 from tests.kube_tests.results import Results
 
-BEGIN, END = "<!-- kube-tests: begin. `make kube-tests` writes this part. -->", "<!-- kube-tests: end -->"
+SECTION = "kube-tests"
 UNEXPLAINED = "**not explained yet**"
-FRAME = f"# Conformance\n\n## kube-scheduler's integration tests\n\n{BEGIN}\n{END}\n"
 
 
 def write(file: Path, results: Results, expected: Expectations) -> None:
-    """Put the generated part into the file, between its two marks."""
-    text = file.read_text(encoding="utf-8") if file.exists() else FRAME
-    file.write_text(spliced(text, generated(results, expected)), encoding="utf-8")
-
-
-def spliced(text: str, part: str) -> str:
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise ValueError(f"expected one line {BEGIN!r}, and after it one line {END!r}")
-    return f"{text[: text.index(BEGIN)]}{BEGIN}\n\n{part}\n{text[text.index(END) :]}"
+    """Write the generated part of the page."""
+    generated_section.replace(file, SECTION, generated(results, expected))
 
 
 def generated(results: Results, expected: Expectations) -> str:

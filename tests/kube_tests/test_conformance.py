@@ -127,14 +127,18 @@ def test_a_known_failure_that_does_not_happen_any_more_is_named() -> None:
 
 def test_the_part_of_the_document_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     file = tmp_path / "conformance.md"
-    file.write_text(f"# Ours\n\n{conformance.BEGIN}\nold\n{conformance.END}\n\n## Soak\n")
+    begin, end = "<!-- kube-tests: generated -->", "<!-- kube-tests: end -->"
+    file.write_text(f"# Ours\n\n{begin}\nold\n{end}\n\n## Soak\n")
     for _ in range(2):
         conformance.write(file, some_results(), EXPECTED)
         text = file.read_text()
-        assert text.startswith("# Ours\n") and text.endswith(f"{conformance.END}\n\n## Soak\n")
+        assert text.startswith("# Ours\n") and text.endswith(f"{end}\n\n## Soak\n")
         assert "old" not in text and text.count("| scheduler/a | 1") == 1
-    with pytest.raises(ValueError, match="expected one line"):
-        conformance.spliced("no marks", "part")
+    for marks in ("no marks", f"{end}\n{begin}", f"{begin}\n{begin}\n{end}"):
+        file.write_text(marks)
+        with pytest.raises(ValueError, match="expected one line"):
+            conformance.write(file, some_results(), EXPECTED)
+        assert file.read_text() == marks
 
 
 def test_results_are_kept_and_added_to(tmp_path: Path) -> None:

@@ -223,7 +223,8 @@ def test_a_failure_between_two_writes_leaves_nothing_in_progress(monkeypatch: py
     monkeypatch.setattr(hub.engine._writes, "start", fail_once)
     hub.put(a_placement())
     hub.settle()
-    assert (hub.chosen(), problems) == ([], ["test/test: MemoryError"])
+    line = fail_once.__code__.co_firstlineno + 3
+    assert (hub.chosen(), problems) == ([], [f"test/test: MemoryError (test_third_party.py:{line})"])
     hub.now += 301
     hub.settle()
     assert hub.chosen() == ["c1"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 
 from stowplan.kube import tls
+from stowplan.kube.file_versions import versions
 from stowplan.objects.errors import ConfigError
 
 VALID_FOR = timedelta(days=365)
@@ -44,12 +44,12 @@ class ServingCertificate:
 
     def __init__(self, cert_file: str, key_file: str, on_problem: OnProblem) -> None:
         self._files, self._on_problem = (cert_file, key_file), on_problem
-        self._seen = _versions(self._files)
+        self._seen = versions(self._files)
         self._context, self._told = _loaded(cert_file, key_file), ""
 
     def context(self) -> ssl.SSLContext:
         """Return the context of the newest good pair."""
-        seen = _versions(self._files)
+        seen = versions(self._files)
         if seen != self._seen:
             self._seen = seen
             self._read_again()
@@ -63,19 +63,6 @@ class ServingCertificate:
                 kept = "The changed serving certificate cannot be used; the last good one stays"
                 self._on_problem(kept, problem=str(error))
             self._told = str(error)
-
-
-def _versions(files: tuple[str, ...]) -> list[tuple[int, int, int]]:
-    """Return what differs once a file is written or replaced; nothing for a file that is missing."""
-    found = []
-    for file in files:
-        try:
-            status = Path(file).stat()
-        except OSError:
-            found.append((0, 0, 0))
-        else:
-            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
-    return found
 
 
 def _context() -> ssl.SSLContext:

@@ -21,6 +21,7 @@ from typing import Generic, Protocol, TypeVar
 from stowplan.apps.off_loop import off_loop
 from stowplan.apps.profile_loader import read_text
 from stowplan.framework.registry import Registry
+from stowplan.kube import file_versions
 from stowplan.objects.errors import ConfigError, StowplanError
 
 CHECK_EVERY = 1.0  # seconds
@@ -58,7 +59,7 @@ class WatchedFile(Generic[LoadedT]):
             if not stat.S_ISREG(found.st_mode):
                 return "read once"  # a pipe, say
             with self._file.open("rb"):
-                return found.st_mtime_ns, found.st_size, found.st_ino
+                return file_versions.version(found)
         except OSError as error:
             raise ConfigError(f"cannot be read: {error.strerror}", file=str(self._file)) from None
 

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from stowplan.framework.plugin_faults import by_user, told
+from stowplan.framework.plugin_faults import error_text, is_ctrl_c
 from stowplan.objects.actions import Action, Ask, Bind, Create, Delete, Patch, Record
 from stowplan.objects.changes import Change, Result
 from stowplan.objects.texts import described
@@ -129,9 +129,9 @@ class EngineLoop(Generic[E]):
             try:
                 self.send(self.engine.handle(change, now))
             except BaseException as error:  # one bad object must not stop the scheduling of others
-                if by_user(error):
+                if is_ctrl_c(error):
                     raise
-                problem, about = told(error), described(change, 300)
+                problem, about = error_text(error), described(change, 300)
                 self._on_problem("A change could not be dealt with", error=problem, change=about)
 
     def _decide(self) -> bool:
@@ -148,9 +148,9 @@ class EngineLoop(Generic[E]):
             self.send(self.engine.step(now))
             self._failed_steps = 0
         except BaseException as error:  # whatever it is, memory that ran out included
-            if by_user(error):
+            if is_ctrl_c(error):
                 raise
-            self._step_failed(told(error), now)
+            self._step_failed(error_text(error), now)
 
     def _step_failed(self, problem: str, now: float) -> None:
         self._failed_steps += 1
@@ -162,7 +162,7 @@ class EngineLoop(Generic[E]):
             try:
                 self.send(engine.step_failed(problem, now))
             except Exception as error:
-                self._on_problem("The pod of a failed step could not be told", error=told(error))
+                self._on_problem("The pod of a failed step could not be told", error=error_text(error))
 
     def _has_work(self, now: float) -> bool:
         if not self.deciding or not self._ready() or self._inbox or self._in_progress >= self._max_in_progress:
@@ -176,9 +176,9 @@ class EngineLoop(Generic[E]):
         try:
             return self.engine.next_deadline()
         except BaseException as error:  # of a plugin: its keys are compared, and it may say when it is due
-            if by_user(error):
+            if is_ctrl_c(error):
                 raise
-            self._step_failed(told(error), now)
+            self._step_failed(error_text(error), now)
             return self._paused_until
 
     async def _sleep(self) -> None:
@@ -226,8 +226,8 @@ class EngineLoop(Generic[E]):
         try:
             return await self._perform(action)
         except Exception as error:  # a body of a plugin that cannot be encoded, say; it is not known how far it came
-            self._on_problem("An action failed", action=type(action).__name__, error=told(error))
-            return Result(action.id, 0, told(error))
+            self._on_problem("An action failed", action=type(action).__name__, error=error_text(error))
+            return Result(action.id, 0, error_text(error))
 
     def _report_refusal(self, action: Action, result: Result) -> None:
         pod = getattr(action, "pod", None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from stowplan.framework.config import configuration as config
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.config.document import snake
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import Profile, build_all
 from stowplan.framework.registry import Registry, check_arguments, identifies
 from stowplan.objects import bounded_yaml
@@ -23,7 +23,6 @@ from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.plugins import BUILT_IN
 
 GANGS, KUBES_GANGS = "Coscheduling", "GangScheduling"
-LONGEST_PROBLEM = 500  # characters of a foreign exception's text
 OWN_NAME = "stowplan"  # the schedulerName that `stowplan run` serves without a configuration file
 
 
@@ -96,10 +95,7 @@ def only_config_errors(file: str) -> Iterator[None]:
     except StowplanError as error:
         raise ConfigError(str(error), file=file) from error
     except (Exception, SystemExit) as error:
-        *_, last = traceback.extract_tb(error.__traceback__)
-        place = f"at {Path(last.filename).name}, line {last.lineno}"
-        text = " ".join(str(error).split())[:LONGEST_PROBLEM]
-        raise ConfigError(f"cannot be used: {type(error).__name__}: {text} ({place})", file=file) from error
+        raise ConfigError(f"cannot be used: {error_text(error)}", file=file) from error
 
 
 def configured(

@@ -30,7 +30,7 @@ from stowplan.apps import leader_election
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
-from stowplan.framework.plugin_faults import told
+from stowplan.framework.plugin_faults import error_text
 from stowplan.kube import event_loop
 from stowplan.kube.client import Client
 from stowplan.kube.credentials import Access
@@ -203,7 +203,7 @@ class Program(ABC):
             error = "" if self._cancelling else "it was cancelled, and nobody told it to end"
         else:
             raised = task.exception()
-            error = "" if raised is None else told(raised)
+            error = "" if raised is None else error_text(raised)
         if error:
             self.log.error("A part of the program failed", error=error)
             self._fail()

@@ -21,7 +21,7 @@ from stowplan.framework.decision import Reject
 from stowplan.framework.declared_kinds import undeclared
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
-from stowplan.framework.plugin_faults import CallInterrupted, by_user, told
+from stowplan.framework.plugin_faults import CallInterrupted, error_text, is_ctrl_c
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects.actions import Write
@@ -101,10 +101,10 @@ def call_actions(
 
 def raised(enabled: EnabledPlugin[object], method: Callable[..., object] | str, error: BaseException) -> PluginError:
     """What a method raised, as a PluginError. A Ctrl-C, and the end of a call further out, go on."""
-    if by_user(error) or (isinstance(error, CallInterrupted) and error.culprit is not enabled):
+    if is_ctrl_c(error) or (isinstance(error, CallInterrupted) and error.culprit is not enabled):
         raise error
     name = method if isinstance(method, str) else method_name(enabled.plugin, method)
-    return PluginError(enabled.name, name, told(error))
+    return PluginError(enabled.name, name, error_text(error))
 
 
 def wrong(enabled: EnabledPlugin[object], method: Callable[..., object], answer: object, right: str) -> PluginError:

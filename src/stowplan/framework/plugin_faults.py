@@ -31,16 +31,16 @@ class CallInterrupted(BaseException):
         super().__init__(f"did not answer within {seconds:g} s")
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return what was raised and where: `KeyError: 'zone' (mine.py:12)`."""
     what = _text(error)
     if not isinstance(error, CallInterrupted):
-        what = f"{type(error).__name__}: {what}"
+        what = f"{type(error).__name__}: {what}".removesuffix(": ")
     place = own_place(_places(error.__traceback__))
     return f"{what} ({place})" if place else what
 
 
-def by_user(error: BaseException) -> bool:
+def is_ctrl_c(error: BaseException) -> bool:
     """True for a Ctrl-C: a KeyboardInterrupt that no statement raised."""
     if not isinstance(error, KeyboardInterrupt) or error.__traceback__ is None:
         return False

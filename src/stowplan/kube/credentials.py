@@ -24,6 +24,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from stowplan.kube import exec_plugin, kubeconfig, proxy, tls
+from stowplan.kube.file_versions import versions
 from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
 from stowplan.kube.responses import UnreachableError
 from stowplan.objects.errors import ConfigError
@@ -152,7 +153,7 @@ class Access:
         """Load a certificate whose files changed, or one that was refused. Return when to look again."""
         if not self._files or self.ssl is None:
             return NEVER
-        if forced or _state(self._files) != self._loaded_files:
+        if forced or versions(self._files) != self._loaded_files:
             try:
                 self._load_certificate()
             except ConfigError as error:
@@ -162,7 +163,7 @@ class Access:
         return self._now() + TOKEN_FILE_INTERVAL if self._user.exec is None else NEVER
 
     def _load_certificate(self) -> None:
-        user, found = self._user, _state(self._files)
+        user, found = self._user, versions(self._files)
         if self.ssl is None or not (user.client_certificate or user.client_certificate_data):
             return
         tls.load_certificate(
@@ -173,14 +174,6 @@ class Access:
             key=user.client_key_data,
         )
         self._loaded_files = found
-
-
-def _state(files: list[str]) -> object:
-    """What tells whether files were written since."""
-    try:
-        return [(found.st_mtime_ns, found.st_size, found.st_ino) for found in map(os.stat, files)]
-    except OSError:
-        return None
 
 
 def _impersonation(user: KubeconfigUser) -> Headers:

@@ -35,6 +35,7 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.framework.placement import decision_groups, evaluation
 from stowplan.framework.placement.choice import ERROR, ClusterPluginStatus, PlacementChoice, PlacementQuestion
 from stowplan.framework.placement.policy import ClusterPolicy
+from stowplan.framework.plugin_faults import error_text
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Change, Gone, Result
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
@@ -48,7 +49,6 @@ from stowplan.placement.write_plan import WritePlanner
 from stowplan.placement.writes import PlacementWrites
 
 RESCHEDULE = 300.0
-LONGEST_PROBLEM = 500  # characters
 
 
 class PlacementScheduler:
@@ -120,7 +120,7 @@ class PlacementScheduler:
         try:
             reads = self._policy.reads(placement)
         except BaseException as error:  # as in `_decide`
-            self._report_failure(placement.key, problem_of(error))
+            self._report_failure(placement.key, error_text(error))
             reads = EVERYTHING
         self._index.add(placement, reads)
         self._expiries.watch(resources_of(reads), now)
@@ -211,7 +211,7 @@ class PlacementScheduler:
         try:
             return self._decide_placement(placement, now)
         except BaseException as error:
-            return self._fail(placement, problem_of(error), now)
+            return self._fail(placement, error_text(error), now)
 
     def _fail(self, placement: Placement, problem: str, now: float) -> list[Action]:
         """Say in the placement's status that it cannot be decided. It is tried again at the next regular moment."""
@@ -276,11 +276,6 @@ class PlacementScheduler:
         elif progress.done:
             self._queue.done(progress.key)
         return progress.actions
-
-
-def problem_of(error: BaseException) -> str:
-    """Return an exception as one line of limited length."""
-    return f"{type(error).__name__}: {error}"[:LONGEST_PROBLEM].replace("\n", " ").removesuffix(": ")
 
 
 def _decided_by(placement: Placement) -> tuple[object, ...]:

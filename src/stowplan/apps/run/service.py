@@ -32,7 +32,7 @@ from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.plugin_faults import told
+from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import Profile
 from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
@@ -165,7 +165,7 @@ class SchedulerService(Program):
             try:
                 self._count(second)
             except Exception as error:  # a plugin may declare anything about what it counts, and how often
-                problem = told(error)
+                problem = error_text(error)
                 if problem != last:
                     self.log.error("Counting failed", error=problem)
                 last = problem

@@ -26,7 +26,7 @@ from stowplan.engine.reports import GroupAttempted, Report
 from stowplan.engine.unit import Unit
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.decision import PENDING, Decision, Verdict
-from stowplan.framework.plugin_faults import told
+from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import PluginError
 
@@ -73,7 +73,7 @@ class Attempts:
             if not (unit.broken or unit.group) or self._is_ready(unit, now):
                 self._attempt(unit, extender_round, now)
         except Exception as error:
-            self._failed(unit, f"internal error: {told(error)}", now)
+            self._failed(unit, f"internal error: {error_text(error)}", now)
         self._current = None
 
     def _failed(self, unit: Unit, problem: str, now: float) -> None:

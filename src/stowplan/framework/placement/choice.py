@@ -18,7 +18,7 @@ from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import WholeFleet
 from stowplan.framework.decision import Reject
-from stowplan.framework.plugin_faults import by_user, told
+from stowplan.framework.plugin_faults import error_text, is_ctrl_c
 from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement
 
@@ -103,9 +103,9 @@ class FilterStage:
         try:
             return given if why is None else str(why(placement, cluster) or given)
         except BaseException as error:
-            if by_user(error):
+            if is_ctrl_c(error):
                 raise
-            return f"{given} (its why failed: {told(error)})"
+            return f"{given} (its why failed: {error_text(error)})"
 
 
 @dataclass(frozen=True, slots=True)
