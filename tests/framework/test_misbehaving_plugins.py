@@ -182,10 +182,10 @@ class UnspeakableError(Exception):
     ("raising", "told"),
     [
         pytest.param(exits, "SystemExit: 3", id="SystemExit"),
-        pytest.param(rude(KeyboardInterrupt), "KeyboardInterrupt: ", id="KeyboardInterrupt"),
-        pytest.param(rude(asyncio.CancelledError), "CancelledError: ", id="CancelledError"),
-        pytest.param(rude(GeneratorExit), "GeneratorExit: ", id="GeneratorExit"),
-        pytest.param(rude(MemoryError), "MemoryError: ", id="MemoryError"),
+        pytest.param(rude(KeyboardInterrupt), "KeyboardInterrupt (", id="KeyboardInterrupt"),
+        pytest.param(rude(asyncio.CancelledError), "CancelledError (", id="CancelledError"),
+        pytest.param(rude(GeneratorExit), "GeneratorExit (", id="GeneratorExit"),
+        pytest.param(rude(MemoryError), "MemoryError (", id="MemoryError"),
         pytest.param(rude(UnspeakableError), "UnspeakableError: its text cannot be had: ValueError", id="no text"),
     ],
 )
