@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import io
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,6 +171,37 @@ def test_a_task_that_is_cancelled_by_nobody_of_the_program_ends_it(tmp_path: Pat
         assert program.lines == [failure, '"Stopped"']
 
     with_cluster(tmp_path, story)
+
+
+DEAF = """
+import asyncio
+from stowplan.apps import program
+
+async def main():
+    program.on_stop_signal(lambda: None)
+    print("ready", flush=True)
+    while True:
+        pass
+
+program.SAME_SIGNAL = 0.2
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_a_process_that_does_not_listen(number: signal.Signals) -> None:
+    """Code of a plugin that nobody watches, a constructor say, may keep the event loop from turning."""
+    with subprocess.Popen([sys.executable, "-c", DEAF], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            process.send_signal(number)
+            deadline = time.monotonic() + 30
+            while process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.3)
+                process.send_signal(number)
+            assert process.returncode == 128 + number
+        finally:
+            process.kill()
 
 
 def test_before_the_process_must_end_the_lease_is_given_back(tmp_path: Path) -> None:

@@ -73,6 +73,17 @@ def test_only_so_many_unproven_ones_may_speak() -> None:
     assert scene.closed == [2, 3], "the oldest of the largest peer, of those who have spoken"
 
 
+def test_of_peers_with_as_many_one_that_waits_goes_not_one_that_is_answered() -> None:
+    scene = Scene()
+    phases = (Phase.IDLE, Phase.BUSY, Phase.BUSY)
+    for number, phase in enumerate(phases):
+        scene.arrive(f"10.0.0.{number}", phase)
+    newest = scene.arrive("10.0.0.9")
+    assert newest is not None
+    scene.table.speaks(newest)
+    assert scene.closed == [1]
+
+
 def test_a_connection_that_left_has_no_place() -> None:
     scene = Scene()
     first = scene.arrive("a")

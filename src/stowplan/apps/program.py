@@ -17,6 +17,7 @@ it. A `Watchdog` looks after plugins that do not answer.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import threading
@@ -24,6 +25,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stowplan.apps import leader_election
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from stowplan.apps.watchdog.watchdog import Watchdog
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SAME_SIGNAL = 1.0  # seconds in which signals count as one: a terminal and a parent process may both send it
 RELEASE_WITHIN = 1.5  # seconds for the lease, where the process has to end
 T = TypeVar("T")
 
@@ -226,10 +229,11 @@ class Program(ABC):
     def mark_hung(self, question: PluginQuestion, problem: str) -> None:  # noqa: B027 - the same
         """Note where the next leader finds it that this call resists."""
 
-    def last_words(self, question: PluginQuestion, problem: str) -> None:
+    def last_words(self, question: PluginQuestion | None, problem: str) -> None:
         """A call of a plugin resists, and the process ends. This is called in a thread of its own."""
         try:
-            self.mark_hung(question, problem)
+            if question is not None:
+                self.mark_hung(question, problem)
         finally:
             if self.lease is not None:
                 self.lease.stop(RELEASE_WITHIN)
@@ -360,8 +364,24 @@ def watched(program: Program) -> Iterator[None]:
 
 
 def on_stop_signal(stop: Callable[[], None], watchdog: Watchdog | None = None) -> None:
-    """Call this on SIGTERM and on SIGINT (Ctrl-C). With a watchdog they end a plugin's call, too, which hangs."""
+    """Call this on SIGTERM and on SIGINT (Ctrl-C). With a watchdog they end a plugin's call, too, which hangs.
+
+    A second signal ends the process at once, whatever it is doing.
+    """
+    stopped_at = float("inf")
     for number in STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stop)
+        by_loop = signal.getsignal(number)
+
+        def handle(number: int, top: FrameType | None, by_loop: Any = by_loop) -> None:
+            nonlocal stopped_at
+            now = time.monotonic()
+            if now - stopped_at >= SAME_SIGNAL:
+                os._exit(128 + number)
+            stopped_at = min(stopped_at, now)
+            by_loop(number, top)
+
+        if callable(by_loop):
+            signal.signal(number, handle)
     if watchdog is not None:
         watchdog.cover(STOP_SIGNALS)

@@ -6,8 +6,8 @@
 A connection costs a descriptor from the start, and memory from its first bytes on (TLS takes 300 KB). So there are
 three limits: connections in all, connections of one peer, and connections that have spoken but are not proven. At a
 limit, a new connection is let in and another one is closed: one that is not proven, idle rather than busy, the
-oldest of the peer that has the most. So who holds a thousand connections loses its own, and a probe of the kubelet is
-answered even from the same address. Proven connections are closed if they are idle and nobody else can go; busy ones
+oldest, of the peers that have the most. So who holds a thousand connections loses its own, and a probe of the kubelet
+is answered even from the same address. Proven connections are closed if they are idle and nobody else can go; busy ones
 are not.
 
 Times are bounded, too: for the first bytes and the handshake, for the headers of a request, and between two requests.
@@ -17,9 +17,10 @@ This is bookkeeping only: who owns a table calls `end` of what must go, and asks
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain, groupby
 from typing import TypeAlias
 
 Peer: TypeAlias = str
@@ -93,10 +94,10 @@ class ConnectionTable:
 
     def close_one(self) -> bool:
         """Close a connection of the peer that has the most of them; False if nobody can go."""
-        largest = sorted(self._by_peer.values(), key=len, reverse=True)
-        return any(self._close_one(found.values()) for found in largest)
+        return any(map(self._close_one, _largest_first(list(each.values()) for each in self._by_peer.values())))
 
     def _close_one(self, candidates: Iterable[ServedConnection]) -> bool:
+        """Close the one that is missed least; False if none can go."""
         able = [each for each in candidates if not (each.proven and each.phase is ConnectionPhase.BUSY)]
         if not able:
             return False
@@ -119,7 +120,7 @@ class ConnectionTable:
             [each for each in found.values() if each.spoken and not each.proven] for found in self._by_peer.values()
         ]
         if sum(map(len, unproven)) >= self.limits.unproven:
-            self._close_one(sorted(unproven, key=len)[-1])
+            self._close_one(next(_largest_first(unproven)))
         one.phase = ConnectionPhase.OPENING
 
     def opened(self, one: ServedConnection, now: float) -> None:
@@ -139,6 +140,12 @@ class ConnectionTable:
     def request_ends(self, one: ServedConnection, now: float) -> None:
         """The answer is made; the client must read it, and ask again if it likes, in the time for idle ones."""
         one.phase, one.until = ConnectionPhase.IDLE, now + self.limits.idle_within
+
+
+def _largest_first(peers: Iterable[list[ServedConnection]]) -> Iterator[list[ServedConnection]]:
+    """Yield the connections of the peers that have the most of them, together if several have as many, and so on."""
+    for _, equals in groupby(sorted(peers, key=len, reverse=True), key=len):
+        yield list(chain.from_iterable(equals))
 
 
 def peer_of(address: str) -> Peer:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from stowplan.apps.logging import Log
 from stowplan.apps.watchdog import stack
 from stowplan.apps.watchdog.stack import PluginQuestion
-from stowplan.apps.watchdog.watchdog import Watchdog, WatchdogLimits
+from stowplan.apps.watchdog.watchdog import OF_OUR_OWN, Watchdog, WatchdogLimits
 from stowplan.framework import plugin_calls
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.kube import event_loop
@@ -31,16 +32,17 @@ SHORT = WatchdogLimits(slow=0.02, warn=0.05, interrupt=0.15, end=30)
 class Scene:
     """A watchdog with short limits, and what it told."""
 
-    def __init__(self, limits: WatchdogLimits = SHORT) -> None:
+    def __init__(self, limits: WatchdogLimits = SHORT, of_our_own: WatchdogLimits = OF_OUR_OWN) -> None:
         self.said = io.StringIO()
         self.hung: list[tuple[PluginQuestion, str]] = []
-        self.words: list[PluginQuestion] = []
+        self.words: list[PluginQuestion | None] = []
         self.ended: list[int] = []
         self.watchdog = Watchdog(
             Log(stream=self.said),
             hung=lambda *call: self.hung.append(call),
             last_words=lambda question, _: self.words.append(question),
             limits=limits,
+            of_our_own=of_our_own,
             end=self.ended.append,
         )
 
@@ -169,7 +171,7 @@ def test_last_words_that_fail_do_not_keep_the_process() -> None:
 
     scene.watchdog._last_words = fail
     scene.run(lambda: ask(lambda: catch_everything(lambda: bool(scene.ended))))
-    assert scene.ended == [1] and "The pod could not be told" in scene.said.getvalue()
+    assert scene.ended == [1] and "The last words could not be said" in scene.said.getvalue()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -202,6 +204,28 @@ def test_a_stop_signal_ends_a_call_at_once(number: signal.Signals) -> None:
     assert "did not answer within 0.2 s" in error
     assert stopped == [number]
     signal.signal(number, before)
+
+
+def test_our_own_plugins_have_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preemption in a large cluster may take seconds. The log says so, and nothing else happens."""
+    monkeypatch.setattr(Plugin, "__module__", "stowplan.plugins.nodes")
+    scene = Scene(replace(SHORT, end=0.2), replace(SHORT, interrupt=30))
+    assert scene.run(lambda: ask(lambda: time.sleep(0.5))) == ""
+    assert "A plugin does not answer" in scene.said.getvalue()
+    assert not scene.hung and not scene.ended
+
+
+def test_who_is_too_slow_for_a_stop_is_not_blamed() -> None:
+    """The next leader need not try its pod last."""
+    scene = Scene(WatchdogLimits(interrupt=60, end=60))
+    scene.watchdog._covered[signal.SIGTERM] = lambda *_: None
+
+    def story() -> str:
+        scene.watchdog._on_stop(signal.SIGTERM, None)
+        return ask(lambda: catch_everything(lambda: bool(scene.ended)))
+
+    scene.run(story)
+    assert scene.words == [None] and scene.ended == [1]
 
 
 def test_the_call_further_out_is_named_if_it_asks_others_for_ever() -> None:

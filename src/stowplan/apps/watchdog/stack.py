@@ -71,6 +71,11 @@ def described(call: FrameType, top: FrameType | None) -> PluginQuestion:
     return PluginQuestion(enabled.name, point, key, uid, place)
 
 
+def is_our_own(call: FrameType) -> bool:
+    """True if the plugin that is asked is one of Stowplan's."""
+    return type(call.f_locals["enabled"].plugin).__module__.startswith("stowplan.plugins.")
+
+
 def may_be_left(top: FrameType) -> bool:
     """True if an exception can be raised here: in a plugin's code, and not while it uses what the scheduler keeps.
 

@@ -7,7 +7,8 @@
     after 20 s    the call resists: it catches everything, or is in code that is not Python's. The program says its last
                   words (`last_words`) and ends; a supervisor starts it again
 
-After SIGTERM or SIGINT (Ctrl-C) a call gets a moment only: a program can always be ended.
+Our own plugins get more time before they are interrupted: preemption in a large cluster may take seconds. After
+SIGTERM or SIGINT (Ctrl-C) every call gets a moment only: a program can always be ended.
 
 The thread looks twenty times a second at the stack of the main thread (`stack`). It counts the time in which it looked:
 a process that was stopped has not been waiting for a plugin. Code that keeps the interpreter's lock (a regular
@@ -60,6 +61,7 @@ class WatchdogLimits:
 
 
 LIMITS = WatchdogLimits()
+OF_OUR_OWN = WatchdogLimits(interrupt=60.0, end=120.0)
 
 
 class WatchedCall:
@@ -82,15 +84,17 @@ class Watchdog:
         log: Log,
         *,
         hung: Callable[[PluginQuestion, str], None] = lambda *_: None,
-        last_words: Callable[[PluginQuestion, str], None] = lambda *_: None,
-        limits: WatchdogLimits | None = None,
+        last_words: Callable[[PluginQuestion | None, str], None] = lambda *_: None,
+        limits: WatchdogLimits = LIMITS,
+        of_our_own: WatchdogLimits = OF_OUR_OWN,
         end: Callable[[int], Any] = os._exit,
     ) -> None:
         """`hung` is called in the event loop after a call was interrupted, `last_words` in a thread before the process
-        ends; both with the call and its problem.
+        ends; both with the call and its problem. A call that is only too long for a program that stops is not held
+        against anybody: then there is no call in the last words. `of_our_own`: the limits of our own plugins.
         """
         self._log, self._hung, self._last_words, self._end = log, hung, last_words, end
-        self._limits = limits or LIMITS
+        self._limits, self._of_our_own, self._stopping = limits, of_our_own, False
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self._ended = threading.Event()
         self._calls: dict[FrameType, WatchedCall] = {}  # that have not ended, the innermost first
@@ -135,7 +139,7 @@ class Watchdog:
                 signal.signal(number, self._on_stop)
 
     def _on_stop(self, number: int, top: FrameType | None) -> None:
-        self._limits = self._limits.hurried()
+        self._limits, self._of_our_own, self._stopping = self._limits.hurried(), self._of_our_own.hurried(), True
         self._covered[number](number, top)
 
     # -- in the thread
@@ -171,24 +175,28 @@ class Watchdog:
             if frame not in calls and call.question is not None and not call.warned:
                 self._say_slow(call.question, call.seconds)
         self._calls = calls
-        culprit = next((frame for frame, call in calls.items() if call.seconds >= self._soonest), None)
+        culprit = next((frame for frame, call in calls.items() if call.seconds >= self._soonest(frame)), None)
         self._culprit = None
         if culprit is not None and stack.is_debugged(top):
             self._calls = {}  # time does not count then
         elif culprit is not None:
             self._act(culprit, calls[culprit], top)
 
-    @property
-    def _soonest(self) -> float:
-        return min(self._limits.warn, self._limits.interrupt)
+    def _limits_of(self, frame: FrameType) -> WatchdogLimits:
+        return self._of_our_own if stack.is_our_own(frame) else self._limits
+
+    def _soonest(self, frame: FrameType) -> float:
+        limits = self._limits_of(frame)
+        return min(limits.warn, limits.interrupt)
 
     def _act(self, frame: FrameType, call: WatchedCall, top: FrameType | None) -> None:
         if not call.warned:
             call.warned, question = True, stack.described(frame, top)
             self._log.warning("A plugin does not answer", **_fields(question), seconds=round(call.seconds, 1))
-        if call.seconds >= self._limits.end:
+        limits = self._limits_of(frame)
+        if call.seconds >= limits.end:
             self._end_program(stack.described(frame, top), call.seconds)
-        elif call.seconds >= self._limits.interrupt and call.seconds >= call.raised_at + RAISE_AGAIN:
+        elif call.seconds >= limits.interrupt and call.seconds >= call.raised_at + RAISE_AGAIN:
             self._culprit = frame
             signal.pthread_kill(self._main, INTERRUPT)
 
@@ -201,17 +209,18 @@ class Watchdog:
     def _end_program(self, question: PluginQuestion, seconds: float) -> None:
         problem = question.problem(round(seconds))
         self._log.error("A plugin cannot be interrupted: the program ends", **_fields(question), problem=problem)
-        speaking = threading.Thread(target=self._speak, args=(question, problem), name="last words", daemon=True)
+        blamed = None if self._stopping else question
+        speaking = threading.Thread(target=self._speak, args=(blamed, problem), name="last words", daemon=True)
         speaking.start()
         speaking.join(LAST_WORDS)
         self._end(REFUSED_EXIT)
         self._ended.set()
 
-    def _speak(self, question: PluginQuestion, problem: str) -> None:
+    def _speak(self, question: PluginQuestion | None, problem: str) -> None:
         try:
             self._last_words(question, problem)
         except Exception as error:
-            self._log.error("The pod could not be told", **_fields(question), error=repr(error))
+            self._log.error("The last words could not be said", problem=problem, error=repr(error))
 
     def _notify(self, now: float) -> None:
         """Tell systemd that the event loop turns."""
@@ -231,12 +240,12 @@ class Watchdog:
         """Leave the call that hangs. Look again first: it may have ended before the signal came."""
         calls = stack.questions(top)
         culprit = self._culprit
-        if culprit is None and calls and time.monotonic() - self._looked_at >= self._limits.interrupt:
+        if culprit is None and calls and time.monotonic() - self._looked_at >= self._limits_of(calls[0]).interrupt:
             culprit = calls[0]  # the thread could not look
         if culprit is None or top is None or culprit not in calls or not stack.may_be_left(top):
             return
         self._culprit = None
-        question, seconds = stack.described(culprit, top), self._limits.interrupt
+        question, seconds = stack.described(culprit, top), self._limits_of(culprit).interrupt
         watched = self._calls.get(culprit)
         if watched is not None:
             watched.raised_at = watched.seconds
