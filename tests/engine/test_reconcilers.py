@@ -85,6 +85,22 @@ def test_a_plugin_may_ask_to_be_called_again(world: World, census: Census) -> No
     assert len(census.told) == before + 1
 
 
+def test_a_time_that_is_none_is_reported(census: Census) -> None:
+    """The plugin is asked again when something changes."""
+    said: list[Report] = []
+    world = World(nodes=["a"], profiles=profiles(postBind=[census]), report=said.append)
+    world.submit(a_replica_set("web"))
+    world.run()
+    census.reconcile_at = "soon"  # type: ignore[attr-defined]
+    world.advance(60)
+    problem = PluginMisbehaved("Census", "reconcile_at", "is 'soon'; a number of seconds is right")
+    assert [each for each in said if isinstance(each, PluginMisbehaved)] == [problem]
+    before = len(census.told)
+    world.submit(a_pod("p"))
+    world.advance(2)
+    assert len(census.told) > before and counted(world) == "1"
+
+
 def test_the_first_call_has_everything_and_the_next_ones_what_changed(world: World, census: Census) -> None:
     assert census.told[0] is None and counted(world) == "0"
     world.submit(a_pod("p"))

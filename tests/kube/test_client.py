@@ -121,6 +121,17 @@ async def test_events_may_come_in_pieces_of_any_size() -> None:
         ]
 
 
+async def test_an_event_without_end_breaks_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stowplan.kube.client.MAX_EVENT", 1 << 20)
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=b"{" * (1 << 22), content_type="application/json")
+
+    async with serving(handler) as fake, a_client(fake) as client, client.watch(RESOURCES["Node"], "1") as watch:
+        with pytest.raises(UnreachableError, match="an event is larger than 1 MiB"):
+            _ = [batch async for batch in watch.batches()]
+
+
 async def test_an_event_that_is_not_json_breaks_the_watch() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text="what?\n", content_type="application/json")

@@ -180,6 +180,17 @@ async def test_an_answer_without_a_length_ends_with_its_connection() -> None:
         await transport.close()
 
 
+async def test_an_answer_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stowplan.kube.connection.MAX_BODY", 1 << 20)
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=b"{" * (1 << 22), content_type="application/json")
+
+    async with serving(handler) as fake, a_client(fake) as client:
+        with pytest.raises(UnreachableError, match="the response is larger than 1 MiB"):
+            await client.transport.request("GET", "/", until=soon(1))
+
+
 async def test_an_early_hint_is_not_the_answer() -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
     async with raw_server(early + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:

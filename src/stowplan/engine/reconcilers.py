@@ -17,7 +17,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.framework.interfaces import ReconcilePlugin
-from stowplan.framework.plugin_calls import call_actions
+from stowplan.framework.plugin_calls import call_actions, seconds_of
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.actions import Write
 from stowplan.objects.changes import Result
@@ -42,6 +42,7 @@ class PluginReconciler:
         self.refusals = 0  # in a row
         self.awaited: set[int] = set()
         self.to_send: deque[Write] = deque()
+        self.problem = ""  # what is wrong with its `reconcile_at`
 
     @property
     def due_at(self) -> float | None:
@@ -49,7 +50,7 @@ class PluginReconciler:
             return None
         if self.changed is None or self.changed:
             return self.ready_at
-        again: float | None = getattr(self.enabled.plugin, "reconcile_at", None)
+        again = seconds_of(self.enabled, "reconcile_at", None)
         return None if again is None else max(again, self.ready_at)
 
 
@@ -87,13 +88,23 @@ class Reconcilers:
                 ]
 
     def next_deadline(self) -> float | None:
-        moments = (each.due_at for each in self.plugins)
+        moments = map(self._due_at, self.plugins)
         return min((moment for moment in moments if moment is not None), default=None)
+
+    def _due_at(self, reconciler: PluginReconciler) -> float | None:
+        """When the plugin is to be asked. A time that is none is reported once; without one, it waits for changes."""
+        try:
+            return reconciler.due_at
+        except PluginError as error:
+            if reconciler.problem != error.problem:
+                reconciler.problem = error.problem
+                self._misbehaved(error)
+            return None
 
     def reconcile(self, now: float) -> None:
         """Ask the plugins that are due."""
         for each in self.plugins:
-            due = each.due_at
+            due = self._due_at(each)
             if due is not None and due <= now:
                 self._ask(each, now)
 
@@ -104,8 +115,11 @@ class Reconcilers:
             reconciler.to_send.extend(call_actions(enabled, enabled.plugin.reconcile, Write, changed, cluster))
         except PluginError as error:
             reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
-            self._report(PluginMisbehaved(error.plugin, error.point, error.problem))
+            self._misbehaved(error)
         self._send(reconciler, now)
+
+    def _misbehaved(self, error: PluginError) -> None:
+        self._report(PluginMisbehaved(error.plugin, error.point, error.problem))
 
     def _send(self, reconciler: PluginReconciler, now: float) -> None:
         while reconciler.to_send and len(reconciler.awaited) < MOST_WRITES:

@@ -99,6 +99,19 @@ def call_actions(
     return actions
 
 
+def seconds_of(enabled: EnabledPlugin[object], attribute: str, otherwise: float | None) -> float | None:
+    """A number of seconds that a plugin has as an attribute. `otherwise`: if it has none, or None."""
+    try:
+        found: object = getattr(enabled.plugin, attribute, None)
+    except BaseException as error:  # it may be a property
+        raise raised(enabled, attribute, error) from error
+    if found is None:
+        return otherwise
+    if isinstance(found, bool) or not isinstance(found, int | float | np.number) or np.isnan(found):
+        raise PluginError(enabled.name, attribute, f"is {described(found)}; a number of seconds is right")
+    return float(found)
+
+
 def raised(enabled: EnabledPlugin[object], method: Callable[..., object] | str, error: BaseException) -> PluginError:
     """What a method raised, as a PluginError. A Ctrl-C, and the end of a call further out, go on."""
     if is_ctrl_c(error) or (isinstance(error, CallInterrupted) and error.culprit is not enabled):

@@ -19,6 +19,7 @@ from stowplan.kube.responses import RefusedError, Response, UnreachableError, is
 from stowplan.kube.transport import TIMEOUT, Transport
 from stowplan.objects import json_text
 
+MAX_EVENT = 32 << 20  # bytes; etcd takes objects of 1.5 MB by default
 MAX_SILENCE = 150.0  # seconds without data until a watch counts as broken; a server sends a bookmark each minute
 encode = msgspec.json.encode
 T = TypeVar("T")
@@ -77,6 +78,8 @@ class WatchStream:
         """Lists of events until the server ends the watch. Raises `UnreachableError` if the connection breaks."""
         while data := await self._stream.read(self._silence):
             *lines, self._rest = (self._rest + data).split(b"\n")
+            if len(self._rest) > MAX_EVENT:
+                raise UnreachableError(f"watch: an event is larger than {MAX_EVENT >> 20} MiB")
             if lines:
                 if not all(map(is_text, lines)):
                     raise UnreachableError("watch: an event was damaged on its way: it is not UTF-8 text")

@@ -22,6 +22,7 @@ from stowplan.kube.responses import Response, UnreachableError
 
 FRAMING = (b"content-length", b"transfer-encoding")
 MAX_BUFFERED = 4 << 20  # unread bytes of a stream before reading from the server is paused
+MAX_BODY = 1 << 30  # bytes of a response: 500 objects of 1.5 MB, the most that a page of a list may have, are less
 
 
 class Connection(asyncio.Protocol):
@@ -36,6 +37,7 @@ class Connection(asyncio.Protocol):
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_read = False
         self._parts: list[bytes] = []
+        self._length = 0
         self._keep_alive = True
         self._loop = asyncio.get_running_loop()
 
@@ -123,8 +125,11 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         if self._stream is not None:
             self._stream.feed(body)
-        else:
-            self._parts.append(body)
+            return
+        self._parts.append(body)
+        self._length += len(body)
+        if self._length > MAX_BODY:
+            self._fail(UnreachableError(f"the response is larger than {MAX_BODY >> 20} MiB"))
 
     def on_message_complete(self) -> None:
         if self._stream is not None:
@@ -132,7 +137,7 @@ class Connection(asyncio.Protocol):
             self.close()
         elif self._parser.get_status_code() >= 200:  # 1xx: the final response follows
             self._finish(b"".join(self._parts))
-        self._headers, self._parts, self._head_read = [], [], False
+        self._headers, self._parts, self._length, self._head_read = [], [], 0, False
 
     def _finish(self, body: bytes) -> None:
         if self._response is not None and not self._response.done():

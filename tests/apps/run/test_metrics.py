@@ -200,6 +200,7 @@ def test_the_order_of_labels_does_not_matter() -> None:
     ("wrong", "problem"),
     [
         pytest.param(interfaces.Gauge("told", "Told.", 1, {"__a": "x"}), "__a", id="a reserved label"),
+        pytest.param(interfaces.Gauge("told", "Told.", 1, ["a"]), "keys", id="labels in a list"),  # type: ignore[arg-type]
         pytest.param(interfaces.Gauge("told", "Told.", "many"), "many", id="not a number"),  # type: ignore[arg-type]
     ],
 )

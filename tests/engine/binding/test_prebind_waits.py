@@ -57,6 +57,22 @@ def test_a_pre_binding_that_is_finished_at_once_does_not_wait() -> None:
     assert a_world(Slow(True)).bindings == {"web": "a"}
 
 
+@pytest.mark.parametrize(
+    ("attribute", "wrong", "problem"),
+    [
+        pytest.param("pre_bind_timeout", "1m", "is '1m'; a number of seconds is right", id="a time"),
+        pytest.param("awaits", 7, "TypeError: 'int' object is not iterable", id="kinds"),
+    ],
+)
+def test_a_wrong_declaration_fails_the_attempt(attribute: str, wrong: object, problem: str) -> None:
+    plugin = Slow(False)
+    setattr(plugin, attribute, wrong)
+    world = a_world(plugin)
+    told = world.pod("web").condition("PodScheduled")
+    assert told is not None and f'plugin "Slow" failed at {attribute}: {problem}' in told.message
+    assert not world.bindings
+
+
 def test_a_plugin_is_asked_after_its_actions_are_answered() -> None:
     plugin = Slow(True, begins=[PATCH])
     world = World(nodes=["a"], profiles=profiles(preBind=[plugin]))

@@ -16,6 +16,7 @@ from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.interfaces import Gauge, GaugesPlugin
 from stowplan.framework.plugin_calls import call_list
+from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
 
@@ -54,8 +55,10 @@ class PluginGauges:
                 yield self._show(found)
         except PluginError as error:
             misbehaved(PluginMisbehaved(error.plugin, error.point, error.problem))
-        except (ValueError, TypeError) as error:  # an invalid name, a value that is no number
+        except ValueError as error:  # an invalid name, a value that is no number
             misbehaved(PluginMisbehaved(enabled.name, "gauges", str(error)))
+        except Exception as error:  # whatever a plugin puts into a gauge
+            misbehaved(PluginMisbehaved(enabled.name, "gauges", error_text(error)))
 
     def _show(self, found: Gauge) -> Shown:
         metric = self._metrics.get(found.name)

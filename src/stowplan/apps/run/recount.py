@@ -19,7 +19,7 @@ from stowplan.engine.pods import assumed
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.interfaces import Drift, RecountPlugin
-from stowplan.framework.plugin_calls import call_list
+from stowplan.framework.plugin_calls import call_list, seconds_of
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
@@ -57,19 +57,26 @@ class Recounter:
     def recount_due(self, engine_loop: EngineLoop[Scheduler], pods: Mapping[str, Object], now: float) -> None:
         """Recount for the plugins that are due. The first recount is one period after the plugin is enabled."""
         plugins = {
-            (profile.scheduler_name, enabled.name): (profile, enabled)
+            (profile.scheduler_name, enabled.name): (profile, enabled, every)
             for profile in engine_loop.engine.profiles.values()
             for enabled in profile.recount_plugins
-            if getattr(enabled.plugin, "recount_every", 0)
+            if (every := self._every(enabled))
         }
-        self._due = {key: self._due.get(key, now + each.plugin.recount_every) for key, (_, each) in plugins.items()}
+        self._due = {key: self._due.get(key, now + every) for key, (*_, every) in plugins.items()}
         for profile_name, plugin in self._shown - plugins.keys():
             self._drift.remove(plugin, profile_name)
         self._shown &= plugins.keys()
-        for key, (profile, enabled) in plugins.items():
+        for key, (profile, enabled, every) in plugins.items():
             if self._due[key] <= now:
-                self._due[key] = now + enabled.plugin.recount_every
+                self._due[key] = now + every
                 self._recount(engine_loop, pods, profile, enabled)
+
+    def _every(self, enabled: EnabledPlugin[RecountPlugin]) -> float:
+        try:
+            return seconds_of(enabled, "recount_every", 0.0) or 0.0
+        except PluginError as error:
+            self._problems.report(PluginMisbehaved(error.plugin, error.point, error.problem))
+            return 0.0
 
     def _recount(
         self,

@@ -14,6 +14,7 @@ from stowplan.engine import messages
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.framework.decision import NotYet, RejectPod
 from stowplan.framework.interfaces import PreBoundPlugin
+from stowplan.framework.plugin_calls import raised, seconds_of
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
@@ -86,7 +87,10 @@ class PreBindWaits:
         if wait is None and all(answer is True for _, answer in answers):
             return READY
         wait = self._waits.setdefault(assumed_pod.uid, PreBindWait(assumed_pod))
-        return self._weigh(wait, answers, now)
+        try:
+            return self._weigh(wait, answers, now)
+        except PluginError as error:
+            return PreBindStatus(failure=str(error))
 
     def _weigh(
         self,
@@ -106,7 +110,8 @@ class PreBindWaits:
                 continue
             until |= answer.until if isinstance(answer, NotYet) else {(kind, "") for kind in _awaits(enabled)}
             if enabled.name not in wait.reminders:
-                at = now + float(getattr(enabled.plugin, "pre_bind_timeout", LONGEST_WAIT))
+                within = seconds_of(enabled, "pre_bind_timeout", None)
+                at = now + (LONGEST_WAIT if within is None else within)
                 wait.reminders[enabled.name] = 0
                 late = messages.at_pre_bind(enabled.name, getattr(enabled.plugin, "pre_bind_late", LATE))
                 deadlines.append((enabled.name, at, late))
@@ -144,4 +149,7 @@ class PreBindWaits:
 
 
 def _awaits(enabled: EnabledPlugin[PreBoundPlugin]) -> tuple[str, ...]:
-    return tuple(getattr(enabled.plugin, "awaits", ()))
+    try:
+        return tuple(getattr(enabled.plugin, "awaits", ()))
+    except BaseException as error:
+        raise raised(enabled, "awaits", error) from error
