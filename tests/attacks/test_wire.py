@@ -4,6 +4,7 @@ over-committed. The short form has the faults that were survived worst; `full` h
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tests.controlplane.stowplan_process import (
     stowplan,
     wait_until_bound,
 )
+from tests.kube.certificates import Authority
 
 pytestmark = pytest.mark.controlplane
 
@@ -123,6 +125,26 @@ def test_an_empty_token_file(plane: ControlPlane, namespace: str) -> None:
         token.write_text("a token that nobody knows")
         token.write_text(plane.tokens["admin"])
         bind_plain_pod(plane, namespace, program, within=15)
+
+
+@pytest.mark.full
+def test_a_client_certificate_that_is_half_written(tmp_path: Path) -> None:
+    """The last good one stays, and the next one is used as soon as it is whole."""
+    authority = Authority(tmp_path)
+    file, key = authority.issue("first", group="system:masters")
+    user = {"client-certificate": str(file), "client-key": str(key)}
+    with ControlPlane(apiserver_flags=[f"--client-ca-file={authority.ca}"]) as plane, plane.namespace("half") as name:
+        kubeconfig = credentials.write_kubeconfig(tmp_path / "half.kubeconfig", plane.server, plane.ca, "x")
+        kubeconfig.write_text(kubeconfig.read_text().replace('{\n        "token": "x"\n      }', json.dumps(user)))
+        with plane.nodes(1), stowplan(plane, "half", "--leader-elect=false", kubeconfig=kubeconfig) as program:
+            bind_plain_pod(plane, name, program, within=60)
+            file.write_bytes(file.read_bytes()[:200])
+            plane.restart_apiserver()  # every connection shows a certificate again
+            bind_plain_pod(plane, name, program, within=60)
+            for old, new in zip((file, key), authority.issue("second", group="system:masters"), strict=True):
+                old.write_bytes(new.read_bytes())
+            plane.restart_apiserver()
+            bind_plain_pod(plane, name, program, within=60)
 
 
 # -- two schedulers

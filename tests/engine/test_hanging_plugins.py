@@ -84,6 +84,27 @@ def test_after_three_attempts_the_pod_is_set_aside_with_an_event() -> None:
     assert set(world.bindings) == {"other"}
 
 
+def test_a_pod_whose_attempt_goes_on_is_set_aside_when_it_fails() -> None:
+    """The engine may be told while it waits for an extender's answer."""
+    attempts: list[str] = []
+
+    class Telling:
+        def filter(self, pod: Pod, _: Any) -> Any:
+            attempts.append(pod.name)
+            unit = world.scheduler.queue.find(UID)
+            assert unit is not None and unit.stage is QueueStage.IN_FLIGHT
+            unit.queued.hung = 2
+            world.scheduler.plugin_hung(UID, PROBLEM, world.now)
+            raise KeyError("in vain")
+
+    world = World(nodes=["a"], profiles=profiles(filter=[Telling()]))
+    world.submit(a_pod("web"))
+    world.advance(1000)
+    note = world.event_notes("web")[-1]
+    assert "in vain" in note and note.endswith("the pod is set aside until it or the configuration changes")
+    assert attempts == ["web"]
+
+
 def test_two_hangs_of_one_attempt_count_once() -> None:
     world, _ = a_world()
     world.submit(a_pod("web", labels={"bad": "yes"}))

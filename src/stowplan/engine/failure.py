@@ -9,7 +9,7 @@ from stowplan.engine import messages
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.nominations import Nominations
 from stowplan.engine.outbox import Outbox
-from stowplan.engine.queue.scheduling_queue import SchedulingQueue
+from stowplan.engine.queue.scheduling_queue import MOST_HANGS, SchedulingQueue
 from stowplan.engine.reports import AttemptFailed, Report
 from stowplan.engine.unit import Unit
 from stowplan.framework.profile import Profile
@@ -80,13 +80,18 @@ class FailureHandler:
             pod = unit.pods.get(uid)
             if pod is not None:
                 self._tell(pod, unit, failure, now)
+        if unit.queued.hung >= MOST_HANGS:
+            self._tell_set_aside(unit, failure.message, now)
 
     def plugin_hung(self, unit: Unit, problem: str, now: float) -> None:
         """A plugin hung in the unit's last attempt. If it is set aside now, its pods are told."""
         if self._queue.hung(unit):
-            for pod in list(unit.pods.values()):
-                for action in messages.set_aside(pod, problem):
-                    self._outbox.send(action, now)
+            self._tell_set_aside(unit, problem, now)
+
+    def _tell_set_aside(self, unit: Unit, problem: str, now: float) -> None:
+        for pod in list(unit.pods.values()):
+            for action in messages.set_aside(pod, problem):
+                self._outbox.send(action, now)
 
     def _update_pods(self, unit: Unit, uids: Iterable[str]) -> None:
         """Take the pods as they are now, without those that are deleted, bound or terminating."""

@@ -22,6 +22,7 @@ from stowplan.framework.config.constructor_types import converted
 from stowplan.framework.config.document import camel, snake
 from stowplan.framework.extension_points import NODES, PluginKind
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.framework.plugin_faults import error_text
 from stowplan.objects.errors import ConfigError
 
 
@@ -88,7 +89,7 @@ class Registry:
         except ConfigError as error:
             raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy) from None
         except (Exception, SystemExit) as error:  # a plugin's constructor may raise anything
-            problem = " ".join(str(error).split())
+            problem = " ".join((str(error) if name in self.built_in else error_text(error)).split())
             raise ConfigError(f"{name} cannot be made from these arguments: {problem}", path=where) from error
         if name in self.built_in and hasattr(plugin, "feature_gates"):
             made.feature_gates = self._gates
