@@ -52,7 +52,7 @@ from stowplan.engine.explain import Explainer, Explanation
 from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.groups.monitor import GroupMonitor
-from stowplan.engine.nominations import Nominations
+from stowplan.engine.nominations import Nominations, companions_left
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.preemption.preemption import Preemption
@@ -298,15 +298,17 @@ class Scheduler:
         if assumed_pod is not None:
             self.binding.pod_changed(assumed_pod, pod, out, now)
         if out or pod.node_name:
-            self.state.nominated_pods.drop(pod.uid)
+            freed = self.state.nominated_pods.drop(pod.uid)
             if pod.uid in self.queue.unit_of:
                 self.queue.remove_pod(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))
+            if freed:
+                companions_left(freed, self.queue, now)
         else:
             self.state.pending_pods.update(pod, False)
             if pod.uid not in self.assumed_pods:
                 if pod.nominated_node or self.state.nominated_pods:
-                    self._nominations.pending_pod_changed(old, pod)
+                    self._nominations.pending_pod_changed(old, pod, now)
                 self.queue.add_pod(pod, now)
         if old is not None or (pod.node_name and not out):  # a new pod without a node is no event for others
             self.queue.events(self._cluster_events.of(old, None if out else pod), now)

@@ -37,6 +37,7 @@ from stowplan.framework.decision import (
 )
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.filtering import NodeFilters, view
+from stowplan.framework.group import SlotPods
 from stowplan.framework.interfaces import AvoidPlugin
 from stowplan.framework.plugin_calls import call, call_optional, wrong
 from stowplan.framework.pre_filtering import NO_NODES, PreFilterResult
@@ -105,6 +106,15 @@ def passing(pod: Pod, cluster: Cluster) -> Bools:
     by_profile = cluster.notes.get(PASSING)
     found: Bools = np.ones(len(cluster.nodes), np.bool_) if by_profile is None else by_profile(pod)
     return found
+
+
+def slot_pods(pod: Pod, profile: Profile, cluster: Cluster) -> SlotPods | None:
+    """Return the pods that this one needs besides itself and that do not exist yet; None if there are none."""
+    for enabled in profile.slot_pod_plugins:
+        found = call_optional(enabled, enabled.plugin.slot_pods, SlotPods, pod, cluster)
+        if found is not None and found.number > 0:
+            return found
+    return None
 
 
 def _passing(state: ClusterState, profile: Profile, pod: Pod) -> Bools:
@@ -245,7 +255,7 @@ class Evaluation:
     def post_filter(self, decision: Decision) -> PostFilterResult | None:
         """Return the first candidate that a post-filter finds, or all reasons why there is none."""
         reasons: tuple[str, ...] = ()
-        clears_nomination = False
+        clears_nomination = with_slots = False
         for enabled in self.profile.post_filters:
             result = call(enabled, enabled.plugin.post_filter, self.pod, decision, self)
             if not isinstance(result, PostFilterResult):
@@ -253,7 +263,10 @@ class Evaluation:
             if result.candidate is not None or result.settles:
                 return result
             reasons, clears_nomination = reasons + result.reasons, clears_nomination or result.clears_nomination
-        return PostFilterResult(reasons, clears_nomination=clears_nomination) if reasons else None
+            with_slots = with_slots or result.with_slots
+        if not reasons and not with_slots:
+            return None
+        return PostFilterResult(reasons, clears_nomination=clears_nomination, with_slots=with_slots)
 
     # -- what post-filters may ask (`Evaluator`)
 
@@ -271,3 +284,6 @@ class Evaluation:
 
     def local(self) -> str:
         return self.filters.locality()
+
+    def needs_slots(self) -> bool:
+        return bool(self.profile.slot_pod_plugins) and slot_pods(self.pod, self.profile, self.cluster) is not None

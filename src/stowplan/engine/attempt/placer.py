@@ -8,18 +8,19 @@ provisionally, so that all questions come up at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.preemption.capacity_check import CapacityCheck
 from stowplan.engine.reports import GroupAttempted
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import WOULD_FIT, Decision, Verdict
-from stowplan.framework.evaluation import MoreVictims, schedule_one
+from stowplan.framework.evaluation import MoreVictims, schedule_one, slot_pods
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
 from stowplan.framework.search import NodeSearch
@@ -34,6 +35,7 @@ class UnitOutcome:
     whole    enough pods got a node
     refused  why a pod that got a node was refused at reserve or permit: by a plugin, or because of an error
     asking   all this is provisional, because extenders must be asked first
+    slots    in a rehearsal: the nodes of the slots that would be held for other pods, by the uid of their owner
     """
 
     assumed_pods: list[AssumedPod] = field(default_factory=list)
@@ -42,6 +44,7 @@ class UnitOutcome:
     refused: Verdict | str | None = None
     whole: bool = False
     asking: bool = False
+    slots: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Placer:
@@ -92,9 +95,12 @@ class Placer:
         keep: bool = True,
     ) -> UnitOutcome:
         outcome, may_fail = UnitOutcome(), len(pods) - needed
+        owners = self._owners_of_slots(pods, profile)
         with self._state.trial() as trial:
-            for pod in pods:
+            for pod in sorted(pods, key=lambda pod: pod.uid not in owners) if owners else pods:
                 self._try(pod, unit, profile, consultations, outcome, provisionally=True, preempt=False)
+                if outcome.failed and outcome.failed[-1].pod.uid in owners:
+                    may_fail = -1  # slots count as members, but without their owner there are none
                 if outcome.refused is not None or len(outcome.failed) > may_fail:
                     break
             enough = len(outcome.failed) <= may_fail and bool(outcome.assumed_pods)
@@ -102,8 +108,22 @@ class Placer:
             if outcome.whole and keep:
                 trial.keep()
             else:
+                outcome.slots = self._slots(outcome)
                 _release(outcome)
         return outcome
+
+    def _owners_of_slots(self, pods: Sequence[Pod], profile: Profile) -> Container[str]:
+        """The pods with which slots for other pods are held; they go first, so that the others can take the slots."""
+        if not profile.slot_pod_plugins:
+            return ()
+        cluster = Cluster(self._state)
+        return {pod.uid for pod in pods if slot_pods(pod, profile, cluster) is not None}
+
+    def _slots(self, outcome: UnitOutcome) -> dict[str, list[str]]:
+        rooms = self._state.held_rooms.values()
+        found = ((each.uid, room.for_pod(each.pod)) for room in rooms for each in outcome.assumed_pods)
+        owned = ((uid, slots) for uid, slots in found if slots is not None and slots.owner == uid)
+        return {uid: [slot.node for slot in slots.free.values()] for uid, slots in owned if slots.free}
 
     def _try(
         self,
