@@ -43,8 +43,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-
 from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.attempt import Attempts
 from stowplan.engine.binding.binding_cycle import BindingCycle
@@ -62,6 +60,7 @@ from stowplan.engine.reconcilers import Reconcilers
 from stowplan.engine.reports import BoundByAnother, Report
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Draw
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
@@ -79,7 +78,7 @@ class Scheduler:
     def __init__(
         self,
         profiles: Mapping[str, Profile],
-        generator: np.random.Generator,
+        generator: Draw,
         *,
         state: ClusterState | None = None,
         extenders: Sequence[Extender] = (),

@@ -42,6 +42,7 @@ from stowplan.framework.interfaces import AvoidPlugin
 from stowplan.framework.plugin_calls import call, call_optional, wrong
 from stowplan.framework.pre_filtering import NO_NODES, PreFilterResult
 from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.ranking import Draw
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
 from stowplan.objects.errors import PluginError
@@ -57,7 +58,7 @@ def schedule_one(
     pod: Pod,
     state: ClusterState,
     profile: Profile,
-    generator: np.random.Generator | None = None,
+    generator: Draw | None = None,
     *,
     gate: bool = True,
     preempt: bool = True,
@@ -157,7 +158,7 @@ class Evaluation:
         """The filters that the pre-filters left."""
         return NodeFilters(self.pod, self.state, self.profile, self.cluster.notes, self.pre_filters.skipped)
 
-    def decision(self, generator: np.random.Generator | None, *, gate: bool, preempt: bool) -> Decision:
+    def decision(self, generator: Draw | None, *, gate: bool, preempt: bool) -> Decision:
         decision = Decision(self.pod, None, self.trail)
         try:
             decision.gated = self.gate() if gate else None
@@ -171,7 +172,7 @@ class Evaluation:
             self.trail.widen(self.state.table.live_names(), np.searchsorted(self.cluster.nodes.rows, self.nodes.rows))
         return decision
 
-    def _decide(self, decision: Decision, generator: np.random.Generator | None, *, preempt: bool) -> None:
+    def _decide(self, decision: Decision, generator: Draw | None, *, preempt: bool) -> None:
         self.pre_filter()
         decision.refused, decision.limited_to = self.pre_filters.refused, self.pre_filters.names
         decision.limited_by, decision.skipped = tuple(self.pre_filters.limited_by), self.pre_filters.skipped

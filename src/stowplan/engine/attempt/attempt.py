@@ -31,6 +31,7 @@ from stowplan.framework.config.settings import Extender
 from stowplan.framework.decision import PENDING, Decision, Verdict
 from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Draw
 from stowplan.objects.errors import PluginError
 
 NO_PLAN = PreemptionPlan((), {})
@@ -43,7 +44,7 @@ class Attempts:
         self,
         profiles: Mapping[str, Profile],
         state: ClusterState,
-        generator: np.random.Generator,
+        generator: Draw,
         queue: SchedulingQueue,
         groups: Groups,
         binding: BindingCycle,

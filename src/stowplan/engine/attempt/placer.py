@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
@@ -23,6 +21,7 @@ from stowplan.framework.decision import WOULD_FIT, Decision, Verdict
 from stowplan.framework.evaluation import MoreVictims, schedule_one, slot_pods
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Draw
 from stowplan.framework.search import NodeSearch
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
@@ -48,9 +47,7 @@ class UnitOutcome:
 
 
 class Placer:
-    def __init__(
-        self, state: ClusterState, generator: np.random.Generator, more_victims: MoreVictims | None = None
-    ) -> None:
+    def __init__(self, state: ClusterState, generator: Draw, more_victims: MoreVictims | None = None) -> None:
         self._state, self._generator, self._search = state, generator, NodeSearch()
         self._more_victims = more_victims
 
