@@ -23,8 +23,8 @@ from stowplan.serving.web import (
     HTTPBadRequest,
     HTTPException,
     HTTPRequestEntityTooLarge,
-    Request,
-    Response,
+    PageRequest,
+    PageResponse,
 )
 
 MOST_OF_HEAD = 16 * 1024  # bytes of the request line and the headers
@@ -75,7 +75,7 @@ class HttpProtocol(asyncio.Protocol):
         self._runner = runner
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
-        self._waiting: list[tuple[Request, RequestBody, bool]] = []  # and whether the connection goes on afterwards
+        self._waiting: list[tuple[PageRequest, RequestBody, bool]] = []  # and whether the connection goes on afterwards
         self._task: asyncio.Task[None] | None = None
         self._head = 0  # bytes of the current request's head
         self._in_head, self._ends, self._deaf, self._writable = True, False, False, True
@@ -169,7 +169,7 @@ class HttpProtocol(asyncio.Protocol):
         method = self._parser.get_method().decode("latin-1")
         goes_on = self._parser.should_keep_alive()
         self._body.expected = self._headers.get("expect").lower() == "100-continue"
-        request = Request(method, _path_of(self._target), self._headers, self._body, self._transport)
+        request = PageRequest(method, _path_of(self._target), self._headers, self._body, self._transport)
         if len(self._waiting) >= MOST_AHEAD:
             self.abort()
             self._deaf = True
@@ -201,7 +201,7 @@ class HttpProtocol(asyncio.Protocol):
             self._runner.answering.add(self._task)
             self._task.add_done_callback(self._runner.answering.discard)
 
-    async def _answer(self, request: Request, body: RequestBody, goes_on: bool) -> None:
+    async def _answer(self, request: PageRequest, body: RequestBody, goes_on: bool) -> None:
         try:
             response = await self._runner.app.answer(request)
         except ConnectionError:
@@ -221,7 +221,7 @@ class HttpProtocol(asyncio.Protocol):
         else:
             self._linger()
 
-    def _write(self, response: Response, *, goes_on: bool, head_only: bool = False) -> None:
+    def _write(self, response: PageResponse, *, goes_on: bool, head_only: bool = False) -> None:
         if self._transport is None:
             return
         headers = {

@@ -51,7 +51,7 @@ class Body(Protocol):
         """Return all of it. Raises HTTPRequestEntityTooLarge if it is longer than this."""
 
 
-class Request:
+class PageRequest:
     """A request whose headers are complete. `match_info`: the parts of the path that its page names."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Request:
         return (await self.read()).decode()
 
 
-class Response:
+class PageResponse:
     """An answer: a status, headers and a body."""
 
     def __init__(
@@ -92,13 +92,14 @@ class Response:
         self.body = text.encode() if text is not None else body or b""
 
 
-StreamResponse = Response
-Handler = Callable[[Request], Awaitable[Response]]
-Middleware = Callable[[Request, Handler], Awaitable[Response]]
+Request = PageRequest  # aiohttp's names
+Response = StreamResponse = PageResponse
+Handler = Callable[[PageRequest], Awaitable[PageResponse]]
+Middleware = Callable[[PageRequest, Handler], Awaitable[PageResponse]]
 
 
-def json_response(data: object, *, status: int = 200) -> Response:
-    return Response(body=json.dumps(data).encode(), status=status, content_type="application/json")
+def json_response(data: object, *, status: int = 200) -> PageResponse:
+    return PageResponse(body=json.dumps(data).encode(), status=status, content_type="application/json")
 
 
 def middleware(function: Middleware) -> Middleware:
@@ -109,7 +110,7 @@ def middleware(function: Middleware) -> Middleware:
 # -- answers that a page raises
 
 
-class HTTPException(Response, Exception):  # noqa: N818 (aiohttp's name)
+class HTTPException(PageResponse, Exception):  # noqa: N818 (aiohttp's name)
     """An answer instead of a page; without a text, it is the status in words."""
 
     status_code = 500
@@ -118,7 +119,7 @@ class HTTPException(Response, Exception):  # noqa: N818 (aiohttp's name)
         self, *, text: str | None = None, content_type: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         words = f"{self.status_code}: {HTTPStatus(self.status_code).phrase}"
-        Response.__init__(
+        PageResponse.__init__(
             self,
             status=self.status_code,
             text=words if text is None else text,
@@ -164,7 +165,7 @@ class Router:
     def add_post(self, path: str, page: Handler) -> None:
         self._routes.append(("POST", path.split("/")[1:], page))
 
-    def page_for(self, request: Request) -> Handler:
+    def page_for(self, request: PageRequest) -> Handler:
         """Return the page, and set the request's `match_info`; or a page that raises what is wrong."""
         allowed: dict[str, None] = {}
         for method, pattern, page in self._routes:
@@ -193,7 +194,7 @@ def _matched(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] 
 
 
 def _refusing(error: HTTPException) -> Handler:
-    async def refuse(_request: Request) -> Response:
+    async def refuse(_request: PageRequest) -> PageResponse:
         raise error
 
     return refuse
@@ -205,7 +206,7 @@ class Application:
     def __init__(self, *, middlewares: Sequence[Middleware] = (), client_max_size: int = MAX_BODY_BYTES) -> None:
         self.router, self._middlewares, self._most = Router(), tuple(middlewares), client_max_size
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: PageRequest) -> PageResponse:
         request.client_max_size = self._most
         handler = self.router.page_for(request)
         for each in reversed(self._middlewares):
@@ -217,7 +218,7 @@ class Application:
 
 
 def _within(outer: Middleware, inner: Handler) -> Handler:
-    async def asked(request: Request) -> Response:
+    async def asked(request: PageRequest) -> PageResponse:
         return await outer(request, inner)
 
     return asked
