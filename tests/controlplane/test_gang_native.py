@@ -77,6 +77,19 @@ def test_it_runs_whole_once_its_object_and_its_pods_are_there(scheduler: Deploye
     group_says(scheduler, namespace, "a", "True", "3 of 3 pods have a node")
 
 
+def test_kube_scheduler_itself_writes_nothing_for_a_gang_that_waits_for_pods(
+    scheduler: Deployed, namespace: str
+) -> None:
+    """What ours is compared with: no condition, so that no autoscaler adds nodes."""
+    plane = scheduler.plane
+    with plane.start_kube_scheduler() as program:
+        apply(plane, namespace, a_group(plane, "k", {"gang": {"minCount": 3}}))
+        apply(plane, namespace, *members("k", 2, scheduler="default-scheduler"))
+        apply(plane, namespace, a_live_pod("single", cpu="1", scheduler="default-scheduler"))
+        until("a pod after it runs", lambda: "single" in bound(plane, namespace), 60, program.tail)
+        assert not condition(plane, namespace, "k-0") and not noted(plane, namespace, "k-0")
+
+
 def test_it_waits_whole_until_there_is_room_for_all(scheduler: Deployed, namespace: str) -> None:
     plane, tell = scheduler.plane, scheduler.program.tail
     apply(plane, namespace, *(a_live_pod(f"single-{at}", cpu="1") for at in range(2)))
