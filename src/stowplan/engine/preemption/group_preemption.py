@@ -215,7 +215,8 @@ class VictimSearch:
         found = self.without(near) if len(near) < len(victims) else None
         if found is not None:
             victims, outcome = near, found
-        tries = MOST_DECISIONS // max(len(outcome.assumed_pods), 1)
+        places = len(outcome.assumed_pods) + sum(map(len, outcome.slots.values()))
+        tries = MOST_DECISIONS // max(places, 1)
         for each in list(reversed(victims))[:MOST_LOOKS]:
             left = [other for other in victims if other is not each]
             if tries <= 0 or self._cannot_fit(left):
