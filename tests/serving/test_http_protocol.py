@@ -43,20 +43,18 @@ class Server:
 
     def __init__(self) -> None:
         self._loop, self._ready = asyncio.new_event_loop(), threading.Event()
+        self.runner = web.AppRunner(an_application(), lingering_time=0.1)
+        self.port = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self._ready.wait()
 
     def _run(self) -> None:
-        async def start() -> None:
-            self.runner = web.AppRunner(an_application(), lingering_time=0.1)
-            self._server = await self._loop.create_server(self.runner.server, "127.0.0.1", 0)
-            self.port = self._server.sockets[0].getsockname()[1]
-
-        self._loop.run_until_complete(start())
+        listening = self._loop.run_until_complete(self._loop.create_server(self.runner.server, "127.0.0.1", 0))
+        self.port = listening.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()
-        self._server.close()
+        listening.close()
         self._loop.run_until_complete(self.runner.cleanup())
         self._loop.close()
 

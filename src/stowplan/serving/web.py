@@ -93,7 +93,8 @@ class PageResponse:
 
 
 Request = PageRequest  # aiohttp's names
-Response = StreamResponse = PageResponse
+Response = PageResponse
+StreamResponse = PageResponse
 Handler = Callable[[PageRequest], Awaitable[PageResponse]]
 Middleware = Callable[[PageRequest, Handler], Awaitable[PageResponse]]
 
