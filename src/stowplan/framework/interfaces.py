@@ -11,8 +11,11 @@ Class attributes that a plugin may have, all optional:
     local             how much of a node the filter looks at, if it looks at nothing else: "node" (the object alone),
                       "resources" (and the resources that pods use), "pods" (and the pods there); preemption then
                       evaluates many nodes at once
-    filters_by_row    the filter's answer for a node depends on the pod's shape and that row alone, so it may be cached
-    scores_by_row     the same for the score
+    filters_by_row    the filter's answer for a node depends on the pod's shape and that row alone, so it may be cached.
+                      With a method `fits(pod, node)`, as in `per_node`, a row that changed costs less
+    scores_by_row     the same for the score; the method for one node is `rate(pod, node)`
+    pre_filters_by_shape   pre_filter answers None or SKIP, the same to all pods of a shape, so it is asked once. This
+                      and `filters_by_row` may be methods: is it so for this pod?
     skip_is_final     if pre_filter answers SKIP, then reserve, pre_bind and pre_bound have nothing to do either
     quick_pre_bind    pre_bind only writes once: the pod's status need not name the node in the meantime
     awaits            kinds whose changes make the engine call `pre_bound` again, if that answered False

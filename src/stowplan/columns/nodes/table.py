@@ -23,6 +23,8 @@ from stowplan.objects.taints import Taint
 
 ABSENT = 0  # the code of a label that a node does not have
 MOST_LABEL_COLUMNS = 256
+MOST_CHANGES = 4096  # of which the order is known
+FEW_CHANGES = 64  # if there are more, a look at all versions is faster
 _NO_NODE = Node()
 
 
@@ -97,6 +99,7 @@ class NodeTable(NamedRows):
         self.taint_code: Codes = np.zeros(self.capacity, np.int64)
         self.feature_code: Codes = np.zeros(self.capacity, np.int64)
         self.version: Ints = np.zeros(self.capacity, np.int64)
+        self.node_version: Ints = np.zeros(self.capacity, np.int64)  # the same of the node object alone
         self.taints: Vocabulary[tuple[Taint, ...]] = Vocabulary(())
         self.features: Vocabulary[frozenset[str]] = Vocabulary(frozenset())
         self.images: dict[str, Image] = {}
@@ -104,7 +107,9 @@ class NodeTable(NamedRows):
         self.label_keys: Counter[str] = Counter()  # how many nodes have each label
         self.live_count = 0
         self.clock = 0  # counts changes; a row's version is the clock of its last change
+        self._changed: list[int] = []  # the rows of the latest changes, in their order
         self._live_rows: Rows | None = None
+        self._positions: Rows = np.zeros(0, np.int64)
         self._live_names: LiveNames | None = None
         for resource in ("pods", "cpu", "memory", "ephemeral-storage"):
             self.resource(resource)
@@ -117,6 +122,13 @@ class NodeTable(NamedRows):
             self._live_rows = np.flatnonzero(self.live[: self.size])
             self._live_rows.flags.writeable = False
         return self._live_rows
+
+    def positions(self, number: int) -> Rows:
+        """Return 0 … number-1, read-only: the positions of a view in which every node is meant."""
+        if len(self._positions) != number:
+            self._positions = np.arange(number)
+            self._positions.flags.writeable = False
+        return self._positions
 
     def live_names(self) -> LiveNames:
         """Return their names. The value does not change when the rows do."""
@@ -138,12 +150,24 @@ class NodeTable(NamedRows):
     def touch(self, row: int) -> None:
         self.clock += 1
         self.version[row] = self.clock
+        self._changed.append(row)
+        if len(self._changed) > MOST_CHANGES:
+            del self._changed[: MOST_CHANGES // 2]
+
+    def changed_since(self, clock: int) -> Rows:
+        """Return the live rows that changed since then, in ascending order."""
+        number = self.clock - clock
+        if number < len(self._changed) and number <= FEW_CHANGES:
+            few = {row for row in self._changed[len(self._changed) - number :] if self.live[row]}
+            return np.array(sorted(few), np.int64)
+        changed: Rows = (self.version[: self.size] > clock).nonzero()[0]
+        return changed[self.live[changed]]
 
     def _grow(self) -> None:
         for group in (self.allocatable, self.requested, self.presumed):
             for name, column in group.items():
                 group[name] = longer(column, self.capacity)
-        for name in ("live", "unschedulable", "taint_code", "feature_code", "version"):
+        for name in ("live", "unschedulable", "taint_code", "feature_code", "version", "node_version"):
             setattr(self, name, longer(getattr(self, name), self.capacity))
         for label in self.labels.values():
             label.codes = longer(label.codes, self.capacity)
@@ -210,6 +234,7 @@ class NodeTable(NamedRows):
         if node is not None:
             self._add_images(row, node)
         self.touch(row)
+        self.node_version[row] = self.clock
 
     def _put_allocatable(self, row: int, node: Node) -> None:
         offered = _offered(node.status.allocatable)

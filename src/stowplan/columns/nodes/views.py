@@ -168,6 +168,10 @@ class Nodes:
         """Return a view of fewer nodes: those of a mask, or at these positions, which must ascend."""
         return Nodes(self._state, self.rows[these], False, self.cluster)
 
+    def positions_of_all(self) -> Rows:
+        """Return the positions of all nodes of this view."""
+        return self._table.positions(len(self.rows))
+
     def position(self, name: str) -> int | None:
         """Return the position of a node in this view; None if it is not here."""
         row = self._table.row_of.get(name)

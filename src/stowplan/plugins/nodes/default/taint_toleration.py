@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.columns.arrays import Ints
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
 from stowplan.framework.feature_gates import DEFAULT_GATES
@@ -38,6 +39,9 @@ class TaintToleration:
             return
         untolerated = nodes.taints.where(lambda taints: self._untolerated(taints, pod))
         yield Reject(untolerated, REASON, resolvable=False)
+
+    def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
+        return (REASON, False) if node.taints and self._untolerated(node.taints, pod) else None
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         if nodes.taints.all_empty():
