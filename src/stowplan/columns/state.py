@@ -92,7 +92,12 @@ class ClusterState:
 
     def _apply_pod(self, pod: Pod, gone: bool) -> None:
         self.pending_pods.update(pod, gone)
-        if pod.uid in self.pods:
+        placed = self.pods.get(pod.uid)
+        if placed is not None and not gone and self._counts_alike(placed, pod):
+            placed.pod = pod
+            self.nominated_pods.drop(pod.uid)
+            return
+        if placed is not None:
             self.remove_pod(pod.uid)
         self.nominated_pods.drop(pod.uid)
         if gone or pod.finished:
@@ -103,6 +108,21 @@ class ClusterState:
             self.add_pod(pod, pod.node_name)
         elif pod.nominated_node:
             self.nominated_pods.add(pod, pod.nominated_node)
+
+    def _counts_alike(self, placed: PlacedPod, pod: Pod) -> bool:
+        """True if the pod, as the API server tells of it now, changes no column: it was assumed like this, say."""
+        old = placed.pod
+        return (
+            self.table.names[placed.row] == pod.node_name
+            and pod.shape is placed.shape
+            and pod.labels == old.labels
+            and pod.priority == old.priority
+            and pod.terminating == old.terminating
+            and pod.of_daemon_set == old.of_daemon_set
+            and not pod.finished
+            and not self.held_rooms
+            and self._journal is None
+        )
 
     def _put_node(self, name: str, node: Node | None) -> None:
         row = self._row(name)

@@ -13,6 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Codes, Ints, Rows
 from stowplan.columns.rows import NamedRows, longer
@@ -110,6 +111,7 @@ class NodeTable(NamedRows):
         self._changed: list[int] = []  # the rows of the latest changes, in their order
         self._live_rows: Rows | None = None
         self._positions: Rows = np.zeros(0, np.int64)
+        self._same = np.zeros(0, np.int32)
         self._live_names: LiveNames | None = None
         for resource in ("pods", "cpu", "memory", "ephemeral-storage"):
             self.resource(resource)
@@ -129,6 +131,13 @@ class NodeTable(NamedRows):
             self._positions = np.arange(number)
             self._positions.flags.writeable = False
         return self._positions
+
+    def same_for_all(self, number: int, code: int) -> npt.NDArray[np.int32]:
+        """Return so many times the same code, read-only."""
+        if len(self._same) != number or (number and self._same[0] != code):
+            self._same = np.full(number, code, np.int32)
+            self._same.flags.writeable = False
+        return self._same
 
     def live_names(self) -> LiveNames:
         """Return their names. The value does not change when the rows do."""
