@@ -136,6 +136,7 @@ class ClusterState:
 
     def _place(self, pod: Pod, row: int, shape: Shape, as_extension: bool) -> None:
         self.priorities[pod.priority] += 1
+        self.pending_pods.placed(pod.uid)
         labels = self.match_counts.add(pod, row, self.table.capacity, as_extension)
         self.pods[pod.uid] = self.pods_on[row][pod.uid] = PlacedPod(pod, row, shape, labels)
         self.table.take(row, shape.taken, shape.presumed, +1)
@@ -144,6 +145,7 @@ class ClusterState:
 
     def _displace(self, uid: str, as_extension: bool) -> None:
         placed = self.pods.pop(uid)
+        self.pending_pods.displaced(uid)
         row, shape = placed.row, placed.shape
         self.priorities[placed.pod.priority] -= 1
         if not self.priorities[placed.pod.priority]:

@@ -326,8 +326,18 @@ class Cluster:
         return len(self._state.nominated_pods)
 
     def pending_count(self, query: PodQuery) -> int:
-        """Return how many pods without a node match a query."""
+        """Return how many pods without a node match a query. Pods that are assumed to be on one are not among them."""
         return self._state.pending_pods.count(query)
+
+    def existing_count(self, query: PodQuery, *, with_pod: Pod | None = None) -> int:
+        """Return how many pods match, with or without a node. Terminating ones do not count.
+
+        `with_pod`: this one counts, even if the cluster does not know it or a trial took it away.
+        """
+        found = self.count(query, settled="always").total + self.pending_count(query)
+        if with_pod is None or with_pod.uid in self._state.pods or self._state.pending_pods.waits(with_pod.uid):
+            return found
+        return found + 1
 
     def pending_pods(self, condition: Callable[[Pod], bool]) -> list[Pod]:
         """Return the pods without a node that meet a condition: a function of the pod alone, the same in every call."""

@@ -8,6 +8,7 @@ namespace, bound or assumed, and not terminating. The shared tallies count them,
     Required     nodes of domains that are full, not listed or missing are rejected; Preferred rejects none of them
     Balance      the proportionally emptiest domain is best; Fill: the proportionally fullest one that is not full
     overflow     (Preferred) full domains come after all others, the proportionally fullest last
+    percentages  are of the policy's pods that exist, with or without a node: each further pod has one place more
 
 `scores.py` ranks the nodes, `status.py` writes the status of policies.
 """
@@ -43,11 +44,18 @@ FULL, HELPS = 1, 2  # a node of a full domain; a node where the eviction of the 
 
 
 class PolicyMatch(NamedTuple):
-    """A pod's policy, and the count of the policy's pods."""
+    """A pod's policy, the pods of it that count, and their number by node."""
 
+    pod: Pod
     name: str
     rule: AllocationRule
+    query: PodQuery
     tally: Tally
+
+    def desired(self, cluster: Cluster) -> Mapping[str, int]:
+        """Return how many pods each listed domain should have now: in a trial there may be fewer pods."""
+        pods = cluster.existing_count(self.query, with_pod=self.pod) if self.rule.by_shares else 0
+        return self.rule.desired(pods)
 
 
 class WorkloadPolicyPlugin:
@@ -83,7 +91,7 @@ class WorkloadPolicyPlugin:
         if found is None or isinstance(found, RejectPod) or not found.rule.confines:
             return PostFilterResult()
         there = status.in_domains(found.rule, found.tally, cluster)
-        return PostFilterResult((f"WorkloadPolicy {found.name}: {status.shown(found.rule.desired, there)}",))
+        return PostFilterResult((f"WorkloadPolicy {found.name}: {status.shown(found.desired(cluster), there)}",))
 
     # -- scoring
 
@@ -91,7 +99,7 @@ class WorkloadPolicyPlugin:
         found = self._found(pod, nodes.cluster)
         if found is None or isinstance(found, RejectPod):
             return None
-        return policy_scores.scores(found.rule, found.tally, nodes)
+        return policy_scores.scores(found.rule, found.desired(nodes.cluster), found.tally, nodes)
 
     # -- the status of policies
 
@@ -161,7 +169,8 @@ def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
         return _waiting(f"WorkloadPolicy {name} is not valid: {'; '.join(policy.rule.problems)}")
     if not selectors.matches(policy.rule.selector, pod.labels):
         return RejectPod((f"pod's labels don't match the labelSelector of WorkloadPolicy {name}",), resolvable=False)
-    return PolicyMatch(name, policy.rule, cluster.count(_counted(pod, policy), settled="always"))
+    query = _counted(pod, policy)
+    return PolicyMatch(pod, name, policy.rule, query, cluster.count(query, settled="always"))
 
 
 def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | RejectPod:
@@ -199,9 +208,9 @@ def _counted(pod: Pod, policy: workload_policies.WorkloadPolicy) -> PodQuery:
 # -- domains
 
 
-def _listed(rule: AllocationRule, label: Labels) -> dict[int, int]:
+def _listed(wanted: Mapping[str, int], label: Labels) -> dict[int, int]:
     """Return how many pods each listed domain should have, by the label's code. Domains without nodes are left out."""
-    codes = ((label.code(name), desired) for name, desired in rule.desired.items())
+    codes = ((label.code(name), desired) for name, desired in wanted.items())
     return {code: desired for code, desired in codes if code is not None}
 
 
@@ -210,8 +219,10 @@ def _may_reject(found: PolicyMatch, cluster: Cluster) -> bool:
     rule = found.rule
     if not rule.confines:
         return False
+    if rule.required and rule.by_shares:  # an eviction may take a place away
+        return True
     label = cluster.nodes.label(rule.topology_key)
-    listed = _listed(rule, label)
+    listed = _listed(rule.weights, label)
     if not label.everywhere or label.value_count > len(listed):
         return True
     counts, more = cluster.by_domain(found.tally, label.key).tolist(), cluster.nomination_count
@@ -221,7 +232,7 @@ def _may_reject(found: PolicyMatch, cluster: Cluster) -> bool:
 def _rejections(found: PolicyMatch, nodes: Nodes) -> Iterator[Reject]:
     """Reject nodes outside of the listed domains, and (Required) in full domains."""
     rule, label, what = found.rule, nodes.label(found.rule.topology_key), f"WorkloadPolicy {found.name}"
-    listed = _listed(rule, label)
+    listed = _listed(found.desired(nodes.cluster), label)
     if not label.everywhere:
         yield Reject(~label.present, f"node(s) didn't have label {label.key} of {what}", resolvable=False)
     if label.value_count > len(listed):

@@ -37,7 +37,7 @@ def patches(changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patc
 def in_domains(rule: AllocationRule, tally: Tally, cluster: Cluster) -> dict[str, int]:
     """Return how many of the counted pods each listed domain has."""
     label, sums = cluster.nodes.label(rule.topology_key), cluster.by_domain(tally, rule.topology_key)
-    codes = {name: label.code(name) for name in rule.desired}
+    codes = {name: label.code(name) for name in rule.weights}
     return {name: 0 if code is None else int(sums[code]) for name, code in codes.items()}
 
 
@@ -81,17 +81,18 @@ def status_of(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
     """Return the status by the pods as they are now. All revisions of a workload count, even with matchLabelKeys."""
     rule = policy.rule
     if rule.problems:
-        return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {})))
+        return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {}, {})))
     tally = cluster.count(policy.selected, settled="always")
     there, waiting = in_domains(rule, tally, cluster), cluster.pending_count(policy.selected)
+    wanted = rule.desired(tally.total + waiting)
     return WorkloadPolicyStatus(
         observed_generation=policy.metadata.generation,
-        desired=sum(rule.desired.values()),
+        desired=sum(wanted.values()),
         current=sum(there.values()),
-        elsewhere=int(tally.sparse()[1].sum()) - sum(there.values()),
+        elsewhere=tally.total - sum(there.values()),
         pending=waiting,
-        domains=tuple(_domain(name, desired, there[name], waiting) for name, desired in rule.desired.items()),
-        conditions=tuple(_conditions(policy, there)),
+        domains=tuple(_domain(name, desired, there[name], waiting) for name, desired in wanted.items()),
+        conditions=tuple(_conditions(policy, wanted, there)),
     )
 
 
@@ -100,16 +101,16 @@ def _domain(name: str, desired: int, current: int, waiting: int) -> DomainStatus
     return DomainStatus(name, desired, current, min(max(desired - current, 0), waiting))
 
 
-def _conditions(policy: WorkloadPolicy, there: Mapping[str, int]) -> Iterator[Condition]:
+def _conditions(policy: WorkloadPolicy, wanted: Mapping[str, int], there: Mapping[str, int]) -> Iterator[Condition]:
     rule, generation = policy.rule, policy.metadata.generation
     if rule.problems:
         yield Condition("Valid", "False", "Invalid", "; ".join(rule.problems), generation)
         yield Condition("Satisfied", "Unknown", "Invalid", "the policy is not in force", generation)
         return
     yield Condition("Valid", "True", "Accepted", "; ".join(rule.remarks), generation)
-    satisfied = all(there[name] >= desired for name, desired in rule.desired.items())
+    satisfied = all(there[name] >= desired for name, desired in wanted.items())
     status, reason = ("True", "Filled") if satisfied else ("False", "PlacesLeft")
-    yield Condition("Satisfied", status, reason, shown(rule.desired, there), generation)
+    yield Condition("Satisfied", status, reason, shown(wanted, there), generation)
 
 
 # -- the patch
