@@ -63,7 +63,13 @@ def test_places_are_those_that_come_first(weights: dict[str, int], total: int) -
 
 
 def test_the_number_of_a_place() -> None:
-    in_order = sorted((place_of(number, weight, 8), weight) for weight in (3, 5) for number in range(1, weight + 1))
-    assert [weight for _, weight in in_order] == [5, 3, 5, 3, 5, 5, 3, 5]
-    assert place_of(7, 3, 8) == place_of(7, 300, 800)
-    assert place_of(3, 3, 8) < place_of(6, 5, 8) and place_of(5, 5, 8) < place_of(4, 3, 8)
+    weights = {"a": 3, "b": 5}
+    assert [place_of(number, "a", weights) for number in range(1, 7)] == [2, 5, 7, 10, 13, 15]
+    assert [place_of(number, "b", weights) for number in range(1, 11)] == [1, 3, 4, 6, 8, 9, 11, 12, 14, 16]
+
+
+@given(WEIGHTS, st.integers(1, 60))
+def test_a_place_is_there_when_as_many_are_given_out(weights: dict[str, int], number: int) -> None:
+    for name in (name for name, weight in weights.items() if weight):
+        place = place_of(number, name, weights)
+        assert places(weights, place)[name] == number and places(weights, place - 1)[name] == number - 1

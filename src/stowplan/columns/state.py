@@ -273,6 +273,12 @@ class ClusterState:
             self._journaled(lambda: self.match_counts.drop(counter))
         return counter.tally
 
+    def uids_of(self, query: PodQuery) -> list[str]:
+        """Return the pods on nodes that match, by uid. It costs what it returns."""
+        self.count(query, settled="always")
+        counter, _ = self.match_counts.ask((query,), "always", self.table.capacity)
+        return [uid for labels in counter.sets for uid in labels.members]
+
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""
         if self.uses.terms:

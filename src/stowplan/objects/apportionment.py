@@ -1,11 +1,13 @@
 """How many of so many pods each domain should have, by weights such as 3 and 5.
 
 The places are given out one after the other: the k-th place of a domain with weight w comes at (2k-1)/w, the smallest
-of these numbers first (Webster's method, as parliaments use it). So one pod more adds one place to one domain, and
-takes none away; one pod fewer takes the last place. `place_of` is that order as a number: who removes the pods with the
-greatest numbers first keeps the ratio all the way down.
+of these numbers first (Webster's method, as parliaments use it); if two are equal, that of the greater weight, then
+that of the domain that is listed first. So one pod more adds one place to one domain, and takes none away; one pod
+fewer takes the last place. `place_of` is the number of a place in that order: who removes the pods with the greatest
+numbers first keeps the ratio all the way down.
 
-    3 : 5      of 4 pods  2 : 2 or 1 : 3     of 8 pods  3 : 5     of 16 pods  6 : 10
+    3 : 5      of 4 pods  1 : 3     of 8 pods  3 : 5     of 16 pods  6 : 10
+    places     a: 2 5 7 10 13 15 …     b: 1 3 4 6 8 9 11 12 14 16 …
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from functools import lru_cache
 from heapq import heapify, heapreplace
 
 WHOLE = 10_000  # hundredths of a percent
-PLACE_UNIT = 50  # so that a domain with all the weight has its places at 50, 150, 250 …
 
 
 def places(weights: Mapping[str, int], total: int) -> dict[str, int]:
@@ -32,9 +33,18 @@ def places_by_shares(shares: Mapping[str, int], pods: int) -> dict[str, int]:
     return places(shares, (max(pods, 0) * sum(shares.values()) + WHOLE // 2) // WHOLE)
 
 
-def place_of(number: int, weight: int, all_weights: int) -> int:
-    """Return where the place of this number (1, 2 …) of a domain comes. Weights twice as large change nothing."""
-    return (2 * number - 1) * PLACE_UNIT * all_weights // weight
+def place_of(number: int, domain: str, weights: Mapping[str, int]) -> int:
+    """Return which of all places (1, 2 …) the one of this number of a domain is."""
+    weight, found, after = weights[domain], 0, False
+    for name, other in weights.items():
+        if name == domain:
+            found, after = found + number, True
+        elif other:
+            reached = (2 * number - 1) * other
+            before_us = other > weight or (other == weight and not after)  # with a place at the same moment
+            odd = reached // weight if before_us else -(-reached // weight) - 1
+            found += (odd + 1) // 2
+    return found
 
 
 @lru_cache(maxsize=1024)

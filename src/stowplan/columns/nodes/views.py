@@ -280,6 +280,16 @@ class Cluster:
         row = self._state.table.row_of.get(node_name)
         return [] if row is None else [placed.pod for placed in self._state.pods_on[row].values()]
 
+    def uids_of(self, query: PodQuery) -> list[str]:
+        """Return the pods on nodes, or assumed to be there, that match a query, by uid; terminating ones, too."""
+        return self._state.uids_of(query)
+
+    def node_label(self, node_name: str, key: str) -> str:
+        """Return the value of a node's label; empty without the label, or without the node."""
+        row = self._state.table.row_of.get(node_name)
+        node = None if row is None else self._state.table.nodes[row]
+        return "" if node is None else node.labels.get(key, "")
+
     def pod(self, uid: str) -> PlacedPod | None:
         """Return a pod on a node, or assumed to be on one."""
         return self._state.pods.get(uid)

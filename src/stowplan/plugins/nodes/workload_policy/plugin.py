@@ -10,13 +10,15 @@ namespace, bound or assumed, and not terminating. The shared tallies count them,
     overflow     (Preferred) full domains come after all others, the proportionally fullest last
     percentages  are of the policy's pods that exist, with or without a node: each further pod has one place more
 
-`scores.py` ranks the nodes, `status.py` writes the status of policies.
+`scores.py` ranks the nodes, `status.py` writes the status of policies, `deletion_costs.py` says which pods go first
+when a workload is scaled down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,12 +35,11 @@ from stowplan.objects.affinity import PodQuery
 from stowplan.objects.meta import Object, OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule
-from stowplan.objects.workloads import Deployment, ReplicaSet, StatefulSet
+from stowplan.objects.workloads import Deployment
 from stowplan.plugins.nodes.workload_policy import scores as policy_scores
 from stowplan.plugins.nodes.workload_policy import status
-
-SLASH, DOT = "workload-policy/kosmos.io", "workload-policy.kosmos.io"  # labels of pods; the first takes precedence
-OWNERS: dict[str, type[Object]] = {"ReplicaSet": ReplicaSet, "Deployment": Deployment, "StatefulSet": StatefulSet}
+from stowplan.plugins.nodes.workload_policy.deletion_costs import DeletionCosts
+from stowplan.plugins.nodes.workload_policy.naming import OWNERS, named_by, policy_name
 
 FULL, HELPS = 1, 2  # a node of a full domain; a node where the eviction of the policy's pods would change that
 
@@ -60,14 +61,22 @@ class PolicyMatch(NamedTuple):
 
 class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
-    writes: ClassVar = {"WorkloadPolicy": ("status",)}
+    writes: Mapping[str, tuple[str, ...]] = MappingProxyType({"WorkloadPolicy": ("status",)})
     reconciles = ("WorkloadPolicy", "Pod", "Node")
     configurable_at = ("reserve",)  # the original counts there; here an assumed pod counts at once
 
-    def __init__(self, kube_config_path: str = "") -> None:
-        """`kubeConfigPath` is an argument of the original, and not used."""
+    one_for_all = True  # it writes for all profiles
+
+    def __init__(self, kube_config_path: str = "", deletion_cost: bool = False) -> None:
+        """`deletionCost`: write costs to pods, so that scaling down keeps the ratio; the right to patch pods is needed.
+
+        `kubeConfigPath` is an argument of the original, and not used.
+        """
         unused = "kubeConfigPath is not used, policies are read from the cluster whose pods are scheduled"
         self.config_notes = (unused,) if kube_config_path else ()
+        self._costs = DeletionCosts() if deletion_cost else None
+        if deletion_cost:
+            self.writes = {**self.writes, "Pod": ("patch",)}
 
     # -- filtering
 
@@ -104,7 +113,9 @@ class WorkloadPolicyPlugin:
     # -- the status of policies
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
-        return status.patches(changed, cluster)
+        yield from status.patches(changed, cluster)
+        if self._costs is not None:
+            yield from self._costs.patches(changed, cluster)
 
     # -- requeueing
 
@@ -149,17 +160,11 @@ class WorkloadPolicyPlugin:
 # -- a pod's policy
 
 
-def named_by(labels: Mapping[str, str]) -> str:
-    """Return the name of the policy in these labels; empty if there is none."""
-    return labels.get(SLASH) or labels.get(DOT) or ""
-
-
 def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
-    if pod.of_daemon_set:
-        return None
-    name = named_by(pod.labels) or _named_by_owner(pod.controller(), pod.namespace, cluster)
-    if isinstance(name, RejectPod):
-        return name
+    name = policy_name(pod, cluster)
+    if isinstance(name, OwnerReference):
+        # The watch of owners may be behind the watch of pods. A pod that is bound without its policy cannot be moved.
+        return _waiting(f"{name.kind} {name.name}, which may name a WorkloadPolicy, is not known yet")
     if not name:
         return None
     policy = cluster.get(workload_policies.WorkloadPolicy, f"{pod.namespace}/{name}")
@@ -171,24 +176,6 @@ def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
         return RejectPod((f"pod's labels don't match the labelSelector of WorkloadPolicy {name}",), resolvable=False)
     query = _counted(pod, policy)
     return PolicyMatch(pod, name, policy.rule, query, cluster.count(query, settled="always"))
-
-
-def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | RejectPod:
-    """Return the policy that a pod's ReplicaSet, the Deployment of that, or its StatefulSet names.
-
-    The watch of owners may be behind the watch of pods. A pod that is bound without its policy cannot be moved, so a
-    pod waits until its owner is known.
-    """
-    for _ in range(2):
-        if owner is None or owner.kind not in OWNERS or not owner.api_version.startswith("apps/"):
-            return ""
-        found = cluster.get(OWNERS[owner.kind], f"{namespace}/{owner.name}")
-        if found is None or found.uid != owner.uid:  # or an earlier object of the same name
-            return _waiting(f"{owner.kind} {owner.name}, which may name a WorkloadPolicy, is not known yet")
-        if named_by(found.labels):
-            return named_by(found.labels)
-        owner = found.controller()
-    return ""
 
 
 def _waiting(reason: str) -> RejectPod:

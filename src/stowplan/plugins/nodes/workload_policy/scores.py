@@ -22,7 +22,6 @@ from stowplan.columns.nodes.views import Nodes
 from stowplan.columns.tally import Tally
 from stowplan.framework.level_scores import ranked
 from stowplan.framework.scoring import MAX_SCORE
-from stowplan.objects.apportionment import place_of
 from stowplan.objects.workload_policies import AllocationRule
 
 OUTSIDE, FILLED, OPEN = 1, 2, 3
@@ -89,7 +88,6 @@ def _domains(
     `sizes` has, for each domain by its label's code, the number of nodes with 0, 1, 2 … pods.
     """
     domains, inside = [], 0
-    whole = sum(rule.weights.values())
     for name, desired in wanted.items():
         code = label.code(name) if rule.weights[name] else None
         numbers = [] if code is None else sizes[code].tolist()
@@ -100,16 +98,15 @@ def _domains(
             while not numbers[most]:
                 most -= 1
             count = int(counts[code])
-            further = place_of(count + 1, rule.weights[name], whole) if rule.by_shares else 0
-            domains.append(Domain(code, _level(rule, desired, count, further), fewest, most))
+            domains.append(Domain(code, _level(rule, desired, count, rule.weights[name]), fewest, most))
             inside += sum(numbers)
     return tuple(domains), inside
 
 
-def _level(rule: AllocationRule, desired: int, count: int, further: int) -> DomainLevel:
-    """`further`: with percentages, where the domain's next place would come; it may have none at all now."""
+def _level(rule: AllocationRule, desired: int, count: int, weight: int) -> DomainLevel:
+    """With percentages a domain may have no place at all now."""
     if count >= desired and rule.by_shares:
-        return DomainLevel(FILLED, 0, -further)
+        return DomainLevel(FILLED, 0, -(PER_MILLION * (2 * count + 1) // weight))
     if count >= desired:
         return DomainLevel(FILLED, 0, -(PER_MILLION * (count - desired) // desired))
     if rule.fills:

@@ -52,7 +52,7 @@ def shown(desired: Mapping[str, int], there: Mapping[str, int]) -> str:
 
 
 def _affected(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
-    if changed is None or _domains_changed(each for each in changed if isinstance(each, Node)):
+    if changed is None or relabelled(each for each in changed if isinstance(each, Node)):
         return list(every.values())
     own = {each.key for each in changed if isinstance(each, WorkloadPolicy)}
     pods: defaultdict[str, set[frozenset[tuple[str, str]]]] = defaultdict(set)
@@ -66,12 +66,13 @@ def _selects(policy: WorkloadPolicy, label_sets: Iterable[frozenset[tuple[str, s
     return any(selectors.matches(policy.rule.selector, dict(labels)) for labels in label_sets)
 
 
-def _domains_changed(nodes: Iterable[Node]) -> bool:
-    """True if a node was added or deleted, or has other labels. An update has two versions, the others have one."""
+def relabelled(nodes: Iterable[Node]) -> list[str]:
+    """Return the nodes that are new or gone, or have other labels. An update has two versions, the others have one."""
     versions: defaultdict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         versions[node.name].append(node)
-    return any(len(each) % 2 or any(node.labels != each[0].labels for node in each) for each in versions.values())
+    found = versions.items()
+    return [name for name, each in found if len(each) % 2 or any(node.labels != each[0].labels for node in each)]
 
 
 # -- the status
