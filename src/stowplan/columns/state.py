@@ -274,7 +274,7 @@ class ClusterState:
         return counter.tally
 
     def uids_of(self, query: PodQuery) -> list[str]:
-        """Return the pods on nodes that match, by uid. It costs what it returns."""
+        """Return the pods on nodes that match, by uid, terminating ones included. It costs what it returns."""
         self.count(query, settled="always")
         counter, _ = self.match_counts.ask((query,), "always", self.table.capacity)
         return [uid for labels in counter.sets for uid in labels.members]

@@ -252,6 +252,12 @@ class NodeTable(NamedRows):
 
     # -- labels
 
+    def label_of(self, name: str, key: str) -> str:
+        """Return the value of one node's label; empty without the label, or without the node."""
+        row = self.row_of.get(name)
+        node = None if row is None else self.nodes[row]
+        return "" if node is None else node.labels.get(key, "")
+
     def label(self, key: str) -> LabelColumn:
         """Return the column of a label key. The first question about a key makes the column."""
         column = self.labels.get(key)

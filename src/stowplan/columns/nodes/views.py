@@ -227,8 +227,13 @@ class Cluster:
     for one decision, including its trials.
     """
 
-    def __init__(self, state: ClusterState, notes: dict[str, Any] | None = None) -> None:
-        self._state = state
+    def __init__(
+        self,
+        state: ClusterState,
+        notes: dict[str, Any] | None = None,
+        node_for: Callable[[Pod], str | None] | None = None,
+    ) -> None:
+        self._state, self._node_for = state, node_for
         self.notes: dict[str, Any] = {} if notes is None else notes
 
     @property
@@ -280,19 +285,18 @@ class Cluster:
         row = self._state.table.row_of.get(node_name)
         return [] if row is None else [placed.pod for placed in self._state.pods_on[row].values()]
 
-    def uids_of(self, query: PodQuery) -> list[str]:
-        """Return the pods on nodes, or assumed to be there, that match a query, by uid; terminating ones, too."""
-        return self._state.uids_of(query)
-
-    def node_label(self, node_name: str, key: str) -> str:
-        """Return the value of a node's label; empty without the label, or without the node."""
-        row = self._state.table.row_of.get(node_name)
-        node = None if row is None else self._state.table.nodes[row]
-        return "" if node is None else node.labels.get(key, "")
-
     def pod(self, uid: str) -> PlacedPod | None:
         """Return a pod on a node, or assumed to be on one."""
         return self._state.pods.get(uid)
+
+    def node_for(self, pod: Pod) -> str | None:
+        """Return where a pod that has a node would go if it were scheduled again now, by all plugins of its profile.
+
+        None: nowhere. This is a decision; only `reconcile` may ask.
+        """
+        if self._node_for is None:
+            raise LookupError("only `reconcile` may ask where a pod would go")
+        return self._node_for(pod)
 
     def known_pod(self, uid: str) -> Pod | None:
         """Return a pod of the API server, with or without a node; None if it has ended or is deleted."""

@@ -58,7 +58,7 @@ def patched(world: World) -> list[str]:
 
 @pytest.mark.parametrize("domains", [{"a": 3, "b": 5}, {"a": "37.5%", "b": "62.5%"}], ids=["numbers", "percentages"])
 @pytest.mark.parametrize("spec", [{}, {"allocationMethod": "Fill"}], ids=["Balance", "Fill"])
-def test_the_ratio_survives_scaling_down(domains: Any, spec: dict[str, str]) -> None:
+def test_the_ratio_survives_scaling_down(domains: Any, spec: dict[str, Any]) -> None:
     world = a_world()
     world.submit(a_policy(domains, **spec), *replicas(16))
     world.advance(3)

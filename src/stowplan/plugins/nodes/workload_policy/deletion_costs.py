@@ -96,7 +96,7 @@ class DeletionCosts:
             if ladder.policy in edited:
                 found |= dict.fromkeys(pods.values())
         for key in sorted(edited & self._policies.keys()):
-            found |= dict.fromkeys(cluster.uids_of(self._policies[key].selected))
+            found |= dict.fromkeys(cluster.state.uids_of(self._policies[key].selected))
         for name in relabelled(each for each in changed or () if isinstance(each, Node)):
             found |= dict.fromkeys(pod.uid for pod in cluster.pods_on(name))
         yield from found
@@ -112,7 +112,7 @@ class DeletionCosts:
         policy = self._policies.get(f"{pod.namespace}/{name}") if isinstance(name, str) else None
         if policy is None or not policy.selected.matches(pod.namespace, pod.labels):
             return None
-        domain = cluster.node_label(pod.node_name, policy.rule.topology_key)
+        domain = cluster.state.table.label_of(pod.node_name, policy.rule.topology_key)
         return Ladder(policy.key, owner.uid, domain if policy.rule.weights.get(domain) else "")
 
     def _has_its_cost(self, pod: Pod | None, ladder: Ladder, number: int) -> bool:
@@ -151,7 +151,7 @@ class DeletionCosts:
         kept = set(numbers.values())
         too_high = (here.pop(number) for number in range(after + 1, before + 1) if number in here)
         others = [pod for pod in sorted(arriving, key=_age) if pod.uid not in numbers]
-        others += [pod for uid in too_high if (pod := cluster.known_pod(uid)) is not None]
+        others += [known for uid in too_high if (known := cluster.known_pod(uid)) is not None]
         rest = (number for number in free if number not in kept)
         numbers |= {pod.uid: number for pod, number in zip(others, rest, strict=True)}
         for pod in {pod.uid: pod for pod in (*arriving, *others)}.values():

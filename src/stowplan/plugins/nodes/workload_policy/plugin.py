@@ -11,7 +11,7 @@ namespace, bound or assumed, and not terminating. The shared tallies count them,
     percentages  are of the policy's pods that exist, with or without a node: each further pod has one place more
 
 `scores.py` ranks the nodes, `status.py` writes the status of policies, `deletion_costs.py` says which pods go first
-when a workload is scaled down.
+when a workload is scaled down, `rebalancing.py` moves pods after an edit.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from stowplan.columns.tally import Tally
 from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.objects import selectors, workload_policies
-from stowplan.objects.actions import Patch
+from stowplan.objects.actions import Write
 from stowplan.objects.affinity import PodQuery
+from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object, OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule
@@ -40,7 +41,9 @@ from stowplan.plugins.nodes.workload_policy import scores as policy_scores
 from stowplan.plugins.nodes.workload_policy import status
 from stowplan.plugins.nodes.workload_policy.deletion_costs import DeletionCosts
 from stowplan.plugins.nodes.workload_policy.naming import OWNERS, named_by, policy_name
+from stowplan.plugins.nodes.workload_policy.rebalancing import Rebalancing
 
+MOST_EVICTIONS = 60  # a minute
 FULL, HELPS = 1, 2  # a node of a full domain; a node where the eviction of the policy's pods would change that
 
 
@@ -67,16 +70,26 @@ class WorkloadPolicyPlugin:
 
     one_for_all = True  # it writes for all profiles
 
-    def __init__(self, kube_config_path: str = "", deletion_cost: bool = False) -> None:
+    def __init__(
+        self, kube_config_path: str = "", deletion_cost: bool = False, evictions_per_minute: float = 0.0
+    ) -> None:
         """`deletionCost`: write costs to pods, so that scaling down keeps the ratio; the right to patch pods is needed.
+
+        `evictionsPerMinute`: how many pods may be evicted for all policies that say `rebalance: Evict`; the right to
+        create evictions is needed. 0: none.
 
         `kubeConfigPath` is an argument of the original, and not used.
         """
         unused = "kubeConfigPath is not used, policies are read from the cluster whose pods are scheduled"
         self.config_notes = (unused,) if kube_config_path else ()
+        if not 0 <= evictions_per_minute <= MOST_EVICTIONS:
+            problem = f"evictionsPerMinute is {evictions_per_minute:g}"
+            raise ConfigError(problem, remedy=f"choose 0 (none) to {MOST_EVICTIONS}; 0.5 is one in two minutes")
         self._costs = DeletionCosts() if deletion_cost else None
-        if deletion_cost:
-            self.writes = {**self.writes, "Pod": ("patch",)}
+        self._rebalancing = Rebalancing(evictions_per_minute) if evictions_per_minute else None
+        of_pods = [word for word, wanted in (("patch", deletion_cost), ("evict", evictions_per_minute)) if wanted]
+        if of_pods:
+            self.writes = {**self.writes, "Pod": tuple(of_pods)}
 
     # -- filtering
 
@@ -110,12 +123,18 @@ class WorkloadPolicyPlugin:
             return None
         return policy_scores.scores(found.rule, found.desired(nodes.cluster), found.tally, nodes)
 
-    # -- the status of policies
+    # -- what is written
 
-    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
-        yield from status.patches(changed, cluster)
+    @property
+    def reconcile_at(self) -> float | None:
+        return None if self._rebalancing is None else self._rebalancing.look_again_at
+
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
+        yield from status.patches(changed, cluster, evicts=self._rebalancing is not None)
         if self._costs is not None:
             yield from self._costs.patches(changed, cluster)
+        if self._rebalancing is not None:
+            yield from self._rebalancing.evictions(changed, cluster)
 
     # -- requeueing
 

@@ -25,11 +25,13 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule, DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 
 MOST_SHOWN = 8  # domains in a message
+NO_EVICTIONS = "rebalance: Evict has no effect, since the scheduler's configuration sets no evictionsPerMinute"
 
 
-def patches(changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
-    for policy in _affected(changed, cluster.every(WorkloadPolicy)):
-        status = _with_times(status_of(policy, cluster), policy.status)
+def patches(changed: Sequence[Object] | None, cluster: Cluster, *, evicts: bool = False) -> Iterator[Patch]:
+    """`evicts`: the scheduler may evict pods for policies that say so."""
+    for policy in affected(changed, cluster.every(WorkloadPolicy)):
+        status = _with_times(status_of(policy, cluster, evicts=evicts), policy.status)
         if status != policy.status:
             yield Patch(kind="WorkloadPolicy", key=policy.key, body={"status": _written(status)})
 
@@ -51,7 +53,7 @@ def shown(desired: Mapping[str, int], there: Mapping[str, int]) -> str:
 # -- which policies to look at
 
 
-def _affected(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
+def affected(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
     if changed is None or relabelled(each for each in changed if isinstance(each, Node)):
         return list(every.values())
     own = {each.key for each in changed if isinstance(each, WorkloadPolicy)}
@@ -78,7 +80,7 @@ def relabelled(nodes: Iterable[Node]) -> list[str]:
 # -- the status
 
 
-def status_of(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
+def status_of(policy: WorkloadPolicy, cluster: Cluster, *, evicts: bool = False) -> WorkloadPolicyStatus:
     """Return the status by the pods as they are now. All revisions of a workload count, even with matchLabelKeys."""
     rule = policy.rule
     if rule.problems:
@@ -93,7 +95,7 @@ def status_of(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
         elsewhere=tally.total - sum(there.values()),
         pending=waiting,
         domains=tuple(_domain(name, desired, there[name], waiting) for name, desired in wanted.items()),
-        conditions=tuple(_conditions(policy, wanted, there)),
+        conditions=tuple(_conditions(policy, wanted, there, evicts=evicts)),
     )
 
 
@@ -102,13 +104,16 @@ def _domain(name: str, desired: int, current: int, waiting: int) -> DomainStatus
     return DomainStatus(name, desired, current, min(max(desired - current, 0), waiting))
 
 
-def _conditions(policy: WorkloadPolicy, wanted: Mapping[str, int], there: Mapping[str, int]) -> Iterator[Condition]:
+def _conditions(
+    policy: WorkloadPolicy, wanted: Mapping[str, int], there: Mapping[str, int], *, evicts: bool = False
+) -> Iterator[Condition]:
     rule, generation = policy.rule, policy.metadata.generation
     if rule.problems:
         yield Condition("Valid", "False", "Invalid", "; ".join(rule.problems), generation)
         yield Condition("Satisfied", "Unknown", "Invalid", "the policy is not in force", generation)
         return
-    yield Condition("Valid", "True", "Accepted", "; ".join(rule.remarks), generation)
+    remarks = (*rule.remarks, *((NO_EVICTIONS,) if rule.evicts and not evicts else ()))
+    yield Condition("Valid", "True", "Accepted", "; ".join(remarks), generation)
     satisfied = all(there[name] >= desired for name, desired in wanted.items())
     status, reason = ("True", "Filled") if satisfied else ("False", "PlacesLeft")
     yield Condition("Satisfied", status, reason, shown(wanted, there), generation)
