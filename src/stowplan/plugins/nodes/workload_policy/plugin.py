@@ -28,7 +28,7 @@ from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
 from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
-from stowplan.framework.interfaces import Evaluator, Wake
+from stowplan.framework.interfaces import Evaluator, Gauge, Wake
 from stowplan.objects import selectors, workload_policies
 from stowplan.objects.actions import Write
 from stowplan.objects.affinity import PodQuery
@@ -135,6 +135,9 @@ class WorkloadPolicyPlugin:
             yield from self._costs.patches(changed, cluster)
         if self._rebalancing is not None:
             yield from self._rebalancing.evictions(changed, cluster)
+
+    def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
+        return status.gauges(cluster)
 
     # -- requeueing
 

@@ -17,6 +17,7 @@ import msgspec
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.tally import Tally
+from stowplan.framework.interfaces import Gauge
 from stowplan.objects import selectors
 from stowplan.objects.actions import Patch
 from stowplan.objects.meta import Condition, Object
@@ -25,6 +26,10 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule, DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 
 MOST_SHOWN = 8  # domains in a message
+DESIRED_PODS = "Pods of a WorkloadPolicy that a domain should have."
+PODS = "Pods of a WorkloadPolicy that a domain has."
+ELSEWHERE = "Pods of a WorkloadPolicy on nodes outside of its domains."
+PENDING_PODS = "Pods of a WorkloadPolicy without a node."
 NO_EVICTIONS = "rebalance: Evict has no effect, since the scheduler's configuration sets no evictionsPerMinute"
 
 
@@ -117,6 +122,23 @@ def _conditions(
     satisfied = all(there[name] >= desired for name, desired in wanted.items())
     status, reason = ("True", "Filled") if satisfied else ("False", "PlacesLeft")
     yield Condition("Satisfied", status, reason, shown(wanted, there), generation)
+
+
+# -- metrics
+
+
+def gauges(cluster: Cluster) -> Iterator[Gauge]:
+    """Yield the numbers of the status of all valid policies."""
+    for policy in cluster.every(WorkloadPolicy).values():
+        if policy.rule.problems:
+            continue
+        status, names = status_of(policy, cluster), {"namespace": policy.namespace, "policy": policy.name}
+        for domain in status.domains:
+            labels = {**names, "domain": domain.name}
+            yield Gauge("workload_policy_desired_pods", DESIRED_PODS, domain.desired, labels)
+            yield Gauge("workload_policy_pods", PODS, domain.current, labels)
+        yield Gauge("workload_policy_pods_elsewhere", ELSEWHERE, status.elsewhere, names)
+        yield Gauge("workload_policy_pending_pods", PENDING_PODS, status.pending, names)
 
 
 # -- the patch
