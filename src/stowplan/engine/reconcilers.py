@@ -77,7 +77,8 @@ class Reconcilers:
         found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.reconcilers}
         for each in self.plugins:
             self._outbox.forget(each.awaited)
-        self.plugins = [PluginReconciler(enabled) for enabled in found.values()]
+        once = {id(enabled.plugin): enabled for enabled in found.values()}  # it may have several names
+        self.plugins = [PluginReconciler(enabled) for enabled in once.values()]
 
     def awaits(self, number: int) -> bool:
         """True if this is the number of a write under way."""

@@ -33,6 +33,8 @@ Class attributes that a plugin may have, all optional:
     one_for_all       all profiles that enable the plugin share one instance, so they must give it the same arguments
     wanted_at         points where a configuration that lists the plugin anywhere should list it, and what is wrong
                       otherwise
+    instead_of        plugins that it takes the place of, by the point where a configuration should disable them:
+                      {"filter": "TaintToleration"}
     config_notes      (of an instance) remarks on its arguments, for people who check a configuration
 """
 

@@ -187,10 +187,15 @@ class NodeTable(NamedRows):
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:
-        """Set the node of a row; None: the node is deleted. A heartbeat changes no column."""
+        """Set the node of a row; None: the node is deleted. A heartbeat changes no column.
+
+        Annotations are in no column, but a plugin whose answers are kept for the row may have read them.
+        """
         old = self.nodes[row]
         if old is not None and node is not None and _same(old, node):
             self.nodes[row] = node
+            if old.annotations != node.annotations:
+                self.touch(row)
             return
         if old is not None:
             self._remove_images(row, old)
