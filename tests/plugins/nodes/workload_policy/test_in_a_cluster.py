@@ -83,4 +83,5 @@ def test_an_edit_moves_pods_within_their_budget(cluster: EmbeddedCluster) -> Non
 
 
 def status(cluster: EmbeddedCluster) -> dict[str, Any]:
-    return (cluster.get("WorkloadPolicy", "default/web") or {}).get("status", {})
+    found: dict[str, Any] = (cluster.get("WorkloadPolicy", "default/web") or {}).get("status", {})
+    return found

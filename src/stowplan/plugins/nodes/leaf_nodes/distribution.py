@@ -59,7 +59,7 @@ class LeafNodeDistribution:
     def __init__(self, kube_config_path: str = "") -> None:
         """`kubeConfigPath` is an argument of the original, and not used."""
         unused = "kubeConfigPath is not used, policies are read from the cluster whose pods are scheduled"
-        self.config_notes = (unused,) if kube_config_path else ()
+        self.config_notes: tuple[str, ...] = (unused,) if kube_config_path else ()
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
         found = selected_by(pod, cluster)
