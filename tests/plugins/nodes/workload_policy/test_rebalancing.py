@@ -243,6 +243,22 @@ def test_the_pod_is_told() -> None:
     assert found.world.event_notes(name, "Rebalanced") == [expected]
 
 
+def test_policies_take_turns() -> None:
+    """Some that cannot be helped do not keep others waiting, and only a few are looked at closely at a time."""
+    found = Workload(4)
+    for number in range(9):
+        selector = {"labelSelector": {"matchLabels": {"app": f"stuck-{number}"}}}
+        found.world.submit(a_policy({"a": 1, "b": 0}, name=f"stuck-{number}", **selector, **EVICT))
+        labels = {"app": f"stuck-{number}", "workload-policy/kosmos.io": f"stuck-{number}"}
+        found.world.submit(_ready(a_member(f"lonely-{number}", labels=labels, node="b1")))
+    found.world.submit(a_policy({"a": 0, "b": 4}, **EVICT))
+    found.settle(30)
+    found.world.submit(a_policy({"a": 4, "b": 0}, generation=2, **EVICT))
+    found.settle(40 * PAUSE)
+    assert in_zones(found.world, "web") == {"a": 4}
+    assert all(name.startswith("web") for name in found.evicted)
+
+
 def test_two_revisions_are_left_alone() -> None:
     """A rolling update is under way, and each revision is counted separately."""
     found = Workload(4)

@@ -30,7 +30,7 @@ from stowplan.plugins.nodes.workload_policy import status
 from stowplan.plugins.nodes.workload_policy.naming import policy_name
 
 REPLACING: dict[str, type[ReplicaSet] | type[StatefulSet]] = {"ReplicaSet": ReplicaSet, "StatefulSet": StatefulSet}
-MOST_TRIES = 5  # decisions about pods of one policy, at a time
+MOST_TRIES, MOST_POLICIES = 5, 4  # decisions about pods of one policy, and policies to look at closely, at a time
 
 
 class Imbalance(NamedTuple):
@@ -62,11 +62,10 @@ class Rebalancing:
                 self._uneven.pop(policy.key, None)
         if self._next_at is not None and cluster.now < self._next_at:
             return
-        for key in list(self._uneven):
+        for key in [key for key in self._uneven if key not in every]:
             del self._uneven[key]
-            if key not in every:
-                continue
-            self._uneven[key] = None  # it is the last one now
+        for key in list(self._uneven)[:MOST_POLICIES]:
+            self._uneven[key] = self._uneven.pop(key)  # it is the last one now
             found = _eviction(every[key], cluster)
             if found is not None:
                 self._next_at = cluster.now + self._pause
