@@ -138,6 +138,10 @@ def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
                 for point, effect in getattr(enabled.plugin, "wanted_at", {}).items():
                     if point not in points:
                         yield f"profiles[{i}].plugins: {enabled.name} is not at {point}: {effect}; enable it there, too"
+            for point, other in getattr(enabled.plugin, "instead_of", {}).items():
+                if point in points and any(each.name == other for each in profile.points[point]):
+                    problem = f"{other} is at {point}, too, so {enabled.name} has no effect of its own there"
+                    yield f"profiles[{i}].plugins: {problem}; disable {other} at {point}"
             for note in getattr(enabled.plugin, "config_notes", ()):
                 yield f"profiles[{i}].pluginConfig[name={enabled.name}].args: {note}"
 

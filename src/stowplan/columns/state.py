@@ -156,6 +156,7 @@ class ClusterState:
 
     def _place(self, pod: Pod, row: int, shape: Shape, as_extension: bool) -> None:
         self.priorities[pod.priority] += 1
+        self.pending_pods.placed(pod.uid)
         labels = self.match_counts.add(pod, row, self.table.capacity, as_extension)
         self.pods[pod.uid] = self.pods_on[row][pod.uid] = PlacedPod(pod, row, shape, labels)
         self.table.take(row, shape.taken, shape.presumed, +1)
@@ -164,6 +165,7 @@ class ClusterState:
 
     def _displace(self, uid: str, as_extension: bool) -> None:
         placed = self.pods.pop(uid)
+        self.pending_pods.displaced(uid)
         row, shape = placed.row, placed.shape
         self.priorities[placed.pod.priority] -= 1
         if not self.priorities[placed.pod.priority]:
@@ -290,6 +292,12 @@ class ClusterState:
             # A counter made in a trial has seen the pods of the trial, so it ends with the trial.
             self._journaled(lambda: self.match_counts.drop(counter))
         return counter.tally
+
+    def uids_of(self, query: PodQuery) -> list[str]:
+        """Return the pods on nodes that match, by uid, terminating ones included. It costs what it returns."""
+        self.count(query, settled="always")
+        counter, _ = self.match_counts.ask((query,), "always", self.table.capacity)
+        return [uid for labels in counter.sets for uid in labels.members]
 
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""

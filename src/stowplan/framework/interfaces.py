@@ -22,7 +22,8 @@ Class attributes that a plugin may have, all optional:
     reads             the kinds that the plugin reads, in addition to pods and nodes; the app watches these kinds. A
                       kind is a name, or a `CustomResource` if the plugin brings it
     writes            what its actions write besides the kinds that it brings: {"Deployment": ("patch",)}. The words are
-                      "status", "create", "patch" and "delete"; a write that is not declared is an error
+                      "status", "create", "patch" and "delete", and of pods "evict"; a write that is not declared is an
+                      error
     reconciles        kinds whose changes make the engine call `reconcile`; see `ReconcilePlugin`
     reconcile_at      (of an instance) when to call `reconcile` again though nothing changed, by `cluster.now`, or None
     holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
@@ -35,6 +36,8 @@ Class attributes that a plugin may have, all optional:
     one_for_all       all profiles that enable the plugin share one instance, so they must give it the same arguments
     wanted_at         points where a configuration that lists the plugin anywhere should list it, and what is wrong
                       otherwise
+    instead_of        plugins that it takes the place of, by the point where a configuration should disable them:
+                      {"filter": "TaintToleration"}
     config_notes      (of an instance) remarks on its arguments, for people who check a configuration
 """
 

@@ -110,7 +110,8 @@ def test_every_change_of_a_row_gives_it_a_newer_version() -> None:
     row, other = state.table.row_of["a"], state.table.row_of["b"]
     pod = a_pod("p", node="a")
     untouched = int(state.table.version[other])
-    for change in (Put(pod), Put(a_node("a", cpu="8")), Gone(pod), Gone(a_node("a")), Put(a_node("a"))):
+    annotated = Put(a_node("a", annotations={"mode": "whole"}))
+    for change in (Put(pod), annotated, Put(a_node("a", cpu="8")), Gone(pod), Gone(a_node("a")), Put(a_node("a"))):
         before = int(state.table.version[row])
         state.apply(change)
         assert int(state.table.version[row]) > before

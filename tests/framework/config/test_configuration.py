@@ -204,7 +204,7 @@ def test_what_has_no_effect_is_noted(body: str, note: str) -> None:
     assert of_file(body).notes == (note,)
 
 
-@pytest.mark.parametrize("version", ["v1beta2", "v1beta3"])
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2", "v1beta3"])
 def test_old_versions_are_read_with_a_note(version: str) -> None:
     args = f"{{apiVersion: kubescheduler.config.k8s.io/{version}}}"
     body = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]"

@@ -220,10 +220,15 @@ class NodeTable(NamedRows):
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:
-        """Set the node of a row; None: the node is deleted. A heartbeat changes no column."""
+        """Set the node of a row; None: the node is deleted. A heartbeat changes no column.
+
+        Annotations are in no column, but a plugin whose answers are kept for the row may have read them.
+        """
         old = self.nodes[row]
         if old is not None and node is not None and _same(old, node):
             self.nodes[row] = node
+            if old.annotations != node.annotations:
+                self.touch(row)
             return
         if old is not None:
             self._remove_images(row, old)
@@ -285,6 +290,12 @@ class NodeTable(NamedRows):
                         del self.images[name]
 
     # -- labels
+
+    def label_of(self, name: str, key: str) -> str:
+        """Return the value of one node's label; empty without the label, or without the node."""
+        row = self.row_of.get(name)
+        node = None if row is None else self.nodes[row]
+        return "" if node is None else node.labels.get(key, "")
 
     def label(self, key: str) -> LabelColumn:
         """Return the column of a label key. The first question about a key makes the column."""

@@ -35,6 +35,7 @@ DEFAULT_SCHEDULER_NAME = "default-scheduler"
 OLD = {
     "v1beta3": "kube-scheduler does not read it since 1.29",
     "v1beta2": "kube-scheduler does not read it since 1.28, and its default score weights were different",
+    "v1beta1": "kube-scheduler does not read it since 1.25, and its default plugins and weights were different",
 }
 
 OTHER_KINDS = {
