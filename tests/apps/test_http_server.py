@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
-from aiohttp import web
 
 from stowplan.apps import certificates
 from stowplan.apps.authorization import Authorizer, Refusal, ResourceAttributes
 from stowplan.apps.http_server import HttpServer, Listener, Pages
 from stowplan.apps.logging import Log
 from stowplan.objects.errors import ConfigError
+from stowplan.serving import web
 from stowplan.serving.connections import ConnectionLimits
 
 LIMITS = ConnectionLimits(total=20, per_peer=8, unproven=4, opening_within=1.0, headers_within=1.0, idle_within=1.0)

@@ -114,6 +114,15 @@ def wait_until_bound(cluster: Cluster, namespace: str, number: int, seconds: flo
     until(f"{number} pods are bound", lambda: len(bound(cluster, namespace)) >= number, seconds, explain)
 
 
+def noted(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    """What the pod is told by events."""
+    path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+    found = cluster.api().must("GET", path)["items"]
+    return [
+        each["note"] for each in found if each["regarding"]["name"] == name and each["reason"] == "FailedScheduling"
+    ]
+
+
 def condition(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
     """Return a pod's PodScheduled condition; empty if it has none."""
     pod = cluster.api().must("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")

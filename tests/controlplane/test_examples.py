@@ -16,7 +16,15 @@ from tests.controlplane.deployed import DEPLOY
 from tests.controlplane.flavours import landed
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
-from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, pods, stowplan, wait_until_bound
+from tests.controlplane.stowplan_process import (
+    Stowplan,
+    a_live_pod,
+    apply,
+    noted,
+    pods,
+    stowplan,
+    wait_until_bound,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FLAVOURS = ("gold", "silver", "bronze")
@@ -150,3 +158,73 @@ def defined(cluster: Cluster) -> Iterator[None]:
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd/workloadpolicies.kosmos.io")
     yield
     cluster.kubectl("delete", "--kustomize", str(DEPLOY / "crds"))
+
+
+# -- gangs
+
+
+@contextmanager
+def groups_defined(cluster: Cluster) -> Iterator[None]:
+    """The kinds of groups and reservations; gone afterwards, with all of them."""
+    if not isinstance(cluster, ControlPlane):
+        yield  # it has them
+        return
+    folder = str(DEPLOY / "crds" / "kubenexus")
+    cluster.kubectl("apply", "--kustomize", folder)
+    for name in ("podgroups.scheduling.x-k8s.io", "resourcereservations.scheduling.kubenexus.io"):
+        cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", f"crd/{name}")
+    yield
+    cluster.kubectl("delete", "--kustomize", folder)
+
+
+def nodes_of(cluster: Cluster, namespace: str) -> Counter[str]:
+    """How many pods each node has; "" for those without one."""
+    return Counter(pod["spec"].get("nodeName", "") for pod in pods(cluster, namespace))
+
+
+ROOM = {"cpu": "4", "memory": "16Gi"}
+
+
+def test_a_spark_application_has_room_for_its_executors(cluster: Cluster, namespace: str) -> None:
+    example, where = "policies/spark-application", ("--namespace", namespace)
+    with (
+        groups_defined(cluster),
+        cluster.nodes(2, prefix="spark", capacity=ROOM),
+        at_work(cluster, example) as program,
+    ):
+        cluster.kubectl("apply", *where, "--filename", workloads(example))
+        wait_until_bound(cluster, namespace, 1, explain=program.explain)
+        shown = ("get", "resourcereservations", "pi", "--output=jsonpath={.status.reserved} {.status.taken}")
+        until("five places, one taken", lambda: cluster.kubectl(*shown, *where) == "5 1", 60, program.explain)
+        cluster.kubectl("apply", *where, "--filename", str(EXAMPLES / example / "executors.yaml"))
+        wait_until_bound(cluster, namespace, 5, explain=program.explain)
+        until("all places are taken", lambda: cluster.kubectl(*shown, *where) == "5 5", 60, program.explain)
+
+
+def test_an_mpi_gang_gets_nodes_together_or_not_at_all(cluster: Cluster, namespace: str) -> None:
+    example, where = "policies/mpi-gang", ("--namespace", namespace)
+    with (
+        groups_defined(cluster),
+        cluster.nodes(1, prefix="small", capacity=ROOM),
+        at_work(cluster, example) as program,
+    ):
+        cluster.kubectl("apply", *where, "--filename", workloads(example))
+        told = lambda: [noted(cluster, namespace, pod["metadata"]["name"]) for pod in pods(cluster, namespace)]  # noqa: E731
+        until("all are told", lambda: len(told()) == 5 and all(told()), 60, program.explain)
+        assert nodes_of(cluster, namespace) == {"": 5}
+        with cluster.nodes(2, prefix="more", capacity=ROOM):
+            wait_until_bound(cluster, namespace, 5, explain=program.explain)
+
+
+def test_a_pytorch_job_is_packed_on_one_node(cluster: Cluster, namespace: str) -> None:
+    example, where = "policies/pytorch-job", ("--namespace", namespace)
+    with (
+        groups_defined(cluster),
+        cluster.nodes(3, prefix="train", capacity={"cpu": "8", "memory": "16Gi"}),
+        at_work(cluster, example) as program,
+    ):
+        cluster.kubectl("apply", *where, "--filename", workloads(example))
+        wait_until_bound(cluster, namespace, 4, explain=program.explain)
+        assert len(nodes_of(cluster, namespace)) == 1
+        phase = ("get", "podgroups.scheduling.x-k8s.io", "resnet", "--output=jsonpath={.status.phase}", *where)
+        until("it says so", lambda: cluster.kubectl(*phase) == "Running", 60, program.explain)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import until
-from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, bound, condition, stowplan
+from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, bound, condition, noted, stowplan
 
 DUMPED = (
     "nodes,pods,namespaces,services,persistentvolumes,persistentvolumeclaims,storageclasses,csinodes,priorityclasses"
@@ -90,11 +90,3 @@ def wait_until_told(cluster: Cluster, namespace: str, name: str, message: str) -
         return now == message and message in events
 
     until(f"{name} is told {message}", as_explained, 60, lambda: str(said()))
-
-
-def noted(cluster: Cluster, namespace: str, name: str) -> list[str]:
-    path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-    found = cluster.api().must("GET", path)["items"]
-    return [
-        each["note"] for each in found if each["regarding"]["name"] == name and each["reason"] == "FailedScheduling"
-    ]

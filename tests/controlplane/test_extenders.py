@@ -22,6 +22,7 @@ from tests.controlplane.stowplan_process import (
     apply,
     bound,
     condition,
+    noted,
     pods,
     stowplan,
     wait_until_bound,
@@ -232,7 +233,7 @@ def test_it_sees_application_role_and_group_however_they_are_spelt(
         apply(cluster, namespace, labelled("driver", **driver))
         until(
             "it waits for the other",
-            lambda: "1 of 2 pods exist" in condition(cluster, namespace, "driver").get("message", ""),
+            lambda: any("1 of 2 pods exist" in each for each in noted(cluster, namespace, "driver")),
             60,
             program.explain,
         )

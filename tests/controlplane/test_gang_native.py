@@ -17,7 +17,7 @@ from tests.controlplane.fixtures import running
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.pod_groups import HIGH, LOW, configuration, priority_classes, settled
 from tests.controlplane.process import until
-from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition
+from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition, noted
 
 pytestmark = pytest.mark.controlplane
 
@@ -71,9 +71,23 @@ def test_it_runs_whole_once_its_object_and_its_pods_are_there(scheduler: Deploye
     wait_until_told(scheduler, namespace, "a-0", f"PodGroup {namespace}/a of scheduling.k8s.io does not exist")
     apply(plane, namespace, a_group(plane, "a", {"gang": {"minCount": 3}}))
     wait_until_told(scheduler, namespace, "a-0", f"pod group {namespace}/a: 2 of 3 pods exist")
+    assert not condition(plane, namespace, "a-0"), "as with kube-scheduler: no autoscaler adds nodes for it"
     apply(plane, namespace, pods[2])
     until("it runs", lambda: bound(plane, namespace).keys() == {"a-0", "a-1", "a-2"}, 30, tell)
     group_says(scheduler, namespace, "a", "True", "3 of 3 pods have a node")
+
+
+def test_kube_scheduler_itself_writes_nothing_for_a_gang_that_waits_for_pods(
+    scheduler: Deployed, namespace: str
+) -> None:
+    """What ours is compared with: no condition, so that no autoscaler adds nodes."""
+    plane = scheduler.plane
+    with plane.start_kube_scheduler() as program:
+        apply(plane, namespace, a_group(plane, "k", {"gang": {"minCount": 3}}))
+        apply(plane, namespace, *members("k", 2, scheduler="default-scheduler"))
+        apply(plane, namespace, a_live_pod("single", cpu="1", scheduler="default-scheduler"))
+        until("a pod after it runs", lambda: "single" in bound(plane, namespace), 60, program.tail)
+        assert not condition(plane, namespace, "k-0") and not noted(plane, namespace, "k-0")
 
 
 def test_it_waits_whole_until_there_is_room_for_all(scheduler: Deployed, namespace: str) -> None:
@@ -144,7 +158,7 @@ def group_says(scheduler: Deployed, namespace: str, name: str, status: str, word
 def wait_until_told(scheduler: Deployed, namespace: str, name: str, words: str) -> None:
     until(
         f"{name} is told: {words}",
-        lambda: words in condition(scheduler.plane, namespace, name).get("message", ""),
+        lambda: any(words in each for each in noted(scheduler.plane, namespace, name)),
         30,
         scheduler.program.tail,
     )

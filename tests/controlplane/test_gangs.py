@@ -23,7 +23,7 @@ from tests.controlplane.pod_groups import (
     settled,
 )
 from tests.controlplane.process import until
-from tests.controlplane.stowplan_process import a_live_pod, apply, condition
+from tests.controlplane.stowplan_process import a_live_pod, apply, condition, noted
 
 
 @pytest.fixture(params=MOSTLY_REAL)
@@ -98,8 +98,8 @@ def test_a_member_that_has_ended_does_not_count(cluster: Cluster, namespace: str
         program = scheduler.ready()
         waits = f"pod group {namespace}/a: 5 of 6 pods exist"
         name = new[0]["metadata"]["name"]
-        until("they wait", lambda: condition(cluster, namespace, name).get("message") == waits, 30, program.explain)
-        assert not settled(cluster, namespace)
+        until("they wait", lambda: waits in noted(cluster, namespace, name), 30, program.explain)
+        assert not settled(cluster, namespace) and not condition(cluster, namespace, name)
         apply(cluster, namespace, new[5])
         until("all six run", lambda: dict(running(cluster, namespace)) == {"a": 6}, 30, program.explain)
 

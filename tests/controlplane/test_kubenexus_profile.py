@@ -18,7 +18,7 @@ from tests.controlplane.deployed import DEPLOY, Deployed, check_no_limit_met, de
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
 from tests.controlplane.spark import Spark, a_driver
-from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition, stowplan
+from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition, noted, stowplan
 
 FOLDER, CRDS = DEPLOY / "profiles" / "kubenexus-scheduler", DEPLOY / "crds" / "kubenexus"
 NAME, GROUP = "kubenexus-scheduler", "pod-group.scheduling.kubenexus.io"
@@ -109,9 +109,8 @@ def test_a_gang_by_labels(scene: Scene, namespace: str) -> None:
         apply(scene.cluster, namespace, *pods[:2])
         waits = "pod group {}: 2 of 3 pods exist"
         said = waits.format(f"{namespace}/job")
-        until(
-            "it waits", lambda: condition(scene.cluster, namespace, "job-0").get("message") == said, 60, scene.explain
-        )
+        until("it waits", lambda: said in noted(scene.cluster, namespace, "job-0"), 60, scene.explain)
+        assert not condition(scene.cluster, namespace, "job-0"), "not Unschedulable, for autoscalers"
         page = lambda: str(scene.groups(namespace))  # noqa: E731
         until("the page says so", lambda: shown(scene, namespace) == (3, 0, 2), 60, page)
         apply(scene.cluster, namespace, pods[2])
@@ -153,7 +152,7 @@ def test_a_gang_by_its_object(scene: Scene, namespace: str) -> None:
         missing = f"PodGroup {namespace}/train of scheduling.x-k8s.io does not exist"
         until(
             "they wait for it",
-            lambda: missing in condition(scene.cluster, namespace, "train-0").get("message", ""),
+            lambda: any(missing in each for each in noted(scene.cluster, namespace, "train-0")),
             60,
             scene.explain,
         )

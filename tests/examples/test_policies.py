@@ -19,6 +19,9 @@ POLICIES = {
     "policies/flavour-cluster-wide": "FlavourClusterWide",
     "policies/sp-priority": "SPPriority",
     "policies/workload-policy": "WorkloadPolicy",
+    "policies/spark-application": "ResourceReservation",
+    "policies/mpi-gang": "Coscheduling",
+    "policies/pytorch-job": "GangPacking",
 }
 every_example = pytest.mark.parametrize("example", POLICIES)
 
@@ -26,6 +29,10 @@ every_example = pytest.mark.parametrize("example", POLICIES)
 def documents(example: str) -> list[Any]:
     text = (ROOT / "examples" / example / "workloads.yaml").read_text(encoding="utf-8")
     return list(yaml.safe_load_all(text))
+
+
+def pods_of(example: str) -> list[Any]:
+    return [each for each in documents(example) if each["kind"] == "Pod" or "template" in each.get("spec", {})]
 
 
 @every_example
@@ -38,8 +45,8 @@ def test_the_configuration_enables_the_policy_without_notes(example: str) -> Non
 @every_example
 def test_the_workloads_name_its_scheduler(example: str) -> None:
     _, profiles = profile_loader.read_configuration(ROOT / "examples" / example / "config.yaml")
-    deployments = [each for each in documents(example) if each["kind"] == "Deployment"]
-    assert {each["spec"]["template"]["spec"]["schedulerName"] for each in deployments} == set(profiles)
+    specs = [each["spec"] if each["kind"] == "Pod" else each["spec"]["template"]["spec"] for each in pods_of(example)]
+    assert {each["schedulerName"] for each in specs} == set(profiles)
 
 
 @every_example

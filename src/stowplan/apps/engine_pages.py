@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
-from aiohttp import web
 
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.http_server import Pages
 from stowplan.apps.program import Program
+from stowplan.serving import web
 
 STUCK_AFTER = 60.0  # seconds without a heartbeat of the engine's loop
 

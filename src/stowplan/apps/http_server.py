@@ -16,16 +16,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
-
 from stowplan.apps import certificates
 from stowplan.apps.authorization import Authorizer, ResourceAttributes
 from stowplan.kube.client import Client
 from stowplan.objects.errors import ConfigError
-from stowplan.serving import descriptors
+from stowplan.serving import descriptors, web
 from stowplan.serving.connections import ConnectionLimits, ConnectionTable
-from stowplan.serving.listener import LINGER, SILENT, ContextOf, SocketListener
+from stowplan.serving.listener import LINGER, ContextOf, SocketListener
+from stowplan.serving.web import Handler, Middleware
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
 Check = Callable[[], str]  # returns what is wrong; empty if nothing is
@@ -179,7 +177,6 @@ class HttpServer:
         authorizer = None if listener.authorizer is None else listener.authorizer()
 
         def protocol() -> asyncio.Protocol:
-            assert runner.server is not None
             return runner.server()
 
         sockets = SocketListener(protocol, self.connections, listener.tls)
@@ -191,15 +188,7 @@ class HttpServer:
             app.router.add_get(path, page)
         for path, page in pages.post.items():
             app.router.add_post(path, page)
-        runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=SILENT,
-            handle_signals=False,
-            shutdown_timeout=1.0,
-            keepalive_timeout=KEEP_ALIVE,
-            lingering_time=LINGER,
-        )
+        runner = web.AppRunner(app, shutdown_timeout=1.0, lingering_time=LINGER)
         await runner.setup()
         return _Port(runner, sockets, authorizer)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from stowplan.columns.pods.nominated_pods import Companions
 from stowplan.engine import messages
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.nominations import Nominations
@@ -24,6 +25,7 @@ class Failure:
     pending          those of them that only wait for another component
     is_error         whether the condition says SchedulerError; None: if no plugin rejected the unit
     nominated_nodes  the node nominated for the pods from now on (for each pod, by uid); "" for none, None: no change
+    companions       the pods to nominate with them that do not exist yet, by uid
     announced        the pods' status may name another nominated node than we know
     messages         messages of their own for some pods, by uid
     pods             uids of the pods that failed just now; None: all. The others are in the unit already.
@@ -34,6 +36,7 @@ class Failure:
     pending: frozenset[str] = frozenset()
     is_error: bool | None = None
     nominated_nodes: str | Mapping[str, str] | None = ""
+    companions: Mapping[str, Companions] = field(default_factory=dict)
     announced: bool = False
     messages: Mapping[str, str] = field(default_factory=dict)
     pods: tuple[str, ...] | None = None
@@ -78,8 +81,10 @@ class FailureHandler:
             self._groups.failed(unit.group, unit.queued.errors, now)
         for uid in list(unit.pods if failure.pods is None else failure.pods):
             pod = unit.pods.get(uid)
-            if pod is not None:
+            if pod is not None and uid not in unit.gated.verdicts:  # a gated member was not attempted
                 self._tell(pod, unit, failure, now)
+                if unit.group:
+                    self._groups.attempted(uid)
         if unit.queued.hung >= MOST_HANGS:
             self._tell_set_aside(unit, failure.message, now)
 
@@ -106,7 +111,7 @@ class FailureHandler:
     def _tell(self, pod: Pod, unit: Unit, failure: Failure, now: float) -> None:
         node_name = failure.nominated_node(pod.uid)
         if node_name is not None:
-            self._nominations.replace(self._known[pod.uid], node_name)
+            self._nominations.replace(self._known[pod.uid], node_name, now, failure.companions.get(pod.uid, ()))
         message = failure.messages.get(pod.uid, failure.message)
         self._report(AttemptFailed(pod.key, unit.profile, failure.error, message, unit.group))
         told = messages.failure(

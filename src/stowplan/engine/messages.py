@@ -14,6 +14,7 @@ from stowplan.objects.actions import Evict, PodRef, Record, RequestEviction, Set
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 
+UNSCHEDULABLE, ERROR, GATED = "Unschedulable", "SchedulerError", "SchedulingGated"  # Kubernetes' reasons
 PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition, and of an event
 MOST_NAMES = 5
 _TIMES = re.compile(r"the scheduler had to be ended (\d{1,6}) times ")
@@ -53,7 +54,7 @@ def failure(
     pod: Pod, message: str, *, error: bool, nominated: str | None, announced: bool = False
 ) -> Iterator[SetCondition | Record]:
     """The pod's PodScheduled condition, unless the pod has it already, and an event."""
-    reason = "SchedulerError" if error else "Unschedulable"
+    reason = ERROR if error else UNSCHEDULABLE
     message, now = shortened(message, MOST_OF_MESSAGE), pod.condition("PodScheduled")
     same = now is not None and (now.status, now.reason, now.message) == ("False", reason, message)
     renamed = nominated is not None and (announced or nominated != pod.nominated_node)
@@ -61,6 +62,18 @@ def failure(
         yield SetCondition(
             pod=ref(pod), status="False", reason=reason, message=message, nominated_node=nominated if renamed else None
         )
+    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+
+
+def waits(pod: Pod, message: str) -> Iterator[SetCondition | Record]:
+    """The pod is not attempted yet: its group waits for other pods.
+
+    It gets an event, and no condition, as a gated pod of kube-scheduler: an autoscaler adds nodes for pods that are
+    Unschedulable, and nodes are not what this one waits for. A condition of an earlier attempt must not stay either.
+    """
+    message, now = shortened(message, MOST_OF_MESSAGE), pod.condition("PodScheduled")
+    if now is not None and now.status == "False" and now.reason in (UNSCHEDULABLE, ERROR):
+        yield SetCondition(pod=ref(pod), status="False", reason=GATED, message=message)
     yield _event(pod, "Warning", "FailedScheduling", "Scheduling", message)
 
 

@@ -1,17 +1,20 @@
 """Nominated nodes: which pod waits for room on which node.
 
 The cluster state counts a nominated pod on its node for pods of equal or lower priority. A nomination is made here
-before the API server knows it, and follows what the pod's status says.
+before the API server knows it, and follows what the pod's status says. The companions of a pod (pods that do not exist
+yet) are known here only: after a restart the pod is attempted first, and its companions are found again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stowplan.columns.pods.nominated_pods import Companions
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.queue.cluster_events import pod_left
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
+from stowplan.engine.unit import Unit
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 
@@ -22,29 +25,35 @@ class Nominations:
     ) -> None:
         self._profiles, self._state, self._groups, self._queue = profiles, state, groups, queue
 
-    def nominate(self, pod: Pod, node_name: str) -> None:
+    def nominate(self, pod: Pod, node_name: str, companions: Companions = ()) -> None:
         """Keep room on a node for a pod, against all pods of equal or lower priority.
 
         Room for the missing members of a partially bound group is also kept against pods of higher priority, unless
         they could evict the group's other members.
         """
         found = self._groups.of(pod.uid)
-        self._state.nominated_pods.add(pod, node_name, firm=found is not None and found.partially_bound)
+        firm = found is not None and found.partially_bound
+        self._state.nominated_pods.add(pod, node_name, firm=firm, companions=companions)
 
-    def replace(self, pod: Pod, node_name: str) -> None:
-        """Nominate another node; "" for none."""
-        self._state.nominated_pods.drop(pod.uid)
+    def replace(self, pod: Pod, node_name: str, now: float, companions: Companions | None = None) -> None:
+        """Nominate another node; "" for none. `companions` None: the same ones, if the node is the same."""
+        nominated = self._state.nominated_pods
+        if companions is None:
+            companions = nominated.companions_of(pod.uid) if node_name == nominated.node_of(pod.uid) else ()
+        freed = nominated.drop(pod.uid)
         if node_name:
-            self.nominate(pod, node_name)
+            self.nominate(pod, node_name, companions)
+        if freed and (not node_name or freed != companions):
+            companions_left(freed, self._queue, now, except_unit=self._queue.find(pod.uid))
 
-    def pending_pod_changed(self, old: Pod | None, pod: Pod) -> None:
+    def pending_pod_changed(self, old: Pod | None, pod: Pod, now: float) -> None:
         """Follow the status of a pod without a node. A nomination that is not written yet stands until then."""
         current = self._state.nominated_pods.node_of(pod.uid)
         if not pod.nominated_node and not current:
             return
         before = "" if old is None else old.nominated_node
         node_name = current if pod.nominated_node == before else pod.nominated_node
-        self.replace(pod, "" if pod.terminating else node_name)
+        self.replace(pod, "" if pod.terminating else node_name, now)
 
     def withdrawn(self, old: Pod, new: Pod | None, now: float) -> None:
         """If a pod lost its nomination, other pods see that as if the pod had left the node.
@@ -63,3 +72,9 @@ class Nominations:
                 max_priority=None if grouped else old.priority,
                 except_unit=self._queue.find(old.uid),
             )
+
+
+def companions_left(freed: Companions, queue: SchedulingQueue, now: float, except_unit: Unit | None = None) -> None:
+    """Room is no longer kept for these companions. Other pods see that as if they had left their nodes."""
+    for pod, node_name in freed:
+        queue.events([pod_left(pod, node_name)], now, except_unit=except_unit)

@@ -43,8 +43,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-
 from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.attempt import Attempts
 from stowplan.engine.binding.binding_cycle import BindingCycle
@@ -52,7 +50,7 @@ from stowplan.engine.explain import Explainer, Explanation
 from stowplan.engine.failure import FailureHandler
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.groups.monitor import GroupMonitor
-from stowplan.engine.nominations import Nominations
+from stowplan.engine.nominations import Nominations, companions_left
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
 from stowplan.engine.preemption.preemption import Preemption
@@ -62,6 +60,7 @@ from stowplan.engine.reconcilers import Reconcilers
 from stowplan.engine.reports import BoundByAnother, Report
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Draw
 from stowplan.objects.actions import Action
 from stowplan.objects.changes import Gone, Put, Result
 from stowplan.objects.meta import Object
@@ -79,7 +78,7 @@ class Scheduler:
     def __init__(
         self,
         profiles: Mapping[str, Profile],
-        generator: np.random.Generator,
+        generator: Draw,
         *,
         state: ClusterState | None = None,
         extenders: Sequence[Extender] = (),
@@ -303,15 +302,17 @@ class Scheduler:
         if assumed_pod is not None:
             self.binding.pod_changed(assumed_pod, pod, out, now)
         if out or pod.node_name:
-            self.state.nominated_pods.drop(pod.uid)
+            freed = self.state.nominated_pods.drop(pod.uid)
             if pod.uid in self.queue.unit_of:
                 self.queue.remove_pod(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))
+            if freed:
+                companions_left(freed, self.queue, now)
         else:
             self.state.pending_pods.update(pod, False)
             if pod.uid not in self.assumed_pods:
                 if pod.nominated_node or self.state.nominated_pods:
-                    self._nominations.pending_pod_changed(old, pod)
+                    self._nominations.pending_pod_changed(old, pod, now)
                 self.queue.add_pod(pod, now)
         if old is not None or (pod.node_name and not out):  # a new pod without a node is no event for others
             self.queue.events(self._cluster_events.of(old, None if out else pod), now)

@@ -233,13 +233,15 @@ class Candidate:
 class PostFilterResult:
     """What a post-filter found: a candidate for preemption, or why there is none.
 
-    `settles`: no further post-filter is called. `clears_nomination`: the pod's nomination is cleared.
+    `settles`: no further post-filter is called. `clears_nomination`: the pod's nomination is cleared. `with_slots`: the
+    pod may preempt, but for the room that it needs on all nodes together; the engine looks for the victims.
     """
 
     reasons: tuple[str, ...] = ()
     candidate: Candidate | None = None
     settles: bool = False
     clears_nomination: bool = False
+    with_slots: bool = False
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)

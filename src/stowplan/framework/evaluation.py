@@ -37,10 +37,12 @@ from stowplan.framework.decision import (
 )
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.filtering import NodeFilters, view
+from stowplan.framework.group import SlotPods
 from stowplan.framework.interfaces import AvoidPlugin
 from stowplan.framework.plugin_calls import call, call_optional, wrong
 from stowplan.framework.pre_filtering import NO_NODES, PreFilterResult
 from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.ranking import Draw
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
 from stowplan.objects.errors import PluginError
@@ -56,7 +58,7 @@ def schedule_one(
     pod: Pod,
     state: ClusterState,
     profile: Profile,
-    generator: np.random.Generator | None = None,
+    generator: Draw | None = None,
     *,
     gate: bool = True,
     preempt: bool = True,
@@ -107,6 +109,15 @@ def passing(pod: Pod, cluster: Cluster) -> Bools:
     return found
 
 
+def slot_pods(pod: Pod, profile: Profile, cluster: Cluster) -> SlotPods | None:
+    """Return the pods that this one needs besides itself and that do not exist yet; None if there are none."""
+    for enabled in profile.slot_pod_plugins:
+        found = call_optional(enabled, enabled.plugin.slot_pods, SlotPods, pod, cluster)
+        if found is not None and found.number > 0:
+            return found
+    return None
+
+
 def _passing(state: ClusterState, profile: Profile, pod: Pod) -> Bools:
     evaluation = Evaluation(pod, state, profile)
     evaluation.pre_filter()
@@ -147,7 +158,7 @@ class Evaluation:
         """The filters that the pre-filters left."""
         return NodeFilters(self.pod, self.state, self.profile, self.cluster.notes, self.pre_filters.skipped)
 
-    def decision(self, generator: np.random.Generator | None, *, gate: bool, preempt: bool) -> Decision:
+    def decision(self, generator: Draw | None, *, gate: bool, preempt: bool) -> Decision:
         decision = Decision(self.pod, None, self.trail)
         try:
             decision.gated = self.gate() if gate else None
@@ -161,7 +172,7 @@ class Evaluation:
             self.trail.widen(self.state.table.live_names(), np.searchsorted(self.cluster.nodes.rows, self.nodes.rows))
         return decision
 
-    def _decide(self, decision: Decision, generator: np.random.Generator | None, *, preempt: bool) -> None:
+    def _decide(self, decision: Decision, generator: Draw | None, *, preempt: bool) -> None:
         self.pre_filter()
         decision.refused, decision.limited_to = self.pre_filters.refused, self.pre_filters.names
         decision.limited_by, decision.skipped = tuple(self.pre_filters.limited_by), self.pre_filters.skipped
@@ -245,7 +256,7 @@ class Evaluation:
     def post_filter(self, decision: Decision) -> PostFilterResult | None:
         """Return the first candidate that a post-filter finds, or all reasons why there is none."""
         reasons: tuple[str, ...] = ()
-        clears_nomination = False
+        clears_nomination = with_slots = False
         for enabled in self.profile.post_filters:
             result = call(enabled, enabled.plugin.post_filter, self.pod, decision, self)
             if not isinstance(result, PostFilterResult):
@@ -253,7 +264,10 @@ class Evaluation:
             if result.candidate is not None or result.settles:
                 return result
             reasons, clears_nomination = reasons + result.reasons, clears_nomination or result.clears_nomination
-        return PostFilterResult(reasons, clears_nomination=clears_nomination) if reasons else None
+            with_slots = with_slots or result.with_slots
+        if not reasons and not with_slots:
+            return None
+        return PostFilterResult(reasons, clears_nomination=clears_nomination, with_slots=with_slots)
 
     # -- what post-filters may ask (`Evaluator`)
 
@@ -271,3 +285,6 @@ class Evaluation:
 
     def local(self) -> str:
         return self.filters.locality()
+
+    def needs_slots(self) -> bool:
+        return bool(self.profile.slot_pod_plugins) and slot_pods(self.pod, self.profile, self.cluster) is not None

@@ -80,13 +80,20 @@ class NodeFilters:
     def beside_nominated(self, nodes: Nodes) -> Iterator[tuple[int, Verdict]]:
         """The nodes where the pod does not fit beside the pods nominated there, with their verdicts.
 
-        Nominated pods of equal or higher priority count.
+        Nominated pods of equal or higher priority count; the pod's own companions do not.
         """
+        nominated, uid = self._state.nominated_pods, self._pod.uid
         preempts = self._pod.spec.preemption_policy != "Never" or self._pod.priority > HIGHEST_USER_PRIORITY
-        firm = () if preempts else self._state.nominated_pods.firm
-        for name, pods in list(self._state.nominated_pods.by_node.items()):
+        firm = () if preempts else nominated.firm
+        for name in list(nominated.by_node):
+            pods = nominated.by_node[
+                name
+            ]  # a trial drops a pod with its companions on other nodes, and adds them again
             rivals = (other for other in pods.values() if other.priority >= self._pod.priority or other.uid in firm)
-            others = [other for other in rivals if other.uid != self._pod.uid and other.uid not in self._state.pods]
+            others = [other for other in rivals if other.uid != uid and other.uid not in self._state.pods]
+            if nominated.owner_of:
+                owners = nominated.owner_of
+                others = [other for other in others if other.uid not in owners or owners[other.uid].uid != uid]
             at = nodes.position(name) if others else None
             if at is None:
                 continue

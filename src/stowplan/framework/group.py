@@ -7,10 +7,18 @@ from datetime import datetime
 import msgspec
 
 from stowplan.objects.actions import ObjectRef
+from stowplan.objects.pods import Pod
 
 TIMEOUT = 10.0  # seconds
 UNKNOWN = 1 << 30  # the minimum of a group whose real minimum is not known yet
 ONE_BY_ONE, ALL_TOGETHER = "Pod", "PodGroup"  # how members of a group may be disrupted
+
+
+class SlotPods(msgspec.Struct, frozen=True):
+    """The pods that a pod needs besides itself and that do not exist yet: a pod like each of them, and how many."""
+
+    example: Pod
+    number: int
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -65,7 +65,7 @@ from stowplan.framework.decision import (
     Skip,
     Verdict,
 )
-from stowplan.framework.group import Group
+from stowplan.framework.group import Group, SlotPods
 from stowplan.objects.actions import AnyAction, Write
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -89,6 +89,14 @@ class SlotsPlugin(Protocol):
 
     def slots_of(self, pod: Pod, cluster: Cluster) -> int:
         """Return how many slots are held, or will be with this pod, for members of its group that do not exist yet."""
+
+
+@runtime_checkable
+class SlotPodsPlugin(Protocol):
+    """The same: what it holds room for. Pods are preempted for all of it, or for none of it."""
+
+    def slot_pods(self, pod: Pod, cluster: Cluster) -> SlotPods | None:
+        """Return the pods for which slots are held as soon as this pod has a node; None if there are none."""
 
 
 @runtime_checkable
@@ -178,6 +186,9 @@ class Evaluator(Protocol):
 
     def local(self) -> str:
         """Return the most that any filter for this pod looks at: a value of `local`, or "" for more."""
+
+    def needs_slots(self) -> bool:
+        """True if the pod gets a node only with room for other pods, which do not exist yet."""
 
 
 @runtime_checkable

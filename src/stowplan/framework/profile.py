@@ -40,6 +40,7 @@ from stowplan.framework.interfaces import (
     ReservePlugin,
     ScorePlugin,
     SiblingsPlugin,
+    SlotPodsPlugin,
     SlotsPlugin,
 )
 from stowplan.framework.registry import Registry
@@ -133,6 +134,11 @@ class Profile:
     def slot_plugins(self) -> tuple[EnabledPlugin[SlotsPlugin], ...]:
         """The plugins that hold room for pods which do not exist yet."""
         return self._having("slots_of")
+
+    @cached_property
+    def slot_pod_plugins(self) -> tuple[EnabledPlugin[SlotPodsPlugin], ...]:
+        """Those of them that say what the room is for."""
+        return self._having("slot_pods")
 
     @cached_property
     def sibling_plugins(self) -> tuple[EnabledPlugin[SiblingsPlugin], ...]:

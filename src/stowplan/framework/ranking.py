@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol, SupportsInt
+
 import numpy as np
 
 from stowplan.columns.arrays import Bytes, Ints
@@ -12,6 +14,13 @@ from stowplan.framework.extenders import Consultation
 from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
+
+
+class Draw(Protocol):
+    """Where ties are drawn from: a numpy generator, or another one."""
+
+    def integers(self, below: int, /) -> SupportsInt:
+        """Return a number from 0 on, below this one."""
 
 
 def score(
@@ -60,7 +69,7 @@ def score(
             add_weighted(trail.totals, extender_scores, weight)
 
 
-def choose(trail: Trail, generator: np.random.Generator | None) -> str | None:
+def choose(trail: Trail, generator: Draw | None) -> str | None:
     """One of the nodes with the highest total, drawn by the generator; the first one without a generator."""
     if not len(trail.feasible):
         return None

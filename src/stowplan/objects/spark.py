@@ -5,7 +5,8 @@
     spark-dynamic-allocation-min-executor-count, -max-…         kubenexus.io/min-executors, max-executors
 
 If both are given, the first one counts. The driver's own requests are those of its containers; `spark-driver-*` is
-ignored. A driver without these annotations is an ordinary pod.
+ignored. A driver without these annotations is an ordinary pod; unless the labels of its group say how many pods must
+run together (`of_group`): the others of that number are executors.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from stowplan.objects import quantity
-from stowplan.objects.applications import is_driver
+from stowplan.objects.applications import BY_LABELS, identity, is_driver
 from stowplan.objects.pods import Pod, once_per_pod
 from stowplan.objects.reservations import GPU, amounts
 
@@ -58,12 +59,35 @@ def _executors(pod: Pod) -> Executors | None:
     return _read(pod.annotations) if any(key in pod.annotations for key in EVERY) else None
 
 
+def of_group(pod: Pod, resources: Mapping[str, str]) -> Executors | None:
+    """Return the executors of a driver that only the labels of its group announce; None for other pods.
+
+    `resources`: what each of them requests; if empty, as much as the driver. There may be more of them than the number
+    says, which is a minimum.
+    """
+    if not is_driver(pod) or executors(pod) is not None:
+        return None
+    found = identity(pod)
+    if found.source != BY_LABELS or found.problem or found.minimum < 2:
+        return None
+    asked = dict(resources) or {name: quantity_text(name, amount) for name, amount in pod.request.items() if amount}
+    return Executors(asked, min(found.minimum - 1, MOST_EXECUTORS), MOST_EXECUTORS)
+
+
+def quantity_text(resource: str, amount: int) -> str:
+    """Return an amount of the columns as a quantity."""
+    return f"{amount}m" if resource == "cpu" else str(amount)
+
+
 def hint_for_driver(pod: Pod) -> str:
     """Return a hint for a driver that announces no executors, and so waits for pods that only itself creates."""
     if not is_driver(pod) or executors(pod) is not None:
         return ""
     needed = f"{CPU[0]}, {MEMORY[0]} and {COUNT[0]}"
-    return f"annotations {needed} on the driver would reserve room for its executors, so that it need not wait for them"
+    return (
+        "a driver creates its executors when it runs: the plugin ResourceReservation reserves room for them instead, "
+        f"if the driver has the annotations {needed}, or with executorsFromGroup"
+    )
 
 
 class _ProblemError(Exception):

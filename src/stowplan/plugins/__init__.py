@@ -28,6 +28,7 @@ from stowplan.plugins.nodes.default.volume_binding import VolumeBinding
 from stowplan.plugins.nodes.default.volume_restrictions import VolumeRestrictions
 from stowplan.plugins.nodes.default.volume_zone import VolumeZone
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
+from stowplan.plugins.nodes.gang_packing import GangPacking
 from stowplan.plugins.nodes.leaf_nodes.distribution import LeafNodeDistribution
 from stowplan.plugins.nodes.leaf_nodes.taint_toleration import LeafNodeTaintToleration
 from stowplan.plugins.nodes.leaf_nodes.volume_binding import LeafNodeVolumeBinding
@@ -59,6 +60,7 @@ BUILT_IN: dict[str, type] = {
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
     "GangScheduling": GangScheduling,
     "Coscheduling": Coscheduling,
+    "GangPacking": GangPacking,
     "PreExtender": PreExtender,
     "FlavourClusterWide": FlavourClusterWide,
     "SPPriority": SPPriority,

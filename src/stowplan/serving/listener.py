@@ -1,4 +1,4 @@
-"""Accepts connections within limits, and serves them with an aiohttp server.
+"""Accepts connections within limits, and serves each with a protocol: aiohttp's, or that of `http_protocol`.
 
 A connection that says nothing is a socket and a line in the table: TLS begins with its first bytes. What the limits
 mean is in `connections`; here is what they need of the event loop: a reader for the listening sockets, and one timer

@@ -110,7 +110,9 @@ def check_nothing_left_behind(world: World) -> None:
     queued = {uid for unit in scheduler.queue.units.values() for uid in unit.pods}
     assert set(scheduler.pods) <= existing
     assert set(scheduler.queue.unit_of) == queued
-    assert {uid for pods in scheduler.state.nominated_pods.by_node.values() for uid in pods} <= existing
+    nominated = scheduler.state.nominated_pods
+    owners = [nominated.owner_of.get(uid, pod).uid for pods in nominated.by_node.values() for uid, pod in pods.items()]
+    assert set(owners) <= existing, "a nomination is left of a pod that does not exist"
     in_flight = {key for key, stage in scheduler.queue.stages() if stage is QueueStage.IN_FLIGHT}
     rounds = scheduler.attempts.rounds
     assert in_flight <= set(rounds.asking) or rounds.answered, "in flight, and not being attempted"

@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from stowplan.apps.authorization import ResourceAttributes
 from stowplan.apps.engine_pages import engine_pages, json_response, read_engine
@@ -21,6 +20,7 @@ from stowplan.apps.place.service import PlacementService
 from stowplan.objects import kinds
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.placements import GROUP, Placement
+from stowplan.serving import web
 
 READ_WITHIN = 10.0  # seconds
 UNSAVED = "/debug/placements"

@@ -120,7 +120,7 @@ class PlacementService(Program):
     def server(self) -> HttpServer | None:
         if not self.options.secure_port and not self.options.plain_port:
             return None
-        from stowplan.apps import http_server  # aiohttp takes longer to import than all the rest
+        from stowplan.apps import http_server  # only a program with pages needs it
         from stowplan.apps.place import pages
 
         shown = pages.of(self, asyncio.get_running_loop())

@@ -75,7 +75,7 @@ class GroupMetrics:
                 self._partially_bound.inc()
             case reports.PodBound() | reports.AttemptFailed():
                 pod = pod_of(report.pod)
-                if pod is not None and spark.executors(pod) is not None:
+                if pod is not None and (spark.executors(pod) or spark.of_group(pod, {})) is not None:
                     result = "scheduled" if isinstance(report, reports.PodBound) else _failed(report.error)
                     self._attempted(result, RESERVATIONS, seconds)
 

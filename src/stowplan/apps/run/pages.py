@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from stowplan.apps import json_output
 from stowplan.apps.engine_pages import engine_pages, json_response, read_engine
 from stowplan.apps.http_server import Pages
 from stowplan.apps.run.service import SchedulerService
 from stowplan.engine.scheduler import Scheduler
+from stowplan.serving import web
 
 READ_WITHIN = 5.0  # seconds
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import random
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from stowplan.apps import plugin_kinds, program, unreadable_objects
 from stowplan.apps.config_file import follow
@@ -53,6 +53,16 @@ READ_PLUGIN_GAUGES_EVERY = 5  # seconds
 SYNC_WITHIN = 30.0  # seconds to list the further kinds that a changed configuration needs
 
 
+class TieDraw:
+    """Draws one of several nodes that are equally good. (numpy's generators take three megabytes to import.)"""
+
+    def __init__(self) -> None:
+        self._generator = random.Random()
+
+    def integers(self, below: int, /) -> int:
+        return self._generator.randrange(below)
+
+
 class SchedulerService(Program):
     writes = "bindings"
 
@@ -87,7 +97,7 @@ class SchedulerService(Program):
         configuration = self.loaded.configuration
         return Scheduler(
             self._timed(self.loaded),
-            np.random.default_rng(),
+            TieDraw(),
             extenders=configuration.extenders,
             report=self._report,
             initial_backoff=configuration.pod_initial_backoff_seconds,
@@ -127,7 +137,7 @@ class SchedulerService(Program):
     def server(self) -> HttpServer | None:
         if not self.options.secure_port and not self.options.plain_port:
             return None
-        from stowplan.apps import http_server  # aiohttp takes longer to import than all the rest
+        from stowplan.apps import http_server  # only a program with pages needs it
         from stowplan.apps.run import pages
 
         shown = pages.of(self, asyncio.get_running_loop())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from stowplan.columns.pods.nominated_pods import Companions
 from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.attempt import placer
@@ -19,6 +21,7 @@ from stowplan.engine.groups.groups import Groups
 from stowplan.engine.groups.nomination_hold import NominationHold
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.preemption import capacity_check
+from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.cluster_events import pod_left
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
@@ -28,7 +31,12 @@ from stowplan.framework.config.settings import Extender
 from stowplan.framework.decision import PENDING, Decision, Verdict
 from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Draw
 from stowplan.objects.errors import PluginError
+
+NO_PLAN = PreemptionPlan((), {})
+NO_HELP = "even without pods of lower priority there is too little room for the pod and all that it needs"
+NOT_WITH_EXTENDERS = "with HTTP extenders no pods are evicted for more than one pod"
 
 
 class Attempts:
@@ -36,7 +44,7 @@ class Attempts:
         self,
         profiles: Mapping[str, Profile],
         state: ClusterState,
-        generator: np.random.Generator,
+        generator: Draw,
         queue: SchedulingQueue,
         groups: Groups,
         binding: BindingCycle,
@@ -203,8 +211,14 @@ class Attempts:
         own = {each.pod.uid: each.full_message for each in outcome.failed}
         self._groups.refresh(unit)
         error = unit.broken or any(each.error for each in outcome.failed)
-        nodes = {} if error else self._evict_for(unit, outcome.failed, now)
-        failure = Failure(message, rejectors(*outcome.failed), nominated_nodes=nodes or "", messages=own)
+        plan = NO_PLAN if error else self._evict_for(unit, outcome.failed, now)
+        failure = Failure(
+            message,
+            rejectors(*outcome.failed),
+            nominated_nodes=plan.nodes or "",
+            companions=plan.companions,
+            messages=own,
+        )
         self._fail(unit, failure, now)
 
     # -- all pods have a node, but the room is kept for a group
@@ -237,15 +251,27 @@ class Attempts:
             self._fail(unit, Failure(decision.error), now)
             return
         result = decision.post_filter
-        nominated: str | None = "" if result is None or result.clears_nomination else None
+        nominated: str | Mapping[str, str] | None = "" if result is None or result.clears_nomination else None
+        companions: Mapping[str, Companions] = {}
         self._queue.forget_wakes(unit)
         if result is not None and result.candidate is not None:
             nominated = result.candidate.node
             self._preemption.for_pod(unit, decision.pod, result.candidate, now)
+        elif result is not None and result.with_slots:
+            plan = self._evict_for(unit, (decision,), now)
+            nominated, companions = plan.nodes or "", plan.companions
+            if not plan.nodes:
+                why = NOT_WITH_EXTENDERS if self.rounds.extenders else NO_HELP
+                decision.post_filter = replace(result, reasons=(*result.reasons, f"preemption: {why}."))
         waits = decision.refused is not None and decision.refused.code == PENDING
         pending = frozenset((decision.refused.plugin,)) if waits and decision.refused is not None else frozenset[str]()
         failure = Failure(
-            decision.full_message, rejectors(decision), pending, is_error=False, nominated_nodes=nominated
+            decision.full_message,
+            rejectors(decision),
+            pending,
+            is_error=False,
+            nominated_nodes=nominated,
+            companions=companions,
         )
         self._fail(unit, failure, now)
 
@@ -253,12 +279,13 @@ class Attempts:
         """A group does not fit as a whole."""
         decision = outcome.failed[-1]
         nominated = self._claim.nominations(unit, outcome.assumed_pods, now)
-        nodes = {} if decision.error else self._evict_for(unit, outcome.failed, now)
+        plan = NO_PLAN if decision.error else self._evict_for(unit, outcome.failed, now)
         failure = Failure(
             f"Pod group {unit.group} does not fit as a whole: {decision.full_message}",
             frozenset() if decision.error else rejectors(*outcome.failed),
             is_error=bool(decision.error),
-            nominated_nodes=nodes or nominated,
+            nominated_nodes=plan.nodes or nominated,
+            companions=plan.companions,
             messages={each.pod.uid: placer.member_message(unit, outcome, each) for each in outcome.decisions},
         )
         self._fail(unit, failure, now)
@@ -266,12 +293,13 @@ class Attempts:
     def _too_little_free(self, unit: Unit, lacking: str, now: float) -> None:
         """Less is free in the cluster than the group's minResources."""
         nominated: str | None = None if self._groups.is_partially_bound(unit.group) else ""
-        nodes = self._evict_for(unit, (), now)
+        plan = self._evict_for(unit, (), now)
         plugins = capacity_check.resource_plugins(self._profiles[unit.profile])
-        self._fail(unit, Failure(lacking, plugins, nominated_nodes=nodes or nominated), now)
+        failure = Failure(lacking, plugins, nominated_nodes=plan.nodes or nominated, companions=plan.companions)
+        self._fail(unit, failure, now)
 
-    def _evict_for(self, unit: Unit, failed: Sequence[Decision], now: float) -> Mapping[str, str]:
-        """Evict pods for a group if that helps. Return the nodes that its members get then, by uid.
+    def _evict_for(self, unit: Unit, failed: Sequence[Decision], now: float) -> PreemptionPlan:
+        """Evict pods for a group, or for a pod with room for others, if that helps. Return what was planned.
 
         Extenders are not asked about that, so with extenders none are.
         """
@@ -279,9 +307,9 @@ class Attempts:
         profile = self._profiles[unit.profile]
         plan = None if self.rounds.extenders else self._preemption.plan(unit, profile, self._placer, failed)
         if plan is None:
-            return {}
+            return NO_PLAN
         self._preemption.for_group(unit, plan, now)
-        return plan.nodes
+        return plan
 
 
 def rejectors(*decisions: Decision) -> frozenset[str]:

@@ -8,20 +8,20 @@ provisionally, so that all questions come up at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import AssumedPod
 from stowplan.engine.preemption.capacity_check import CapacityCheck
 from stowplan.engine.reports import GroupAttempted
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import WOULD_FIT, Decision, Verdict
-from stowplan.framework.evaluation import MoreVictims, schedule_one
+from stowplan.framework.evaluation import MoreVictims, schedule_one, slot_pods
 from stowplan.framework.extenders import Consultation
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Draw
 from stowplan.framework.search import NodeSearch
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
@@ -34,6 +34,7 @@ class UnitOutcome:
     whole    enough pods got a node
     refused  why a pod that got a node was refused at reserve or permit: by a plugin, or because of an error
     asking   all this is provisional, because extenders must be asked first
+    slots    in a rehearsal: the nodes of the slots that would be held for other pods, by the uid of their owner
     """
 
     assumed_pods: list[AssumedPod] = field(default_factory=list)
@@ -42,12 +43,11 @@ class UnitOutcome:
     refused: Verdict | str | None = None
     whole: bool = False
     asking: bool = False
+    slots: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Placer:
-    def __init__(
-        self, state: ClusterState, generator: np.random.Generator, more_victims: MoreVictims | None = None
-    ) -> None:
+    def __init__(self, state: ClusterState, generator: Draw, more_victims: MoreVictims | None = None) -> None:
         self._state, self._generator, self._search = state, generator, NodeSearch()
         self._more_victims = more_victims
 
@@ -92,9 +92,12 @@ class Placer:
         keep: bool = True,
     ) -> UnitOutcome:
         outcome, may_fail = UnitOutcome(), len(pods) - needed
+        owners = self._owners_of_slots(pods, profile)
         with self._state.trial() as trial:
-            for pod in pods:
+            for pod in sorted(pods, key=lambda pod: pod.uid not in owners) if owners else pods:
                 self._try(pod, unit, profile, consultations, outcome, provisionally=True, preempt=False)
+                if outcome.failed and outcome.failed[-1].pod.uid in owners:
+                    may_fail = -1  # slots count as members, but without their owner there are none
                 if outcome.refused is not None or len(outcome.failed) > may_fail:
                     break
             enough = len(outcome.failed) <= may_fail and bool(outcome.assumed_pods)
@@ -102,8 +105,22 @@ class Placer:
             if outcome.whole and keep:
                 trial.keep()
             else:
+                outcome.slots = self._slots(outcome)
                 _release(outcome)
         return outcome
+
+    def _owners_of_slots(self, pods: Sequence[Pod], profile: Profile) -> Container[str]:
+        """The pods with which slots for other pods are held; they go first, so that the others can take the slots."""
+        if not profile.slot_pod_plugins:
+            return ()
+        cluster = Cluster(self._state)
+        return {pod.uid for pod in pods if slot_pods(pod, profile, cluster) is not None}
+
+    def _slots(self, outcome: UnitOutcome) -> dict[str, list[str]]:
+        rooms = self._state.held_rooms.values()
+        found = ((each.uid, room.for_pod(each.pod)) for room in rooms for each in outcome.assumed_pods)
+        owned = ((uid, slots) for uid, slots in found if slots is not None and slots.owner == uid)
+        return {uid: [slot.node for slot in slots.free.values()] for uid, slots in owned if slots.free}
 
     def _try(
         self,

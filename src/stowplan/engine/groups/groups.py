@@ -236,6 +236,12 @@ class Groups:
             found.bound[uid] = None
             self.changed[found.group.name] = None
 
+    def attempted(self, uid: str) -> None:
+        """The pod was told how an attempt at its group failed. If it is gated again, it is told that again."""
+        found = self.of(uid)
+        if found is not None:
+            found.messages.pop(uid, None)
+
     def failed(self, name: str, errors: int, now: float) -> None:
         """An attempt at the group failed. A new unit of the group goes on with its count of errors."""
         found = self._groups.get(name)

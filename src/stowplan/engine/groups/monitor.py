@@ -95,9 +95,9 @@ class GroupMonitor:
         )
         for pod in nominated:
             left = pod_left(pod, state.nominated_pods.node_of(pod.uid))
-            state.nominated_pods.drop(pod.uid)
+            freed = state.nominated_pods.drop(pod.uid)
             self._outbox.send(Nominate(pod=messages.ref(pod), node_name=""), now)
-            self._queue.events([left], now, except_unit=unit)
+            self._queue.events([left, *(pod_left(each, node) for each, node in freed)], now, except_unit=unit)
 
     def _gated_unit(self, name: str) -> Unit | None:
         """The waiting pods of a group, if the group or some of them are gated."""
@@ -119,7 +119,7 @@ class GroupMonitor:
         self._report(GroupWaits(name, next(filter(None, told.values()), "")))
         for uid, text in told.items():
             if text and found.messages.get(uid) != text:
-                for action in messages.failure(unit.pods[uid], text, error=False, nominated=None):
+                for action in messages.waits(unit.pods[uid], text):
                     self._outbox.send(action, now)
         found.messages = told
 

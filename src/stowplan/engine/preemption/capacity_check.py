@@ -21,6 +21,7 @@ from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import UNRESOLVABLE, Decision
+from stowplan.framework.group import SlotPods
 from stowplan.framework.plugin_calls import call
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
@@ -30,7 +31,7 @@ Amounts = dict[str, int]
 
 
 class CapacityCheck:
-    """`decisions`: the decisions about members that were tried."""
+    """`decisions`: those about members that were tried. `slots`: pods that do not exist yet and must all fit, too."""
 
     def __init__(
         self,
@@ -39,9 +40,14 @@ class CapacityCheck:
         members: GroupState | None,
         profile: Profile,
         decisions: Iterable[Decision],
+        slots: Iterable[SlotPods] = (),
     ) -> None:
         self._state = state
         self._number = Counter(pod.shape for pod in unit.ready)
+        self._slots = 0
+        for each in slots:
+            self._slots += each.number
+            self._number[each.example.shape] += each.number
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
         decided = {each.pod.shape: each for each in decisions}
         self._closed = {shape: _closed(each, profile) for shape, each in decided.items()}
@@ -57,7 +63,7 @@ class CapacityCheck:
             return 0
         fitting = sum(min(number, self._fits(shape, room)) for shape, number in self._number.items())
         in_all = (bisect_right(self._sums[name], int(free.sum())) for name, free in room.items())
-        return min((fitting, self._fit_anyhow(room), *in_all))
+        return max(min((fitting, self._fit_anyhow(room), *in_all)) - self._slots, 0)
 
     def _fits(self, shape: Shape, room: Mapping[str, Ints]) -> int:
         """How many pods of this shape fit, if no others do."""

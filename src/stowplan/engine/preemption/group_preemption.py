@@ -1,5 +1,8 @@
 """Preemption for a whole group: which pods to evict, and which node each member gets then.
 
+A pod that needs room for pods that do not exist yet (a Spark driver for its executors) is treated like a group, with or
+without one: room for all of it, or no eviction. The plan says where that room is, so that it can be kept meanwhile.
+
 Victims have a lower priority than the group, and disruption budgets are kept. A group preempts by its own priority if
 it has one, and by that of its members otherwise.
 
@@ -17,9 +20,14 @@ Members beyond the minimum preempt once the minimum has nodes. As many of them a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
+import msgspec
+
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.pods.nominated_pods import Companions
 from stowplan.columns.state import ClusterState
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.group import GroupState
@@ -29,7 +37,10 @@ from stowplan.engine.preemption.min_resources_hold import MinResourcesHold
 from stowplan.engine.preemption.victim_sets import VictimSet, VictimSets, pods_of, preemptible
 from stowplan.engine.unit import Unit
 from stowplan.framework.decision import Decision
+from stowplan.framework.evaluation import slot_pods
+from stowplan.framework.group import Group, SlotPods
 from stowplan.framework.profile import Profile
+from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pods import Pod
 
 MOST_DECISIONS = 2000  # that may be spent on sparing further victims
@@ -39,10 +50,14 @@ MOST_CHANGES = 2000  # pods removed or placed, to try which victims disruption b
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPlan:
-    """The pods to evict, and the node that each member of the group gets afterwards, by uid."""
+    """The pods to evict, and the node that each member of the group gets afterwards, by uid.
+
+    companions  stand-ins for pods that do not exist yet, with their nodes, by the uid of the member that needs them
+    """
 
     victims: tuple[Pod, ...]
     nodes: dict[str, str]
+    companions: dict[str, Companions] = field(default_factory=dict)
 
 
 class GroupPreemption:
@@ -59,22 +74,29 @@ class GroupPreemption:
 
         `failed`: the decisions about members that found no node.
         """
-        found = self._groups.get(unit.group)
+        found = self._groups.get(unit.group) if unit.group else _alone(unit.lead)
         if found is None or not self._may_preempt(unit, found):
             return None
         priority = found.preemptor_priority(unit.ready)
-        check = CapacityCheck(self._state, unit, found, profile, failed)
+        slots = self._slots(unit, profile)
+        check = CapacityCheck(self._state, unit, found, profile, failed, slots.values())
         most = check.most(preemptible(self._state, self._groups, priority, unit.group))
         if most < unit.needed:
             return None
         sets = VictimSets(self._state, self._groups, self._evicting, priority, unit.group)
-        search = VictimSearch(self._state, self._placer, unit, found, profile, check, sets.leaving, self._hold)
+        search = VictimSearch(self._state, self._placer, unit, found, profile, check, sets.leaving, self._hold, slots)
         plan = None
         if found.placed >= found.group.minimum and most > unit.needed:
             search.needed = search.possible(sets)
             plan = search.plan(sets) if search.needed > unit.needed else None
             search.needed = unit.needed
         return plan or search.plan(sets)
+
+    def _slots(self, unit: Unit, profile: Profile) -> dict[str, SlotPods]:
+        if not profile.slot_pod_plugins:
+            return {}
+        cluster = Cluster(self._state)
+        return {pod.uid: found for pod in unit.ready if (found := slot_pods(pod, profile, cluster)) is not None}
 
     def _may_preempt(self, unit: Unit, found: GroupState) -> bool:
         """True if the group allows preemption and there are pods of lower priority."""
@@ -98,9 +120,10 @@ class VictimSearch:
         check: CapacityCheck,
         leaving: Sequence[Pod],
         hold: MinResourcesHold,
+        slots: Mapping[str, SlotPods],
     ) -> None:
         self._state, self._placer, self._unit, self._group = state, placer, unit, group
-        self._profile, self._check, self._leaving, self._hold = profile, check, leaving, hold
+        self._profile, self._check, self._leaving, self._hold, self._slots = profile, check, leaving, hold, slots
         self.needed = unit.needed
 
     def plan(self, sets: VictimSets) -> PreemptionPlan | None:
@@ -109,7 +132,9 @@ class VictimSearch:
         if outcome is None:
             return None
         nodes = {each.uid: each.node_name for each in outcome.assumed_pods}
-        return PreemptionPlan(tuple(pods_of(victims).values()), nodes)
+        found = ((uid, self._slots.get(uid), places) for uid, places in outcome.slots.items())
+        companions = {uid: _companions(uid, slots.example, places) for uid, slots, places in found if slots is not None}
+        return PreemptionPlan(tuple(pods_of(victims).values()), nodes, companions)
 
     def possible(self, sets: VictimSets) -> int:
         """How many members would have a node if all victims were evicted that disruption budgets allow."""
@@ -190,7 +215,8 @@ class VictimSearch:
         found = self.without(near) if len(near) < len(victims) else None
         if found is not None:
             victims, outcome = near, found
-        tries = MOST_DECISIONS // max(len(outcome.assumed_pods), 1)
+        places = len(outcome.assumed_pods) + sum(map(len, outcome.slots.values()))
+        tries = MOST_DECISIONS // max(places, 1)
         for each in list(reversed(victims))[:MOST_LOOKS]:
             left = [other for other in victims if other is not each]
             if tries <= 0 or self._cannot_fit(left):
@@ -204,7 +230,23 @@ class VictimSearch:
         return self._check.most(pods_of((*sets, self._leaving)).values()) < self.needed
 
     def _on_used_nodes(self, sets: Iterable[VictimSet], outcome: UnitOutcome) -> list[VictimSet]:
-        """The sets with a pod on a node where a member would be."""
-        used = {self._state.table.row_of[each.node_name] for each in outcome.assumed_pods}
+        """The sets with a pod on a node where a member would be, or a slot."""
+        names = [each.node_name for each in outcome.assumed_pods]
+        used = {self._state.table.row_of[name] for name in chain(names, *outcome.slots.values())}
         pods = self._state.pods
         return [each for each in sets if any(pods[pod.uid].row in used for pod in each)]
+
+
+def _alone(pod: Pod) -> GroupState:
+    """A pod without a group, as a group of one."""
+    return GroupState(Group(pod.key, 1), pod, 0.0)
+
+
+def _companions(uid: str, example: Pod, nodes: Iterable[str]) -> Companions:
+    """Stand-ins for the pods that the pod with this uid needs, each with its node."""
+
+    def stand_in(number: int) -> Pod:
+        name, namespace = f"{example.name} {number}", example.namespace
+        return msgspec.structs.replace(example, metadata=ObjectMeta(name, namespace, f"{uid}/{number}"))
+
+    return [(stand_in(number), node) for number, node in enumerate(nodes, 1)]

@@ -16,6 +16,7 @@ from stowplan.engine.attempt.placer import Placer
 from stowplan.engine.binding.binding_cycle import BindingCycle
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.messages import Preemptor
+from stowplan.engine.nominations import companions_left
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.pods import assumed
 from stowplan.engine.preemption.eviction_retry import EvictionRetry
@@ -63,15 +64,18 @@ class Preemption:
     def plan(
         self, unit: Unit, profile: Profile, placer: Placer, failed: Sequence[Decision] = ()
     ) -> PreemptionPlan | None:
-        """Which pods to evict for a group; None if that does not help. `failed`: decisions about its members."""
+        """Which pods to evict for a group, or for a pod with room for others; None if that does not help.
+
+        `failed`: decisions about its members.
+        """
         self._forget_deleted()
         search = GroupPreemption(self._state, placer, self._groups, self.evicting, self.min_resources_hold)
         return search.plan(unit, profile, failed)
 
     def for_group(self, unit: Unit, plan: PreemptionPlan, now: float) -> None:
-        """Evict the victims of a group, node by node."""
+        """Evict the victims of a group, or of a pod with room for others, node by node."""
         if plan.victims:
-            self._report(PreemptionStarted(unit.group, "", len(plan.victims)))
+            self._report(PreemptionStarted(unit.group or unit.lead.key, "", len(plan.victims)))
         by_node: dict[str, list[Pod]] = {}
         for victim in plan.victims:
             by_node.setdefault(self._node_of(victim), []).append(victim)
@@ -94,7 +98,7 @@ class Preemption:
     def _evict(
         self, unit: Unit, by: Preemptor, priority: int, node_name: str, victims: Sequence[Pod], now: float
     ) -> None:
-        self._drop_nominations(priority, node_name, now)
+        self._drop_nominations(unit, priority, node_name, now)
         victims = [*victims, *self.group_victims.of(victims, priority)]
         in_binding = {victim.uid: self._binding.assumed_pods.get(victim.uid) for victim in victims}
         for victim in victims:
@@ -106,14 +110,19 @@ class Preemption:
             elif not victim.terminating and victim.uid not in self.evicting:
                 self._request(unit, by, victim, now)
 
-    def _drop_nominations(self, priority: int, node_name: str, now: float) -> None:
+    def _drop_nominations(self, unit: Unit, priority: int, node_name: str, now: float) -> None:
         """Pods of lower priority lose their nominations on this node."""
-        for other in list(self._state.nominated_pods.by_node.get(node_name, {}).values()):
+        nominated = self._state.nominated_pods
+        others = nominated.by_node.get(node_name, {}).values()
+        for other in {
+            owner.uid: owner for each in others if (owner := nominated.owner_of.get(each.uid, each))
+        }.values():
             if other.priority < priority:
-                self._state.nominated_pods.drop(other.uid)
+                freed = nominated.drop(other.uid)
                 self._outbox.send(Nominate(pod=messages.ref(other), node_name=""), now)
                 event = ClusterEvent(ASSIGNED, "Delete", assumed(other, node_name))
                 self._queue.event_for_pod(other.uid, event, now)
+                companions_left(freed, self._queue, now, except_unit=unit)
 
     def _request(self, unit: Unit, by: Preemptor, victim: Pod, now: float) -> None:
         event = messages.preempted(victim, by, self._node_of(victim))

@@ -59,6 +59,12 @@ def created(pod: Pod, at: int) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
+def relabelled(pod: Pod, labels: Mapping[str, str]) -> Pod:
+    """The pod with these labels besides its own."""
+    metadata = msgspec.structs.replace(pod.metadata, labels={**pod.labels, **labels})
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
 def a_pod_group(name: str, minimum: int, **spec: Any) -> SigsPodGroup:
     document = {"metadata": {"name": name, "namespace": "default"}, "spec": {"minMember": minimum, **spec}}
     return kinds.convert(SigsPodGroup, document)

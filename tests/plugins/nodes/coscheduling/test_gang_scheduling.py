@@ -37,10 +37,11 @@ def test_pods_wait_for_their_pod_group_and_for_each_other() -> None:
     world.submit(member("a"), member("b"))
     world.advance(5)
     assert not bound(world)
-    assert "PodGroup default/own of scheduling.k8s.io does not exist" in message(world, "a")
+    assert "PodGroup default/own of scheduling.k8s.io does not exist" in world.event_notes("a")[-1]
     world.submit(a_kubernetes_group("own", 3))
     world.advance(5)
-    assert not bound(world) and "2 of 3 pods exist" in message(world, "a")
+    assert not bound(world) and "2 of 3 pods exist" in world.event_notes("a")[-1]
+    assert world.pod("a").condition("PodScheduled") is None, "as with kube-scheduler"
     world.submit(member("c"))
     world.advance(5)
     assert bound(world) == {"a", "b", "c"}

@@ -8,6 +8,7 @@ import pytest
 
 from stowplan.engine.unit import QueueStage
 from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
 from tests.plugins.nodes.coscheduling.pod_groups import (
     GROUP,
     MIN,
@@ -28,11 +29,46 @@ def test_a_gang_waits_for_its_members_and_is_told_so() -> None:
     world.advance(5)
     assert not world.bindings
     assert world.event_notes("g-0") == ["pod group default/g: 1 of 3 pods exist"]
-    condition = world.pod("g-0").condition("PodScheduled")
-    assert condition is not None and condition.message == "pod group default/g: 1 of 3 pods exist"
+    assert world.pod("g-0").condition("PodScheduled") is None
     world.submit(*rest)
     world.run()
     assert running(world) == {"g": 3}
+
+
+def unschedulable(world: World) -> set[str]:
+    """The pods for which an autoscaler would add nodes."""
+    told = ((pod, pod.condition("PodScheduled")) for pod in world.pods() if not pod.node_name)
+    return {pod.name for pod, each in told if each is not None and each.reason == "Unschedulable"}
+
+
+def test_an_autoscaler_adds_nodes_for_a_gang_that_does_not_fit_and_not_for_one_that_is_incomplete() -> None:
+    world = a_world(nodes=2)
+    *most, last = gang("g", 3)
+    world.submit(*most)
+    world.advance(20)
+    assert not unschedulable(world)
+    world.submit(last)
+    world.advance(20)
+    assert unschedulable(world) == {"g-0", "g-1", "g-2"}
+    world.delete(world.pod("g-2"))
+    world.advance(20)
+    assert not unschedulable(world), "it waits for a pod again, not for room"
+    told = world.pod("g-0").condition("PodScheduled")
+    assert told is not None and (told.status, told.reason) == ("False", "SchedulingGated")
+    assert told.message == "pod group default/g: 2 of 3 pods exist"
+    world.submit(last)
+    world.advance(20)
+    assert unschedulable(world) == {"g-0", "g-1", "g-2"}
+
+
+def test_a_pod_with_a_scheduling_gate_keeps_the_api_servers_condition() -> None:
+    world = a_world(nodes=3)
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "by the API server"}
+    *most, _ = gang("g", 3, schedulingGates=[{"name": "wait"}], status={"conditions": [gated]})
+    world.submit(*most)
+    world.advance(20)
+    told = world.pod("g-0").condition("PodScheduled")
+    assert told is not None and told.message == "by the API server"
 
 
 def test_a_burst_of_members_is_told_once() -> None:

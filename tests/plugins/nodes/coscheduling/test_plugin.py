@@ -224,7 +224,6 @@ def test_what_the_objects_say() -> None:
 @pytest.mark.parametrize(
     ("pod", "says"),
     [
-        pytest.param(a_pod(labels={NAME: "g", MIN: "x"}), 'failed to parse min-available value "x"', id="no number"),
         pytest.param(a_pod(labels={GROUP: "p"}), "PodGroup default/p of scheduling.x-k8s.io does not exist", id="sigs"),
         pytest.param(
             a_pod(schedulingGroup={"podGroupName": "p"}),
@@ -233,10 +232,18 @@ def test_what_the_objects_say() -> None:
         ),
     ],
 )
-def test_pods_that_are_told_what_is_wrong(pod: Any, says: str) -> None:
+def test_pods_that_wait_for_their_group(pod: Any, says: str) -> None:
     world = a_world(nodes=2)
     world.submit(pod)
     world.advance(5)
-    condition = world.pod("pod").condition("PodScheduled")
-    assert condition is not None and condition.reason == "Unschedulable" and says in condition.message
+    assert says in world.event_notes("pod")[-1] and world.pod("pod").condition("PodScheduled") is None
     assert not world.bindings
+
+
+def test_a_pod_whose_labels_are_wrong_is_told_so() -> None:
+    world = a_world(nodes=2)
+    world.submit(a_pod(labels={NAME: "g", MIN: "x"}))
+    world.advance(5)
+    condition = world.pod("pod").condition("PodScheduled")
+    assert condition is not None and condition.reason == "Unschedulable" and not world.bindings
+    assert 'failed to parse min-available value "x"' in condition.message

@@ -121,7 +121,8 @@ def test_the_event_says_how_much_is_missing() -> None:
     world = a_world("a", "b")
     world.submit(a_driver(annotations=needs(9)))
     world.run()
-    assert told(world, "app-driver").endswith("Room for 8 of 9 executors (cpu 1, memory 1Gi each) beside other pods.")
+    expected = "The driver and 7 of 9 executors (cpu 1, memory 1Gi each) have room beside other pods"
+    assert expected in told(world, "app-driver")
 
 
 # -- where the places are

@@ -166,14 +166,13 @@ def test_an_executor_is_not_evicted_for_room_that_stays_reserved() -> None:
     assert "important" in world.bindings
 
 
-def test_nobody_is_evicted_for_a_driver() -> None:
-    """Room for one pod can be promised while victims leave; for its executors it could be lost to others."""
+def test_a_driver_without_executors_preempts_like_any_pod() -> None:
+    """With executors: `test_preemption`."""
     world = a_world("a", "b")
     world.submit(*rivals(8))
     world.run()
-    world.submit(a_driver(annotations=needs(2), priority=10), a_driver("lone", annotations=needs(0), priority=10))
+    world.submit(a_driver("lone", annotations=needs(0), priority=10))
     world.advance(30)
-    assert "preemption: not eligible due to executors that need room as well." in told(world, "app-driver")
     assert sum(isinstance(each, Evict) for each in world.actions) == 1 and "lone-driver" in world.bindings
 
 

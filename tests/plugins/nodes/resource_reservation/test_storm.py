@@ -1,4 +1,4 @@
-"""Drivers, executors, rivals, hand-written reservations, failures and restarts in any order.
+"""Drivers, executors, rivals, hand-written reservations, evictions, failures and restarts in any order.
 
 Never more on a node than it offers, kept room included; no slot twice, no executor beyond the maximum; in the end every
 reservation belongs to a running driver or to a user, and holds exactly what its pods have not taken.
@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from stowplan.columns.held.held_slots import HeldSlots
 from stowplan.objects import spark
-from stowplan.objects.actions import Action, Bind, Create, Delete, Patch
+from stowplan.objects.actions import Action, Bind, Create, Delete, Evict, Patch
 from stowplan.objects.changes import Result
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
@@ -32,7 +32,7 @@ apps, nodes = st.sampled_from(APPS), st.sampled_from(NODES)
 class Storm(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.world = a_world(*(a_node(name, cpu=4) for name in NODES), answer_within=5)
+        self.world = a_world(*(a_node(name, cpu=4) for name in NODES), answer_within=5, graceful=True)
         self.born = 0
         self.written = False  # did a user ever keep room that may not be there?
 
@@ -97,9 +97,16 @@ class Storm(RuleBasedStateMachine):
             app = pod.name.removesuffix("driver")
             self.world.delete(*(each for each in self.world.pods() if each.name.startswith(app)))
 
+    @rule(most=st.integers(1, 3))
+    def victims_leave(self, most: int) -> None:
+        """Some of those that were evicted are gone."""
+        self.world.delete(
+            *sorted((pod for pod in self.world.pods() if pod.terminating), key=lambda pod: pod.name)[:most]
+        )
+
     # -- what goes wrong
 
-    @rule(kind=st.sampled_from((Bind, Create, Patch, Delete)), status=st.sampled_from((None, 0, 409, 500)))
+    @rule(kind=st.sampled_from((Bind, Create, Patch, Delete, Evict)), status=st.sampled_from((None, 0, 409, 500)))
     def something_fails_once(self, kind: type[Action], status: int | None) -> None:
         failed: list[Action] = []
 
@@ -165,6 +172,9 @@ class Storm(RuleBasedStateMachine):
         self.world.answers = World.succeed
         self.world.resume_watch()
         self.world.advance(400)
+        while leaving := [pod for pod in self.world.pods() if pod.terminating]:
+            self.world.delete(*leaving)
+            self.world.advance(400)
         state = self.world.scheduler.state
         running = {pod.uid for pod in self.world.pods() if pod.node_name}
         for found in self.world.objects.values():

@@ -73,12 +73,13 @@ def _patch(group: PodGroup, pods: Mapping[str, Pod]) -> Iterator[Patch]:
 
 
 def _condition(group: PodGroup, pods: Mapping[str, Pod]) -> Condition | None:
-    """Return the group's condition; None while no waiting pod has a condition."""
+    """Return the group's condition; None while no waiting pod says why an attempt failed. A gated one does not."""
     generation, placed = group.metadata.generation, sum(_has_a_node(pod) for pod in pods.values())
     count = f"{placed} of {group.minimum} pods have a node"
     if placed >= group.minimum:
         return Condition(SCHEDULED, "True", "Scheduled", count, generation)
-    waiting = [(pod, each) for pod in pods.values() if not pod.node_name and (each := pod.condition("PodScheduled"))]
+    told = ((pod, pod.condition("PodScheduled")) for pod in pods.values() if not pod.node_name)
+    waiting = [(pod, each) for pod, each in told if each is not None and each.reason != "SchedulingGated"]
     if not waiting:
         return None
     pod, reason = min(waiting, key=lambda each: (each[1].message.startswith(WOULD_FIT), each[0].name))

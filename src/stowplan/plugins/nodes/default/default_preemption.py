@@ -20,14 +20,12 @@ from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.trial import Trial
 from stowplan.framework.decision import FEASIBLE, Candidate, Decision, PostFilterResult, RejectPod, counted
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.objects import spark
 from stowplan.objects.disruption import Budgets, importance, started
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
-EXECUTORS = "not eligible due to executors that need room as well."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CANDIDATE = "no candidate node for preemption"
 NO_HELP = "Preemption is not helpful for scheduling"
@@ -47,6 +45,8 @@ class DefaultPreemption:
         self._percentage, self._absolute = min_candidate_nodes_percentage, min_candidate_nodes_absolute
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
+        if pod.spec.preemption_policy != "Never" and evaluator.needs_slots():
+            return PostFilterResult(with_slots=True)  # no node alone can be judged: the room is on many
         reason = self.ineligible(pod, decision, evaluator.state)
         if reason:
             return PostFilterResult((f"preemption: {reason}",))
@@ -71,9 +71,6 @@ class DefaultPreemption:
         """Return why the pod may not preempt, or an empty text."""
         if pod.spec.preemption_policy == "Never":
             return NEVER
-        needs = spark.executors(pod)
-        if needs is not None and needs.least:
-            return EXECUTORS  # a node can be nominated for one pod while victims terminate, not for an application
         # The nomination may not be written yet.
         nominated = pod.nominated_node or state.nominated_pods.node_of(pod.uid)
         if not nominated or self._cannot_fit(nominated, decision):

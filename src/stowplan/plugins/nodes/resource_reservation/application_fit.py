@@ -33,17 +33,29 @@ class ApplicationFit:
 
     def fitting(self, driver: Pod, needs: Executors, where: Bools, cluster: Cluster) -> Bools:
         """Return the nodes where the driver leaves enough room for its executors, which may use the nodes `where`."""
-        return self._fitting(room_of(cluster.nodes, driver, needs), driver, needs, where, cluster.nodes)
+        return self._fitting(room_for_driver(cluster, driver, needs), driver, needs, where, cluster.nodes)
 
     def _fitting(self, room: Room, driver: Pod, needs: Executors, where: Bools, nodes: Nodes) -> Bools:
-        fits = np.minimum(packing.capacities(room, needs.amounts, where), needs.least)
-        beside = np.minimum(packing.capacities(packing.less(room, _own(driver)), needs.amounts, where), needs.least)
-        enough: Bools = self._in_zone(fits, nodes) - fits + beside >= needs.least
+        enough: Bools = self._beside(room, driver, needs, where, nodes) >= needs.least
         return enough
 
-    def room_for(self, driver: Pod, needs: Executors, where: Bools, cluster: Cluster) -> int:
-        """Return how many executors there is room for, without the driver."""
-        fits = packing.capacities(room_of(cluster.nodes, driver, needs), needs.amounts, where)
+    def _beside(self, room: Room, driver: Pod, needs: Executors, where: Bools, nodes: Nodes) -> Ints:
+        """Return how many executors fit, for each node with the driver on it."""
+        fits = np.minimum(packing.capacities(room, needs.amounts, where), needs.least)
+        beside = np.minimum(packing.capacities(packing.less(room, _own(driver)), needs.amounts, where), needs.least)
+        return self._in_zone(fits, nodes) - fits + beside
+
+    def most_beside(self, driver: Pod, needs: Executors, where: Bools, cluster: Cluster) -> int | None:
+        """Return how many executors fit with the driver on the best node for that; None if no node fits the driver."""
+        room = room_for_driver(cluster, driver, needs)
+        own = packing.capacities(room, _own(driver), passing(alone(driver), cluster)) > 0
+        if not own.any():
+            return None
+        return min(int(self._beside(room, driver, needs, where, cluster.nodes)[own].max()), needs.least)
+
+    def most(self, driver: Pod, needs: Executors, where: Bools, cluster: Cluster) -> int:
+        """Return how many executors fit without the driver."""
+        fits = packing.capacities(room_for_driver(cluster, driver, needs), needs.amounts, where)
         return min(int(fits.sum()), needs.least)
 
     def _in_zone(self, fits: Ints, nodes: Nodes) -> Ints:
@@ -57,9 +69,9 @@ class ApplicationFit:
 
     # -- nodes for the executors
 
-    def packed(self, needs: Executors, driver: Pod, at: int, where: Bools, nodes: Nodes) -> Ints | None:
+    def packed(self, needs: Executors, driver: Pod, at: int, where: Bools, cluster: Cluster) -> Ints | None:
         """Return how many executors each node gets, with the driver on the node at this place; None: no room."""
-        return self._packed(room_of(nodes, driver, needs), needs, at, where, nodes)
+        return self._packed(room_for_driver(cluster, driver, needs), needs, at, where, cluster.nodes)
 
     def _packed(self, room: Room, needs: Executors, at: int, where: Bools, nodes: Nodes) -> Ints | None:
         if self._zone:
@@ -100,8 +112,28 @@ def room_of(nodes: Nodes, *members: Pod | Executors) -> dict[str, Ints]:
     return {resource: nodes.free[resource] for resource in wanted}
 
 
+def room_for_driver(cluster: Cluster, driver: Pod, needs: Executors) -> dict[str, Ints]:
+    """Return what is free on each node for the driver and its executors: not the room of pods nominated there."""
+    room, nominated = room_of(cluster.nodes, driver, needs), cluster.state.nominated_pods
+    if not nominated:
+        return room
+    room = {resource: left.copy() for resource, left in room.items()}
+    for name, pods in nominated.by_node.items():
+        at = cluster.nodes.position(name)
+        for other in pods.values() if at is not None else ():
+            owner = nominated.owner_of.get(other.uid, other)
+            if owner.uid != driver.uid and other.priority >= driver.priority and other.uid not in cluster.state.pods:
+                for resource, amount in {"pods": 1, **other.request}.items():
+                    if resource in room:
+                        room[resource][at] -= amount
+    return room
+
+
 def executor(driver: Pod, needs: Executors) -> Pod:
-    """Return an example executor: it may use the driver's nodes, and has no labels."""
+    """Return an example executor: it may use the driver's nodes, and has no labels.
+
+    It has the driver's uid: room that is set aside for the driver and its executors is for this one.
+    """
     asked = {resource: Quantity(text) for resource, text in needs.resources.items()}
     affinity = Affinity(node_affinity=NodeAffinity(required=driver.spec.affinity.node_affinity.required))
     spec = PodSpec(
@@ -112,12 +144,12 @@ def executor(driver: Pod, needs: Executors) -> Pod:
         priority=driver.spec.priority,
         scheduler_name=driver.spec.scheduler_name,
     )
-    return Pod(metadata=ObjectMeta(name=f"executor of {driver.name}", namespace=driver.namespace), spec=spec)
+    return Pod(metadata=ObjectMeta(f"executor of {driver.name}", driver.namespace, driver.uid), spec=spec)
 
 
 def alone(driver: Pod) -> Pod:
     """Return the driver as a plain pod, without labels and annotations about executors."""
-    metadata = ObjectMeta(name=driver.name, namespace=driver.namespace)
+    metadata = ObjectMeta(driver.name, driver.namespace, driver.uid)
     return Pod(metadata=metadata, spec=msgspec.structs.replace(driver.spec, scheduling_group=None))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from stowplan.framework.config.document import shown
+from stowplan.objects import quantity
 from stowplan.objects.errors import ConfigError
 from stowplan.plugins.nodes.resource_reservation.packing import STRATEGIES, Strategy
 
@@ -36,6 +38,23 @@ def resources(given: Any) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
         raise ConfigError(f"gpuResources: found {shown(given)}, expected a list of resources")
     return tuple(given)
+
+
+def executor_resources(given: Any) -> dict[str, str]:
+    """Return what each executor requests whose driver does not say it."""
+    if not isinstance(given, Mapping):
+        raise ConfigError(
+            f"executorResources: found {shown(given)}, expected resources such as {{cpu: 1, memory: 2Gi}}"
+        )
+    found = {str(name): str(text) for name, text in given.items()}
+    for name, text in found.items():
+        try:
+            negative = quantity.nanos(text) < 0
+        except ValueError as error:
+            raise ConfigError(f"executorResources.{name}: {error}") from None
+        if negative:
+            raise ConfigError(f"executorResources.{name}: found {text}, expected a quantity such as 500m or 1Gi")
+    return found
 
 
 def seconds(given: Any) -> int:

@@ -20,7 +20,7 @@ from stowplan.objects.reservations import (
     ResourceReservationSpec,
     reservation_of,
 )
-from stowplan.objects.spark import Executors
+from stowplan.objects.spark import Executors, quantity_text
 
 APP_ID = f"{GROUP}/app-id"
 
@@ -29,7 +29,7 @@ def planned(
     driver: Pod, node_name: str, needs: Executors, nodes: Sequence[str], existing: ResourceReservation | None
 ) -> ResourceReservation:
     """Return the reservation of a driver and its executors, one on each of these nodes. It replaces `existing`."""
-    own = {resource: _text(resource, amount) for resource, amount in driver.request.items()}
+    own = {resource: quantity_text(resource, amount) for resource, amount in driver.request.items()}
     slots = {DRIVER: Reserved(node_name, dict(own))}
     for number, name in enumerate(nodes, 1):
         slots[f"{EXECUTOR}-{number}"] = Reserved(name, dict(needs.resources))
@@ -66,7 +66,3 @@ def _spec(planned: ResourceReservation) -> dict[str, Any]:
     return {
         "reservations": {name: {"node": each.node, "resources": each.quantities} for name, each in reserved.items()}
     }
-
-
-def _text(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource == "cpu" else str(amount)

@@ -6,12 +6,13 @@ not fit, later drivers wait, unless it is younger than a configured age.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.objects import spark
 from stowplan.objects.applications import is_driver
 from stowplan.objects.pods import Pod
+from stowplan.objects.spark import Executors
 from stowplan.plugins.nodes.resource_reservation.application_fit import ApplicationFit, room_of
 from stowplan.plugins.nodes.resource_reservation.packing import Room
 
@@ -21,9 +22,11 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DriverOrder:
-    def __init__(self, fit: ApplicationFit, enforced_after: float) -> None:
+    def __init__(
+        self, fit: ApplicationFit, enforced_after: float, executors_of: Callable[[Pod], Executors | None]
+    ) -> None:
         """`enforced_after`: how many seconds after a driver was first seen later drivers wait for it."""
-        self._fit, self._enforced_after = fit, enforced_after
+        self._fit, self._enforced_after, self._executors_of = fit, enforced_after, executors_of
         self._seen: dict[str, float] = {}  # when each waiting driver was first seen
 
     def must_wait(self, pod: Pod, cluster: Cluster) -> str:
@@ -32,11 +35,11 @@ class DriverOrder:
         waiting = {each.uid: each for each in drivers if each.scheduler_name == pod.scheduler_name}
         self._seen = {uid: self._seen.get(uid, cluster.now) for uid in (*waiting, pod.uid)}
         earlier = sorted(
-            (each for each in waiting.values() if _created(each) < _created(pod) and _counts(each)), key=_created
+            (each for each in waiting.values() if _created(each) < _created(pod) and self._counts(each)), key=_created
         )
         if not earlier:
             return ""
-        applications = [(each, spark.executors(each)) for each in (*earlier, pod)]
+        applications = [(each, self._executors_of(each)) for each in (*earlier, pod)]
         needs = [each for _, each in applications if each is not None]
         room: Room = room_of(cluster.nodes, *earlier, pod, *needs)
         for driver, executors in applications:
@@ -48,11 +51,10 @@ class DriverOrder:
             room = room if left is None else left
         return ""
 
-
-def _counts(driver: Pod) -> bool:
-    """True if the driver says what its executors need, and has no scheduling gates."""
-    needs = spark.executors(driver)
-    return needs is not None and not needs.problem and not driver.spec.scheduling_gates
+    def _counts(self, driver: Pod) -> bool:
+        """True if it is known what the driver's executors need, and it has no scheduling gates."""
+        needs = self._executors_of(driver)
+        return needs is not None and not needs.problem and not driver.spec.scheduling_gates
 
 
 def _created(driver: Pod) -> tuple[datetime, str]:

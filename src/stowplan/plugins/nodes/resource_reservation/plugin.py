@@ -7,13 +7,14 @@
                any pod, up to the driver's maximum
     others     pods with a reservation that a user wrote take its slots the same way
 
-Reservations of deleted drivers are deleted (`reconcile`). The driver's annotations say what executors need
-(`objects/spark.py`). Executors are assumed to have the driver's node selector, node affinity and tolerations.
+Reservations of deleted drivers are deleted (`reconcile`). The driver's annotations say what executors need, or else
+the labels of its group how many there are (`objects/spark.py`). Executors are assumed to have the driver's node
+selector, node affinity and tolerations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.config.document import flag
 from stowplan.framework.decision import SKIP, Avoid, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.evaluation import passing
+from stowplan.framework.group import SlotPods
 from stowplan.framework.interfaces import Evaluator, Gauge, Wake
 from stowplan.objects import reservations, spark
 from stowplan.objects.actions import Create, Patch, Write
@@ -65,22 +67,46 @@ class ResourceReservationPlugin:
         gpu_resources: Sequence[str] = (GPU,),
         fifo: bool = False,
         enforce_after_pod_age_seconds: int = 0,
+        executors_from_group: bool = True,
+        executor_resources: Mapping[str, str | int | float] | None = None,
     ) -> None:
-        """`packing` also accepts Palantir's names; `enforceAfterPodAgeSeconds` is for `fifo` only."""
+        """`packing` also accepts Palantir's names; `enforceAfterPodAgeSeconds` is for `fifo` only.
+
+        `executorsFromGroup`: a driver without annotations, in a group by labels, announces the others of the group's
+        number. Each of them requests `executorResources`, or as much as the driver.
+        """
         strategy, in_zone = arguments.strategy(packing)
         in_zone = flag("singleZone", single_zone) or in_zone
         self._zone = arguments.label(zone_label) if in_zone else ""
         self._fit = ApplicationFit(strategy, self._zone, arguments.resources(gpu_resources))
         self._driver_order = (
-            DriverOrder(self._fit, arguments.seconds(enforce_after_pod_age_seconds)) if flag("fifo", fifo) else None
+            DriverOrder(self._fit, arguments.seconds(enforce_after_pod_age_seconds), self._executors)
+            if flag("fifo", fifo)
+            else None
         )
+        self._from_group = flag("executorsFromGroup", executors_from_group)
+        self._executor_resources = arguments.executor_resources(executor_resources or {})
         self._reconciler = ReservationReconciler()
         self._open: tuple[str, Ints] = ("", np.zeros(0, np.int64))  # nodes for executors of the last driver
         self._before: dict[str, ResourceReservation | None] = {}  # the reservation before, by the driver's uid
 
+    def _executors(self, pod: Pod) -> Executors | None:
+        """Return the executors of a driver; None for other pods, and for drivers of which nothing is known."""
+        if not pod.metadata.labels:
+            return None
+        found = spark.executors(pod)
+        return spark.of_group(pod, self._executor_resources) if found is None and self._from_group else found
+
+    def slot_pods(self, pod: Pod, cluster: Cluster) -> SlotPods | None:  # noqa: ARG002
+        """Return the executors that a driver needs."""
+        needs = self._executors(pod)
+        if needs is None or needs.problem or not needs.least:
+            return None
+        return SlotPods(executor(pod, needs), needs.least)
+
     def slots_of(self, pod: Pod, cluster: Cluster) -> int:
         """Return the slots of executors, which do not exist before their driver runs; they count for its group."""
-        slots, needs = _held_room(cluster).for_pod(pod), spark.executors(pod)
+        slots, needs = _held_room(cluster).for_pod(pod), self._executors(pod)
         if slots is not None and slots.in_force:
             return len(slots.free)
         return 0 if needs is None or needs.problem else needs.least
@@ -88,13 +114,13 @@ class ResourceReservationPlugin:
     # -- pre-filter
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
-        needs = spark.executors(pod)
+        needs = self._executors(pod)
         if needs is not None:
             return self._pre_filter_driver(pod, needs, cluster)
         held = _held_room(cluster).for_pod(pod)
         if held is None or not held.in_force or pod.uid == held.owner:
             return SKIP
-        most = _most_executors(held, cluster) if identity(pod).role == EXECUTOR else None
+        most = self._most_executors(held, cluster) if identity(pod).role == EXECUTOR else None
         if most is not None and held.members(excluding=pod.uid) >= most:
             return RejectPod((NO_SPOTS,), resolvable=False)
         return None if self._zone and held.owner else SKIP
@@ -114,7 +140,7 @@ class ResourceReservationPlugin:
     # -- filter
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        needs, held = spark.executors(pod), _held_room(nodes.cluster).for_pod(pod)
+        needs, held = self._executors(pod), _held_room(nodes.cluster).for_pod(pod)
         if needs is not None and not needs.problem:
             fitting = self._fitting(pod, needs, nodes)
             if not fitting.all():
@@ -138,7 +164,7 @@ class ResourceReservationPlugin:
         held = _held_room(cluster).for_pod(pod)
         if held is not None and pod.uid != held.owner and held.free:
             return Avoid(_nodes_of(islice(held.free.values(), FEW), pod), NOT_RESERVED, others=True)
-        if spark.executors(pod) is None and (held is None or not held.owner):
+        if self._executors(pod) is None and (held is None or not held.owner):
             return None
         unneeded = self._fit.unneeded(pod.request, cluster.nodes)
         names = cluster.nodes.where(unneeded).names if unneeded.any() else []
@@ -146,18 +172,26 @@ class ResourceReservationPlugin:
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
         """Add to the pod's message what the application lacks. Nothing is preempted here."""
-        needs, cluster = spark.executors(pod), evaluator.nodes.cluster
-        if needs is None or needs.problem or decision.refused is not None:
+        needs, cluster = self._executors(pod), evaluator.nodes.cluster
+        if needs is None or needs.problem or decision.refused is not None or not needs.least:
             return PostFilterResult()
-        fitting = self._fit.room_for(pod, needs, passing(executor(pod, needs), cluster), cluster)
+        where = passing(executor(pod, needs), cluster)
         wants = ", ".join(f"{resource} {text}" for resource, text in needs.resources.items())
-        return PostFilterResult((f"Room for {fitting} of {needs.least} executors ({wants} each) beside other pods.",))
+        of_all = f"of {needs.least} executors ({wants} each)"
+        fitting = self._fit.most_beside(pod, needs, where, cluster)
+        if fitting is None:
+            without = self._fit.most(pod, needs, where, cluster)
+            more = f"; without it {without} {of_all} have room" if without < needs.least else ""
+            return PostFilterResult((f"No node is left for the driver itself{more}",))
+        if fitting == needs.least:
+            return PostFilterResult()  # room is not what the application lacks
+        return PostFilterResult((f"The driver and {fitting} {of_all} have room beside other pods",))
 
     # -- binding
 
     def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> RejectPod | None:
         """Hold the slots of a driver's executors, or give an executor its slot."""
-        needs, state = spark.executors(pod), cluster.state
+        needs, state = self._executors(pod), cluster.state
         if needs is None or needs.problem:
             state.held_rooms[ResourceReservation].move(pod.uid)  # if its node has no slot for it
             return None
@@ -179,7 +213,7 @@ class ResourceReservationPlugin:
         nodes, at = cluster.nodes, cluster.nodes.position(node_name)
         asked, column = self._open
         where = nodes.copy_of(column) > 0 if asked == pod.uid else np.ones(len(nodes), np.bool_)
-        given = None if at is None else self._fit.packed(needs, pod, at, where, nodes)
+        given = None if at is None else self._fit.packed(needs, pod, at, where, cluster)
         return None if given is None else [nodes[int(at)].name for at in np.repeat(np.arange(len(nodes)), given)]
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
@@ -237,7 +271,13 @@ class ResourceReservationPlugin:
         return self.has_executors(pod, old, new) or reservation_of(other) == reservation_of(pod)
 
     def has_executors(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:  # noqa: ARG002
-        return spark.executors(pod) is not None
+        return self._executors(pod) is not None
+
+    def _most_executors(self, held: HeldSlots, cluster: Cluster) -> int | None:
+        """Return how many executors an application may have, if its driver says so."""
+        driver = cluster.pod(held.owner) if held.owner else None
+        needs = None if driver is None else self._executors(driver.pod)
+        return None if needs is None or needs.problem else needs.most
 
 
 def _held_room(cluster: Cluster) -> HeldRoom:
@@ -254,10 +294,3 @@ def _nodes_of(slots: Iterable[Slot], pod: Pod) -> frozenset[str]:
 
 def _version(found: Object) -> str:
     return found.metadata.resource_version
-
-
-def _most_executors(held: HeldSlots, cluster: Cluster) -> int | None:
-    """Return how many executors an application may have, if its driver says so."""
-    driver = cluster.pod(held.owner) if held.owner else None
-    needs = None if driver is None else spark.executors(driver.pod)
-    return None if needs is None or needs.problem else needs.most

@@ -1,0 +1,213 @@
+"""The pages' own HTTP server over real sockets: what clients send, what they get, and where it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from stowplan.serving import http_protocol, web
+
+MOST = 1000  # bytes of a body
+
+
+async def echo(request: web.Request) -> web.Response:
+    body = await request.read()
+    return web.Response(text=f"{request.method} {request.path} {request.match_info} {request.query} {len(body)}")
+
+
+async def deaf(_request: web.Request) -> web.Response:
+    return web.Response(text="not read")
+
+
+async def fails(_request: web.Request) -> web.Response:
+    raise ZeroDivisionError
+
+
+def an_application() -> web.Application:
+    app = web.Application(client_max_size=MOST)
+    app.router.add_get("/echo", echo)
+    app.router.add_get("/echo/{one}/{two}", echo)
+    app.router.add_post("/echo", echo)
+    app.router.add_post("/deaf", deaf)
+    app.router.add_get("/fails", fails)
+    return app
+
+
+class Server:
+    """In a thread of its own, on a free port."""
+
+    def __init__(self) -> None:
+        self._loop, self._ready = asyncio.new_event_loop(), threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    def _run(self) -> None:
+        async def start() -> None:
+            self.runner = web.AppRunner(an_application(), lingering_time=0.1)
+            self._server = await self._loop.create_server(self.runner.server, "127.0.0.1", 0)
+            self.port = self._server.sockets[0].getsockname()[1]
+
+        self._loop.run_until_complete(start())
+        self._ready.set()
+        self._loop.run_forever()
+        self._server.close()
+        self._loop.run_until_complete(self.runner.cleanup())
+        self._loop.close()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    found = Server()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[socket.socket]:
+    with ExitStack() as stack:
+        yield stack.enter_context(server.connect())
+
+
+def all_of(client: socket.socket) -> bytes:
+    """What comes until the server closes the connection."""
+    return b"".join(iter(lambda: client.recv(65536), b""))
+
+
+def asked(client: socket.socket, text: bytes) -> tuple[int, bytes, bytes]:
+    """Status, headers and body of the last answer, after which the connection ends."""
+    client.sendall(text)
+    head, _, body = all_of(client).rpartition(b"\r\n\r\n")
+    head = head[head.rfind(b"HTTP/1.1 ") :]
+    return int(head.split()[1]), head, body
+
+
+END = b"Host: x\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "body"),
+    [
+        pytest.param(b"GET /echo HTTP/1.1\r\n" + END, 200, b"GET /echo {} {} 0", id="a page"),
+        pytest.param(
+            b"GET /echo/a%20b/c%2Fd?x=1&y HTTP/1.1\r\n" + END,
+            200,
+            b"GET /echo/a b/c/d {'one': 'a b', 'two': 'c/d'} {'x': '1', 'y': ''} 0",
+            id="parts of a path and a query, decoded",
+        ),
+        pytest.param(b"GET http://x/echo?z=2 HTTP/1.1\r\n" + END, 200, b"GET /echo {} {'z': '2'} 0", id="a whole URL"),
+        pytest.param(b"GET /echo HTTP/1.0\r\n\r\n", 200, b"GET /echo {} {} 0", id="HTTP 1.0"),
+        pytest.param(b"HEAD /echo HTTP/1.1\r\n" + END, 200, b"", id="the head alone"),
+        pytest.param(b"GET /echo/../fails HTTP/1.1\r\n" + END, 200, None, id="dots are names like any other"),
+        pytest.param(b"GET /other HTTP/1.1\r\n" + END, 404, b"404: Not Found", id="no such page"),
+        pytest.param(b"GET /echo/ HTTP/1.1\r\n" + END, 404, b"404: Not Found", id="a slash more"),
+        pytest.param(b"DELETE /echo HTTP/1.1\r\n" + END, 405, b"405: Method Not Allowed", id="another method"),
+        pytest.param(b"GET /fails HTTP/1.1\r\n" + END, 500, None, id="a page that fails"),
+        pytest.param(
+            b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\n" + END + b"abc", 200, b"POST /echo {} {} 3", id="a body"
+        ),
+        pytest.param(
+            b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + END + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+            200,
+            b"POST /echo {} {} 5",
+            id="a body in chunks",
+        ),
+        pytest.param(
+            b"POST /echo HTTP/1.1\r\nContent-Length: 2000\r\n" + END + b"a" * 2000,
+            413,
+            b"413: Request Entity Too Large",
+            id="a body too large",
+        ),
+        pytest.param(
+            b"POST /deaf HTTP/1.1\r\nContent-Length: 1000000000\r\nHost: x\r\n\r\n" + b"a" * 500_000,
+            200,
+            b"not read",
+            id="a body that nobody reads",
+        ),
+        pytest.param(
+            b"GET /echo HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nHost: x\r\n\r\n",
+            200,
+            b"GET /echo {} {} 0",
+            id="the wish for another protocol",
+        ),
+        pytest.param(b"rubbish\r\n\r\n", 400, b"400: Bad Request", id="no HTTP"),
+        pytest.param(b"GET /echo HTTP/1.1\r\nA: " + b"a" * 20_000, 400, b"400: Bad Request", id="an endless header"),
+        pytest.param(b"GET /" + b"a" * 20_000, 400, b"400: Bad Request", id="an endless path"),
+        pytest.param(
+            b"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n" + END, 400, None, id="two lengths"
+        ),
+    ],
+)
+def test_an_answer(client: socket.socket, text: bytes, status: int, body: bytes | None) -> None:
+    found, head, said = asked(client, text)
+    assert found == status and (body is None or said.replace(b"Content Too Large", b"Request Entity Too Large") == body)
+    assert b"Content-Length: " in head and b"Date: " in head
+
+
+def test_the_methods_that_a_page_has_are_named(client: socket.socket) -> None:
+    assert b"Allow: GET,HEAD,POST" in asked(client, b"PUT /echo HTTP/1.1\r\n" + END)[1]
+
+
+def test_one_connection_answers_many_requests(client: socket.socket) -> None:
+    for _ in range(3):
+        client.sendall(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = client.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 200 OK") and b"Connection: keep-alive" in answer
+
+
+def test_requests_that_are_sent_ahead_are_answered_in_order(client: socket.socket) -> None:
+    ahead = b"".join(b"GET /echo?n=%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(5))
+    client.sendall(ahead + b"GET /echo?n=5 HTTP/1.1\r\n" + END)
+    assert [each[:1] for each in all_of(client).split(b"{'n': '")[1:]] == [b"%d" % number for number in range(6)]
+
+
+def test_too_many_requests_ahead_end_the_connection(client: socket.socket) -> None:
+    client.sendall(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n" * (http_protocol.MOST_AHEAD + 5))
+    with suppress(ConnectionResetError):
+        assert all_of(client).count(b"HTTP/1.1 200") <= http_protocol.MOST_AHEAD
+
+
+def test_a_head_in_pieces(client: socket.socket) -> None:
+    for piece in (b"GE", b"T /ec", b"ho HTTP/1.1\r\nHo", b"st: x\r\nConnection: clo", b"se\r\n", b"\r\n"):
+        client.sendall(piece)
+    assert all_of(client).endswith(b"GET /echo {} {} 0")
+
+
+def test_a_client_that_waits_for_leave_to_send_its_body(client: socket.socket) -> None:
+    client.sendall(b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n" + END)
+    assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert asked(client, b"abc")[2] == b"POST /echo {} {} 3"
+
+
+def test_a_client_that_sends_no_more_gets_its_answer(client: socket.socket) -> None:
+    client.sendall(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
+    client.shutdown(socket.SHUT_WR)
+    assert all_of(client).endswith(b"GET /echo {} {} 0")
+
+
+def test_a_client_that_goes_in_the_middle_of_its_body(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    with server.connect() as gone:
+        gone.sendall(b"POST /echo HTTP/1.1\r\nContent-Length: 30\r\nHost: x\r\n\r\nabc")
+    with server.connect() as client:
+        assert asked(client, b"GET /echo HTTP/1.1\r\n" + END)[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_headers_have_no_case_and_repeated_ones_are_joined() -> None:
+    headers = web.Headers()
+    headers.add("Accept", "a")
+    headers.add("ACCEPT", "b")
+    assert headers.get("aCCept") == "a, b" == headers["Accept"] and "accept" in headers
+    assert headers.get("Authorization", "") == ""
