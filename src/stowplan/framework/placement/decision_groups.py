@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
 from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, PlacementChoice
-from stowplan.objects import selectors
+from stowplan.objects import selector_errors, selectors
 from stowplan.objects.placements import MOST_IN_A_SLICE, DecisionGroup, Placement
 
 STRATEGY = "spec.decisionStrategy.groupStrategy"
@@ -81,7 +81,7 @@ def _order(choice: PlacementChoice) -> Callable[[str], tuple[int, bytes]]:
 def _matching(choice: PlacementChoice, index: int, wanted: DecisionGroup) -> frozenset[str] | ClusterPluginStatus:
     given = wanted.group_cluster_selector
     for part, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
-        problem = selectors.problem(selector)
+        problem = selector_errors.problem(selector)
         if problem:
             path = f"{STRATEGY}.decisionGroups[{index}].groupClusterSelector.{part}"
             remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"
