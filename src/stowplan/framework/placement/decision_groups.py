@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
+from stowplan.framework.placement import hysteresis
 from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, PlacementChoice
 from stowplan.objects import selector_errors, selectors
 from stowplan.objects.placements import MOST_IN_A_SLICE, DecisionGroup, Placement
@@ -72,9 +73,17 @@ def _percent(text: str) -> float | None:
 
 
 def _order(choice: PlacementChoice) -> Callable[[str], tuple[int, bytes]]:
-    """Return the key to sort clusters by: the name, or the highest total first if the placement says so."""
+    """Return the key to sort clusters by: the name, or the highest total first if the placement says so.
+
+    With hysteresis the order stays as it is until totals differ enough.
+    """
     by_score = choice.question.placement.by_score and not choice.question.ocm
-    totals = choice.best() if by_score else {}
+    totals = choice.settled() if by_score else {}
+    if choice.margin and by_score:
+        so_far = choice.question.fleet.named(choice.question.own)
+        names = dict.fromkeys((*(name for name in so_far if name in totals), *totals))
+        places = {name: place for place, name in enumerate(hysteresis.ordered(list(names), totals, choice.margin))}
+        return lambda name: (places[name], b"")
     return lambda name: (-totals.get(name, 0), name.encode())
 
 
