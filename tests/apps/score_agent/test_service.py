@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
 from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
-from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source
+from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source, Static
 from stowplan.apps.up.command import create, node
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
@@ -24,6 +26,7 @@ from stowplan.scores.demand import Demand
 from stowplan.scores.http_source import AnswerError
 from stowplan.scores.publication import Validity
 from stowplan.scores.usage import CORES, default_measures
+from tests.controlplane.flags import free_port
 
 GROUP = "cluster.open-cluster-management.io"
 
@@ -171,6 +174,109 @@ def test_a_hub_without_the_definitions(tmp_path: Path) -> None:
             cluster.api.delete(definitions, "", f"managedclusters.{GROUP}", DeleteOptions(), RequestOptions(0.0))
             options = ScoreAgentOptions({}, hub_kubeconfig=str(written(tmp_path, cluster)), once=True)
             with pytest.raises(ConfigError, match="the hub has no ManagedCluster; name the hub"):
+                await ScoreAgentService(options, Scripted(5), Log(stream=io.StringIO())).main()
+
+    asyncio.run(story())
+
+
+# -- clusters that do not exist
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_named_cluster_that_does_not_exist_is_an_error(tmp_path: Path, once: bool) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            source, said = Static("s", {"east": 5, "nowhere": 7}), io.StringIO()
+            options = ScoreAgentOptions({}, hub_kubeconfig=str(written(tmp_path, hub)), interval=0.05, once=once)
+            program = ScoreAgentService(options, source, Log(stream=said))
+            working = asyncio.ensure_future(program.main())
+            await until(lambda: scores(hub, "east") == {"s": 5} and "nowhere" in said.getvalue())
+            if not once:
+                assert program.problem.startswith("1 clusters or values failed in the last round")
+                manage(hub, "nowhere")
+                await until(lambda: scores(hub, "nowhere") == {"s": 7} and not program.problem)
+                program.stop()
+            assert await working == int(once)
+            assert "The hub has no ManagedCluster of that name" in said.getvalue()
+
+    asyncio.run(story())
+
+
+def test_values_of_foreign_clusters_are_told_once(tmp_path: Path) -> None:
+    """A query may know more clusters than the hub."""
+
+    class Foreign(Scripted):
+        async def read(self, clusters: Mapping[str, ManagedCluster], wanted: Demand) -> Measurements:
+            found = await super().read(clusters, wanted)
+            found.values["s"]["elsewhere"] = 1.0
+            return found
+
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            source = Foreign(5)
+            async with agent(written(tmp_path, hub), source, interval=0.02) as said:
+                await until(lambda: source.rounds > 5)
+            assert said.getvalue().count("The hub has no ManagedCluster of that name") == 1
+
+    asyncio.run(story())
+
+
+def test_usage_of_a_cluster_that_does_not_exist(tmp_path: Path) -> None:
+    """Its namespace may be there all the same."""
+
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            file = str(written(tmp_path, hub))
+            options = ScoreAgentOptions({}, hub_kubeconfig=file, once=True)
+            source = OwnCluster("default", default_measures(), file)
+            program = ScoreAgentService(options, source, Log(stream=io.StringIO()))
+            with pytest.raises(ConfigError, match="the hub has no ManagedCluster default; register the cluster, or"):
+                await program.main()
+            assert stored(hub, "default") == {}
+
+    asyncio.run(story())
+
+
+# -- pages
+
+
+def test_pages(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            manage(hub, "east")
+            port, source = free_port(), Scripted(AnswerError("gone fishing"), 5, 7)
+            async with agent(written(tmp_path, hub), source, interval=2.0, plain_port=port):
+                problem = "[-]scores failed: no values in the last round: gone fishing"
+                await until(lambda: problem in page(port, "/readyz")[1])
+                assert page(port, "/livez") == page(port, "/healthz") == (200, "ok")
+                await until(lambda: page(port, "/readyz") == (200, "ok"))
+                text = page(port, "/metrics")[1]
+                assert 'stowplan_scores_rounds_total{result="failed"} 1.0' in text
+                assert 'stowplan_scores_score{cluster="east",score="s"}' in text
+                assert 'stowplan_scores_objects_total{outcome="written"}' in text
+                assert "stowplan_scores_last_success_timestamp_seconds 1." in text
+                assert "stowplan_scores_round_duration_seconds_count" in text
+
+    asyncio.run(story())
+
+
+def page(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode().strip()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode().strip()
+    except OSError as error:
+        return 0, str(error)
+
+
+def test_a_token_in_the_kubeconfig_itself_cannot_be_renewed(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            options = ScoreAgentOptions({}, hub_kubeconfig=str(written(tmp_path, hub)), hub_token_lifetime=3600.0)
+            with pytest.raises(ConfigError, match="--hub-token-lifetime: found no tokenFile for the hub; put"):
                 await ScoreAgentService(options, Scripted(5), Log(stream=io.StringIO())).main()
 
     asyncio.run(story())
