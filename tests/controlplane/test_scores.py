@@ -252,7 +252,10 @@ def test_what_a_cluster_has_left(hub: Cluster, place: str, tmp_path: Path) -> No
     ("arguments", "code", "said"),
     [
         pytest.param(
-            ["--cluster-name", "nowhere"], 2, "the hub has no ManagedCluster nowhere; register the cluster", id="no cluster"
+            ["--cluster-name", "nowhere"],
+            2,
+            "the hub has no ManagedCluster nowhere; register the cluster",
+            id="no cluster",
         ),
         pytest.param(
             ["--cluster-name", "east", "--free", "gpu"],
