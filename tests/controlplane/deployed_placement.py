@@ -1,4 +1,4 @@
-"""`stowplan place` as `deploy/placement` has it: with its account's token and rights, and its Deployment's arguments."""
+"""`stowplan place` as `deploy/placement` has it: with its account's rights, and its Deployment's arguments."""
 
 from __future__ import annotations
 
