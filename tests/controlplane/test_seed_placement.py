@@ -1,5 +1,6 @@
-"""The seed's own files about placements, as they stand, on a real hub: decided by `stowplan place` as `deploy/placement`
-has it, with RBAC and leader election on.
+"""The seed's own files about placements, as they stand, on a real hub.
+
+`stowplan place` decides as `deploy/placement` has it, with RBAC and leader election on.
 """
 
 from __future__ import annotations
