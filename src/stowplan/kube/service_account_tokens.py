@@ -41,12 +41,12 @@ class _Payload(msgspec.Struct):
     exp: float | None = None
 
 
-class _TokenStatus(msgspec.Struct, rename="camel"):
+class _IssuedToken(msgspec.Struct, rename="camel"):
     token: str = ""
 
 
 class _TokenAnswer(msgspec.Struct):
-    status: _TokenStatus = msgspec.field(default_factory=_TokenStatus)
+    status: _IssuedToken = msgspec.field(default_factory=_IssuedToken)
 
 
 def claims(token: str) -> TokenClaims:
