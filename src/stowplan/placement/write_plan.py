@@ -124,11 +124,14 @@ class WritePlanner:
         changed = False
         for planned in layout.slices:
             old = current.get(planned.number)
-            if old is not None and set(old.cluster_names) == set(planned.clusters):
+            if old is None or tuple(map(entries.get, planned.clusters)) == old.status.decisions:
+                continue
+            names = old.cluster_names
+            if set(names) == set(planned.clusters):
+                changed = True
+                entries.update(zip(names, old.status.decisions, strict=True))
                 if placement.by_score:
-                    planned.clusters = list(old.cluster_names)
-                changed |= any(entries[each.cluster_name] != each for each in old.status.decisions)
-                entries.update((each.cluster_name, each) for each in old.status.decisions)
+                    planned.clusters = list(names)
         return ready if changed else NEVER
 
     def _learn(self, written: WrittenScores | None, current: Mapping[int, PlacementDecision]) -> None:
