@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
 from stowplan.apps.parity import command
+from stowplan.apps.parity.placement_records import answer
 
 GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "placement").glob("*.jsonl.gz"))
 NODES = Path(__file__).parents[2] / "golden" / "nodes" / "taints.jsonl.gz"
@@ -139,6 +140,13 @@ def reworded(prefix: str) -> dict[str, Any]:
         if condition["reason"] == "Misconfigured":
             condition["message"] = f"Predicate:{prefix} with an unheard-of problem"
     return found
+
+
+def test_the_selector_of_a_set_is_described_as_ocm_describes_it() -> None:
+    every = (scenario for file in GOLDEN for scenario in scenarios(file))
+    wanted = [each for each in every if "label selector operator" in each["expect"].get("error", "")]
+    assert [answer(each)["error"] for each in wanted] == [each["expect"]["error"] for each in wanted]
+    assert len(wanted) >= 2
 
 
 def test_the_wording_of_the_compiler_is_not_compared() -> None:

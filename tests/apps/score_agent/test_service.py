@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -12,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
+from stowplan.apps.score_agent.metrics import ScoreAgentMetrics
 from stowplan.apps.score_agent.service import ScoreAgentOptions, ScoreAgentService
 from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source, Static
 from stowplan.apps.up.command import create, node
@@ -280,3 +283,25 @@ def test_a_token_in_the_kubeconfig_itself_cannot_be_renewed(tmp_path: Path) -> N
                 await ScoreAgentService(options, Scripted(5), Log(stream=io.StringIO())).main()
 
     asyncio.run(story())
+
+
+def test_the_token_of_a_pod_is_the_kubelets_affair(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub:
+            config = yaml.safe_load(hub.kubeconfig())
+            config["users"][0]["user"] = {"tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token"}
+            (tmp_path / "kubeconfig").write_text(json.dumps(config))
+            file = str(tmp_path / "kubeconfig")
+            options = ScoreAgentOptions({}, hub_kubeconfig=file, hub_token_lifetime=3600.0)
+            with pytest.raises(ConfigError, match="found the token of a pod, which the kubelet renews; leave this"):
+                await ScoreAgentService(options, Scripted(5), Log(stream=io.StringIO())).main()
+
+    asyncio.run(story())
+
+
+def test_scores_that_are_gone_are_not_shown() -> None:
+    metrics = ScoreAgentMetrics()
+    metrics.show({"east": {"a": 1, "b": 2}, "west": {"a": 3}})
+    metrics.show({"east": {"a": 4}})
+    lines = [line for line in metrics.text("")[0].decode().splitlines() if line.startswith("stowplan_scores_score{")]
+    assert lines == ['stowplan_scores_score{cluster="east",score="a"} 4.0']

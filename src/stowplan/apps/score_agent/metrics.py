@@ -32,15 +32,18 @@ class ScoreAgentMetrics:
             "token_expiry_timestamp_seconds", "When the token for the hub expires; 0 if it is not known."
         )
         self._clusters = make.gauge("clusters", "Clusters that had scores in the last round.")
+        self._shown: set[tuple[str, str]] = set()
         self._score = make.gauge("score", "The scores of the last round.", "cluster", "score")
 
     def show(self, scores: Mapping[str, Mapping[str, int]]) -> None:
-        """Show the scores of a round, and no others."""
+        """Show the scores of a round, and no others. None vanishes in between: a scraper may come at any time."""
         self._clusters.set(len(scores))
-        self._score.clear()
-        for cluster, found in scores.items():
-            for name, value in found.items():
-                self._score.labels(cluster, name).set(value)
+        shown = {(cluster, name) for cluster, found in scores.items() for name in found}
+        for gone in self._shown - shown:
+            self._score.remove(*gone)
+        self._shown = shown
+        for cluster, name in shown:
+            self._score.labels(cluster, name).set(scores[cluster][name])
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their content type."""

@@ -104,10 +104,9 @@ class ScoreAgentService(Program):
 
     async def prepare(self) -> None:
         access = self.access()
-        if self._options.hub_token_lifetime and not access.token_file:
-            remedy = "put the token into a file, and name it in the kubeconfig: users[].user.tokenFile"
-            raise ConfigError("found no tokenFile for the hub", path="--hub-token-lifetime", remedy=remedy)
         self._token_file = access.token_file
+        if self._options.hub_token_lifetime:
+            _check_token_file(access.token_file)
         self._client = self.open_client(access, CONNECTIONS)
 
     def server(self) -> HttpServer | None:
@@ -294,6 +293,15 @@ class ScoreAgentService(Program):
         level = 0 if outcomes["written"] or outcomes["failed"] else 2
         self.log.info("A round is done", level=level, **outcomes)
         return outcomes["failed"]
+
+
+def _check_token_file(file: str) -> None:
+    path = "--hub-token-lifetime"
+    if not file:
+        remedy = "put the token into a file, and name it in the kubeconfig: users[].user.tokenFile"
+        raise ConfigError("found no tokenFile for the hub", path=path, remedy=remedy)
+    if Path(file).is_relative_to(credentials.SERVICE_ACCOUNT):
+        raise ConfigError("found the token of a pod, which the kubelet renews", path=path, remedy="leave this flag out")
 
 
 def run(options: ScoreAgentOptions, source: Source) -> int:
