@@ -118,7 +118,7 @@ class WritePlanner:
         if written is None or written.spec != placement.spec:
             ready = now
         else:
-            ready = written.at + placement.score_pause if self._keeps_scores else NEVER
+            ready = written.at + placement.score_pause if self._keeps_scores or placement.by_score else NEVER
         if now >= ready:
             return NEVER
         changed = False
