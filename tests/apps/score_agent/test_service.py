@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -23,6 +24,7 @@ from stowplan.apps.score_agent.sources import Measurements, OwnCluster, Source, 
 from stowplan.apps.up.command import create, node
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
+from stowplan.kube.resources import RESOURCES
 from stowplan.objects.clusters import ManagedCluster
 from stowplan.objects.errors import ConfigError
 from stowplan.scores.demand import Demand
@@ -261,6 +263,29 @@ def test_pages(tmp_path: Path) -> None:
                 assert 'stowplan_scores_objects_total{outcome="written"}' in text
                 assert "stowplan_scores_last_success_timestamp_seconds 1." in text
                 assert "stowplan_scores_round_duration_seconds_count" in text
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("measures_itself", "asks"),
+    [pytest.param(True, "own", id="in a cluster"), pytest.param(False, "hub", id="on the hub")],
+)
+def test_clients_of_the_pages_are_known_where_the_agent_runs(tmp_path: Path, measures_itself: bool, asks: str) -> None:
+    """Its token for the hub may do nothing there but write scores."""
+
+    async def story() -> None:
+        async with Embedded(with_controllers=False) as hub, Embedded(with_controllers=False) as own:
+            create(own, "v1", "Node", node("a", "zone", cpu="50", memory="100G"))
+            manage(hub, "east")
+            source: Source = OwnCluster("east", default_measures(), str(written(tmp_path, own)))
+            options = ScoreAgentOptions({}, hub_kubeconfig=str(written(tmp_path, hub)))
+            program = ScoreAgentService(options, source if measures_itself else Scripted(5), Log(stream=io.StringIO()))
+            client = program.reviewer("")
+            namespaces = [page async for page in client.list_pages(RESOURCES["Namespace"])]
+            names = {msgspec.json.decode(item)["metadata"]["name"] for item in namespaces[0].items or ()}
+            await client.close()
+            assert ("east" in names) == (asks == "hub")
 
     asyncio.run(story())
 

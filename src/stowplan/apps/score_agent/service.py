@@ -118,9 +118,9 @@ class ScoreAgentService(Program):
         pages = program_pages(self, lambda: time.monotonic() - self._alive_at, self.metrics.text)
         pages.readiness["scores"] = lambda: self.problem
         pages.readiness["hub-token"] = lambda: "" if self._token is None else self._token.problem
-        return http_server.server_of(pages, self._options, self._reviewer, self.log.warning)
+        return http_server.server_of(pages, self._options, self.reviewer, self.log.warning)
 
-    def _reviewer(self, kubeconfig: str) -> Client:
+    def reviewer(self, kubeconfig: str) -> Client:
         """Return a client for reviews of tokens and rights, at the cluster that the agent runs in."""
         if kubeconfig or not isinstance(self._source, OwnCluster):
             return self.client_of(kubeconfig)
