@@ -113,7 +113,13 @@ def test_the_grace_period_is_longer_than_the_end_of_the_program() -> None:
     assert "TimeoutStopSec=65" in (DEPLOY / "systemd" / "stowplan.service").read_text()
 
 
-@pytest.mark.parametrize("file", ["second-scheduler.yaml", "placement/deployment.yaml", "follow/deployment.yaml"])
+PAGES = [
+    "second-scheduler.yaml", "placement/deployment.yaml", "follow/deployment.yaml", "scores/hub/deployment.yaml",
+    "scores/usage/cluster/deployment.yaml",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", PAGES)
 def test_only_scrapers_and_probes_reach_the_pages(file: str) -> None:
     policy, deployment = only(file, "NetworkPolicy"), only(file, "Deployment")
     pod = deployment["spec"]["template"]
