@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from stowplan.apps.logging import Log
-from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
+from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
 from stowplan.kube.events import EventRecorder
@@ -20,8 +20,8 @@ from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.actions import Record
 
 
-def with_election(**settings: Any) -> LoadedConfiguration:
-    loaded = beside_kube_scheduler()
+def with_election(loaded: LoadedConfiguration | None = None, **settings: Any) -> LoadedConfiguration:
+    loaded = loaded or beside_kube_scheduler()
     election = msgspec.structs.replace(loaded.configuration.leader_election, **settings)
     configuration = msgspec.structs.replace(loaded.configuration, leader_election=election)
     return LoadedConfiguration(configuration, loaded.profiles)
@@ -40,6 +40,23 @@ def with_election(**settings: Any) -> LoadedConfiguration:
 def test_the_name_of_the_lease(options: dict[str, Any], configured: dict[str, Any], name: str) -> None:
     election = RunOptions(**options).election(with_election(**configured).configuration)
     assert election is not None and election.name == name
+
+
+@pytest.mark.parametrize(
+    ("options", "configured", "asks"),
+    [
+        pytest.param({}, {}, True, id="nobody says which lease"),
+        pytest.param({"replace": True}, {}, False, id="--replace: kube-scheduler's, as it stands"),
+        pytest.param({"lease_name": "stowplan"}, {}, False, id="a flag says it"),
+        pytest.param({}, {"resource_name": "mine"}, False, id="the file says it"),
+    ],
+)
+def test_rights_decide_about_the_lease_of_default_scheduler(
+    options: dict[str, Any], configured: dict[str, Any], asks: bool
+) -> None:
+    beside, instead = with_election(**configured), with_election(instead_of_kube_scheduler(), **configured)
+    assert RunOptions(**options).rights_decide(instead.configuration) is asks
+    assert not RunOptions(**options).rights_decide(beside.configuration), "it serves other pods than kube-scheduler"
 
 
 @pytest.mark.parametrize("flag", [None, True, False])

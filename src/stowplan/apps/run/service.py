@@ -10,6 +10,7 @@ import gc
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,6 +19,7 @@ import numpy as np
 from stowplan.apps import plugin_kinds, program, unreadable_objects
 from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
+from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
@@ -115,6 +117,19 @@ class SchedulerService(Program):
             self._client, learn=self._learn, recorder=recorder, extenders=self._extenders, pod=self._pod
         )
         await self._check_for_kube_scheduler()
+        if self._election is not None:
+            self._election = await self._settled(self._election)
+
+    async def _settled(self, election: ElectionSettings) -> ElectionSettings:
+        """Return the lease that rights leave, and its counterpart."""
+        if self.options.rights_decide(self.loaded.configuration):
+            client = self.client_of()  # which may write although this replica does not lead
+            try:
+                if await kube_scheduler.may_take_lease(client, election.namespace, self.log.warning):
+                    election = replace(election, name=kube_scheduler.LEASE_NAME)
+            finally:
+                await client.close()
+        return kube_scheduler.paired(election)
 
     async def _check_for_kube_scheduler(self) -> None:
         if self.options.replace or "default-scheduler" not in self.loaded.profiles:
