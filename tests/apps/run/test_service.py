@@ -18,6 +18,7 @@ from stowplan.kube.lease_thread import LeaseThread
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.actions import Record
+from stowplan.objects.errors import ConfigError
 
 
 def with_election(loaded: LoadedConfiguration | None = None, **settings: Any) -> LoadedConfiguration:
@@ -57,6 +58,21 @@ def test_rights_decide_about_the_lease_of_default_scheduler(
     beside, instead = with_election(**configured), with_election(instead_of_kube_scheduler(), **configured)
     assert RunOptions(**options).rights_decide(instead.configuration) is asks
     assert not RunOptions(**options).rights_decide(beside.configuration), "it serves other pods than kube-scheduler"
+
+
+def test_flags_go_before_the_file() -> None:
+    configuration = with_election(lease_duration=30.0, renew_deadline=20.0, retry_period=5.0).configuration
+    election = RunOptions(lease_duration=60.0, retry_period=1.0).election(configuration)
+    assert election is not None
+    assert (election.lease_duration, election.renew_deadline, election.retry_period) == (60.0, 20.0, 1.0)
+    with pytest.raises(ConfigError, match=r"leaseDuration: found 10s, expected more than renewDeadline \(20s\)"):
+        RunOptions(lease_duration=10.0).election(configuration)
+    limits = RunOptions(kube_api_qps=7.0).connection(configuration)
+    assert (limits.qps, limits.burst) == (7.0, 100)
+    assert RunOptions().connection(configuration) == configuration.client_connection
+    assert RunOptions().serves_profiles(configuration) and not RunOptions(profiling=False).serves_profiles(
+        configuration
+    )
 
 
 @pytest.mark.parametrize("flag", [None, True, False])

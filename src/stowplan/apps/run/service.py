@@ -107,7 +107,7 @@ class SchedulerService(Program):
         return credentials.load(file or None, self.options.context or None)
 
     async def prepare(self) -> None:
-        limits = self.loaded.configuration.client_connection
+        limits = self.options.connection(self.loaded.configuration)
         qps, burst = limits.qps or 0.0, limits.burst
         recorder = self.open_recorder(EVENT_WRITERS, qps=qps, burst=burst)
         self._client = self.open_client(self.access(), CONNECTIONS, qps=qps, burst=burst)
@@ -146,7 +146,7 @@ class SchedulerService(Program):
         from stowplan.apps.run import pages
 
         shown = pages.of(self, asyncio.get_running_loop())
-        return http_server.server_of(shown, self.options, self.client_of, self.log.warning)
+        return http_server.server_of(shown, self.options, self.client_of, self.log.warning, self.options.security)
 
     def start(self) -> None:
         self._log_notes()
