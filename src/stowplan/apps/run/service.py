@@ -23,7 +23,7 @@ from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
-from stowplan.apps.run import hung_mark, kube_scheduler, report_log
+from stowplan.apps.run import decision_lines, hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.foreign_bindings import ForeignBindings
@@ -80,6 +80,7 @@ class SchedulerService(Program):
             on_problem=self.log.warning,
         )
         self.engine_loops = (self.engine_loop,)
+        self.engine_loop.engine.decisions.on_decision = decision_lines.writer(self.log)
         self._extenders: Extenders | None = None
         self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
         self._unreadable = UnreadableGauge(self.metrics.registry)
