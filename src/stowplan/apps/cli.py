@@ -225,6 +225,16 @@ def completion(shell: str) -> None:
     click.echo(kind(main, {}, "stowplan", "_STOWPLAN_COMPLETE").source())
 
 
+def kube_scheduler() -> None:
+    """`kube-scheduler`, which units and manifests call with its own flags: `stowplan run`."""
+    main(as_kube_scheduler(sys.argv[1:]), prog_name="kube-scheduler")
+
+
+def as_kube_scheduler(given: list[str]) -> list[str]:
+    """Return the arguments of `stowplan` for those of kube-scheduler."""
+    return ["--version"] if given[:1] and given[0].split("=")[0] == "--version" else ["run", *given]
+
+
 def complete_for_kubectl() -> None:
     """`kubectl_complete-stowplan`: kubectl calls it with the words so far, and reads one proposal per line."""
     from click.shell_completion import ShellComplete
