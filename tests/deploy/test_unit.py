@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason=
 @pytest.fixture(params=EXPOSURE)
 def unit(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The unit with a program that exists: systemd checks that, too."""
-    copy = tmp_path / request.param
+    copy = tmp_path / str(request.param)
     there = shutil.which("true")
     assert there
     text = (UNITS / request.param).read_text()

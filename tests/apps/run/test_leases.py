@@ -18,6 +18,8 @@ from stowplan.apps.run import kube_scheduler
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
+from stowplan.kube.client import Client
+from stowplan.kube.transport import Transport
 from tests.kube.fakes import a_client, an_access, answered, refused, serving
 
 Handler = Callable[[web.Request], Any]
@@ -31,7 +33,7 @@ def settled(
     async def settle() -> ElectionSettings:
         async with serving(handler) as fake:
             service = SchedulerService(RunOptions(), loaded, Log(stream=log or io.StringIO()))
-            service.access = lambda _="": an_access(fake.url)  # type: ignore[method-assign]
+            service.client_of = lambda *_: Client(Transport(an_access(fake.url)))  # type: ignore[method-assign]
             return await service._settled(ElectionSettings(name=name, namespace="here"))
 
     return asyncio.run(settle())

@@ -17,12 +17,12 @@ from datetime import datetime
 
 import msgspec
 
-from stowplan.apps.leader_election import KUBE_SCHEDULER as LEASE_NAME
-from stowplan.apps.leader_election import ElectionSettings, is_stowplan
+from stowplan.apps.leader_election import KUBE_SCHEDULER, ElectionSettings, is_stowplan
 from stowplan.apps.profile_loader import OWN_NAME
 from stowplan.kube.client import Client
 from stowplan.kube.resources import LEASES, ApiResource
 
+LEASE_NAME = KUBE_SCHEDULER
 LEASE_KEY = f"kube-system/{LEASE_NAME}"
 LEASE_PAIR = {LEASE_NAME: OWN_NAME, OWN_NAME: LEASE_NAME}
 OWN_ACCESS = ApiResource(
