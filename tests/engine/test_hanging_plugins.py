@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.engine.messages import PLUGIN_HUNG
+from stowplan.engine.messages import PLUGIN_HUNG, ended, times_hung
 from stowplan.engine.unit import QueueStage
 from stowplan.framework.plugin_faults import CallInterrupted
 from stowplan.framework.profile import EnabledPlugin
@@ -148,6 +148,41 @@ def test_the_next_scheduler_tries_such_pods_last() -> None:
     after.resume_watch()
     after.advance(20)
     assert order == ["p0", "p1", "p2", "late", "web"]
+
+
+@pytest.mark.parametrize(("times", "waits"), [(1, 10), (2, 60), (3, 360), (4, 2160), (5, 3600), (99, 3600)])
+def test_each_time_the_scheduler_had_to_be_ended_the_pod_waits_for_longer(times: int, waits: int) -> None:
+    world = World(nodes=["a"], profiles=profiles())
+    world.submit(ended_over(times))
+    world.advance(waits - 1)
+    assert not world.bindings
+    world.advance(2)
+    assert world.bindings == {"web": "a"}
+
+
+@pytest.mark.parametrize("what", ["pod", "configuration"])
+def test_a_pod_that_waits_for_that_reason_comes_back_when_something_changes(what: str) -> None:
+    world = World(nodes=["a"], profiles=profiles())
+    world.submit(ended_over(5))
+    world.advance(20)
+    assert not world.bindings
+    if what == "pod":
+        world.submit(a_pod("web", labels={"good": "yes"}))
+    else:
+        world.adopt({"default-scheduler": a_profile()})
+    world.advance(11)
+    assert world.bindings == {"web": "a"}
+
+
+def ended_over(times: int) -> Pod:
+    """A pod over which the scheduler had to be ended so often."""
+    pod = a_pod("web")
+    for number in range(times):
+        assert times_hung(pod) == number
+        mark = ended(pod, PROBLEM)
+        condition = {"type": "PodScheduled", "status": mark.status, "reason": mark.reason, "message": mark.message}
+        pod = a_pod("web", status={"conditions": [condition]})
+    return pod
 
 
 @pytest.mark.parametrize("twice", [False, True], ids=["the step raises", "the failure raises, too"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -15,6 +16,7 @@ from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 
 PLUGIN_HUNG = "PluginHung"  # a reason of the PodScheduled condition, and of an event
 MOST_NAMES = 5
+_TIMES = re.compile(r"the scheduler had to be ended (\d{1,6}) times ")
 Counted: TypeAlias = tuple[int, Iterable[Pod]]  # how many pods, and which; only the first few are read
 PREEMPTED = "preempting to accommodate a higher priority"  # and of what
 
@@ -76,9 +78,20 @@ def hung(pod: Pod, message: str) -> SetCondition:
     )  # fmt: skip
 
 
-def has_hung(pod: Pod) -> bool:
+def ended(pod: Pod, problem: str) -> SetCondition:
+    """The mark of a pod over which the scheduler has to be ended now."""
+    times = times_hung(pod) + 1
+    often = "once" if times == 1 else f"{times} times"
+    return hung(pod, f"the scheduler had to be ended {often} over this pod, and tries it after all others: {problem}")
+
+
+def times_hung(pod: Pod) -> int:
+    """How often the scheduler had to be ended over this pod; at least 1 if it has the mark of a plugin that hung."""
     condition = pod.condition("PodScheduled")
-    return condition is not None and condition.reason == PLUGIN_HUNG
+    if condition is None or condition.reason != PLUGIN_HUNG:
+        return 0
+    found = _TIMES.match(condition.message)
+    return int(found[1]) if found else 1
 
 
 def eviction(victim: Pod, by: Preemptor) -> Evict:

@@ -158,7 +158,7 @@ def test_a_call_that_resists_ends_the_process_after_its_last_words() -> None:
     scene.run(lambda: ask(lambda: catch_everything(lambda: bool(scene.ended))))
     assert scene.ended == [1]
     (question,) = scene.words
-    assert (question.plugin, question.about) == ("Odd", "default/web")
+    assert question is not None and (question.plugin, question.about) == ("Odd", "default/web")
     assert question.place.startswith("test_watchdog.py:")
     assert '"A plugin cannot be interrupted: the program ends"' in scene.said.getvalue()
 

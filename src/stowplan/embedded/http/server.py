@@ -28,6 +28,7 @@ from stowplan.serving.listener import LINGER, SILENT, SocketListener
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MOST_CONNECTIONS = 4096
+MOST_PROBLEMS = 100
 KEEP_ALIVE = 300.0  # seconds between two requests
 BODY_WITHIN = 30.0  # seconds
 BOOKMARK_INTERVAL = 60.0
@@ -40,7 +41,7 @@ def needs_token(host: str) -> bool:
 
 
 class Server:
-    """`problems` collects internal errors. Each one is a bug."""
+    """`problems` collects the last internal errors. Each one is a bug."""
 
     def __init__(self, handlers: Handlers, *, token: str | None = None) -> None:
         self._handlers = handlers
@@ -113,6 +114,7 @@ class Server:
             raise
         except Exception as error:  # a bug; the client gets 500
             self.problems.append(f"{message.method} {message.path_qs}: {error!r}")
+            del self.problems[:-MOST_PROBLEMS]
             internal_error = ApiError(500, "InternalError", f"Internal error occurred: {error!r}", {})
             return _response(responses.refusal(internal_error))
 

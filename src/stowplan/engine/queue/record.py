@@ -20,8 +20,8 @@ class QueueStage(Enum):
 
 class QueueRecord:
     __slots__ = (
-        "activated", "aged", "errors", "failures", "first_event", "flushed", "gated_by", "hung", "hung_at", "key",
-        "pending", "ready_at", "rejectors", "stage", "ticket", "timestamp", "woken",
+        "activated", "aged", "ended", "errors", "failures", "first_event", "flushed", "gated_by", "hung", "hung_at",
+        "key", "pending", "ready_at", "rejectors", "stage", "ticket", "timestamp", "woken",
     )  # fmt: skip
 
     def __init__(self, now: float) -> None:
@@ -42,3 +42,4 @@ class QueueRecord:
         self.aged = False  # a group that has waited for longer than the sort plugin's `ages_after`
         self.hung = 0  # attempts in which a plugin hung; 1 at first if the pod has the mark of such
         self.hung_at = 0  # the last of them
+        self.ended = 0  # how often the scheduler had to be ended over it, until it is attempted

@@ -2,7 +2,8 @@
 
 A pod without a node, of one of our profiles, becomes a unit or joins the unit of its group. `unit_queue` says which
 unit is next. Cluster events requeue the units that they may help. A unit over which a plugin hung in three attempts is
-set aside: it is attempted again when one of its pods changes, or when the configuration does.
+set aside: it is attempted again when one of its pods changes, or when the configuration does. One over which the whole
+scheduler had to be ended waits for longer each time, or until one of its pods changes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.groups import Groups
-from stowplan.engine.messages import has_hung
+from stowplan.engine.messages import times_hung
 from stowplan.engine.queue.cluster_events import ASSIGNED, UNSCHEDULED, ClusterEvent, by_others
 from stowplan.engine.queue.gate import GROUP, Gate
 from stowplan.engine.queue.order import QueueOrder
@@ -26,6 +27,7 @@ from stowplan.objects.pods import Pod
 MOST_HANGS = 3  # attempts in which a plugin hung, until the unit is set aside
 
 ERRORS_OF_HUNG = 5  # so many errors in a row mean the longest backoff: others have their turn until then
+FIRST_AFTER_END, LONGEST_AFTER_END = 10.0, 3600.0  # seconds
 
 
 class SchedulingQueue(UnitQueue):
@@ -49,6 +51,7 @@ class SchedulingQueue(UnitQueue):
             longest_wait=longest_wait,
         )
         self._profiles, self._grouped = profiles, groups
+        self._reconfigured = False
         self.unit_of: dict[str, Hashable] = {}  # the key of each pod's unit, by the pod's uid
 
     def find(self, uid: str) -> Unit | None:
@@ -73,8 +76,9 @@ class SchedulingQueue(UnitQueue):
             unit = self.units.get(group or pod.uid)
         if unit is None or unit.profile != profile.scheduler_name:
             unit = Unit([pod], profile.scheduler_name, now, group)
-            if pod.status.conditions and has_hung(pod):  # before this scheduler was started, say
+            if pod.status.conditions and (times := times_hung(pod)):  # before this scheduler was started, say
                 unit.queued.hung, unit.queued.errors = 1, ERRORS_OF_HUNG
+                unit.queued.ended = 1 if self._reconfigured else times  # other plugins: they deserve another chance
             if group:
                 self._continue_backoff(unit)
         else:
@@ -96,7 +100,7 @@ class SchedulingQueue(UnitQueue):
         """Plugins are asked whether a change helps. Only a group that waits for members is looked at right away."""
         was_gated, old = pod.uid in unit.gated.verdicts, unit.pods[pod.uid]
         unit.add(pod)
-        if unit.queued.hung >= MOST_HANGS and by_others(old) != by_others(pod):
+        if (unit.queued.hung >= MOST_HANGS or unit.queued.ended) and by_others(old) != by_others(pod):
             self._revive(unit, now)
             return
         gate = unit.queued.gated_by
@@ -171,7 +175,14 @@ class SchedulingQueue(UnitQueue):
         self._set_aside(unit)
         return True
 
+    def backoff(self, unit: Unit) -> float:
+        """Of a unit over which the scheduler had to be ended: 10 s, 1 min, 6 min, 36 min, and then an hour."""
+        if not unit.queued.ended:
+            return super().backoff(unit)
+        return min(LONGEST_AFTER_END, FIRST_AFTER_END * 6.0 ** min(unit.queued.ended - 1, 30))
+
     def fail(self, unit: Unit, now: float, rejectors: Iterable[str] = (), pending: Iterable[str] = ()) -> None:
+        unit.queued.ended = 0  # this time the scheduler went on
         if unit.queued.hung < MOST_HANGS:
             super().fail(unit, now, rejectors, pending)
             return
@@ -187,7 +198,7 @@ class SchedulingQueue(UnitQueue):
 
     def _revive(self, unit: Unit, now: float) -> None:
         """A unit that was set aside has changed: it is as good as new."""
-        unit.queued.hung = unit.queued.errors = 0
+        unit.queued.hung = unit.queued.errors = unit.queued.ended = 0
         self.enter(unit, now)
 
     # -- cluster events
@@ -253,6 +264,7 @@ class SchedulingQueue(UnitQueue):
 
     def clear(self, *, initial_backoff: float, max_backoff: float) -> None:
         """The profiles have other plugins now: remove all units, and forget what the old plugins said."""
+        self._reconfigured = True
         self._hints.clear()
         for key in list(self.units):
             self.remove(key)
