@@ -119,7 +119,7 @@ def test_profiling_is_off_as_the_seed_says_until_it_is_switched_on(operated: Ope
     file.write_text(file.read_text(encoding="utf-8").replace("enableProfiling: false", "enableProfiling: true", 1))
     try:
         until("there is a profile", lambda: is_served(program), 60, program.explain)
-        assert b"stowplan.apps.program.run" in profile(program)
+        until("it shows the program at work", lambda: b"stowplan.apps" in profile(program), 60)
     finally:
         mount(cluster, file)
         until("it is off again", lambda: not is_served(program), 60, program.explain)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler, Stack, thread_cpu
+from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler, MainThread, Stack, thread_cpu
+from stowplan.apps.profiling.cpu_timer import SIGNAL
 
 MILLISECOND = 1_000_000
 
@@ -54,7 +57,7 @@ class Threads:
             left[0] -= 1
             return left[0] < 0
 
-        return CpuSampler(cpu_of=self.cpu_of, threads=lambda: self.all).sample(60, stopped)
+        return CpuSampler(MainThread(), cpu_of=self.cpu_of, threads=lambda: self.all).sample(60, stopped)
 
 
 def functions(stack: Stack) -> list[str]:
@@ -91,7 +94,7 @@ def test_the_thread_that_samples_is_not_sampled() -> None:
 
 def test_it_ends_after_its_time() -> None:
     moments = iter([0.0, 0.5, 1.0, 1.0])
-    sampler = CpuSampler(threads=list, clock=lambda: next(moments))
+    sampler = CpuSampler(MainThread(), threads=list, clock=lambda: next(moments))
     assert sampler.sample(1.0, lambda _: False).seconds == 1.0
 
 
@@ -106,3 +109,58 @@ def test_the_kernels_clock_of_a_thread() -> None:
         thread_cpu(ended.native_id)
     except OSError:
         return  # and not a crash; the number may also belong to another thread by now
+
+
+def burn() -> int:
+    """Use CPU time, in many instructions of Python."""
+    return sum(number * number for number in range(1000))
+
+
+def in_short_pieces(until: Callable[[], object]) -> None:
+    """Work in pieces of microseconds, and let others run in between: nobody who only looks sees such work."""
+    while not until():
+        burn()
+        time.sleep(0)
+
+
+def test_the_main_thread_notes_where_it_uses_its_time() -> None:
+    main, ended = MainThread(), threading.Event()
+    assert not main.prepared
+    main.prepare()
+    sampler = CpuSampler(main)
+    found: list[CpuProfile] = []
+
+    def take() -> None:
+        found.append(sampler.sample(60, lambda wait: ended.wait(wait)))
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    used = time.thread_time()
+    in_short_pieces(lambda: time.thread_time() > used + 0.3)
+    ended.set()
+    thread.join()
+    name = threading.main_thread().name
+    stacks = {stack: values for (thread_name, stack), values in found[0].stacks.items() if thread_name == name}
+    total = sum(nanoseconds for _, nanoseconds in stacks.values())
+    working = sum(values[1] for stack, values in stacks.items() if "in_short_pieces" in functions(stack))
+    assert total > 0 and working > 0.9 * total
+    assert any("burn" in functions(stack) for stack in stacks), "and not only the line that waits"
+
+
+def test_signals_that_come_late_do_no_harm() -> None:
+    main = MainThread()
+    main.prepare()
+    signal.raise_signal(SIGNAL)
+    with main.noted(CpuProfile(0)) as noted:
+        assert noted
+    signal.raise_signal(SIGNAL)
+
+
+def test_another_thread_cannot_prepare() -> None:
+    main = MainThread()
+    thread = threading.Thread(target=main.prepare)
+    thread.start()
+    thread.join()
+    assert not main.prepared
+    with main.noted(CpuProfile(0)) as noted:
+        assert not noted

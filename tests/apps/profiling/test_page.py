@@ -10,15 +10,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler
-from stowplan.apps.profiling.page import PATH, profile_page
+from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler, MainThread
+from stowplan.apps.profiling.page import PATH, ProfilePage
 
 
 class Canned(CpuSampler):
     """Knows what it found before; with `hold` it goes on until it is stopped."""
 
     def __init__(self, hold: bool = False) -> None:
-        super().__init__()
+        super().__init__(MainThread())
         self.hold, self.seconds, self.ended = hold, list[float](), 0
 
     def sample(self, seconds: float, stopped: Callable[[float], bool]) -> CpuProfile:
@@ -44,7 +44,7 @@ def request(query: str = "", transport: Transport | None = None) -> web.Request:
 
 
 def asked(query: str = "", *, on: bool = True, sampler: Canned | None = None) -> web.Response:
-    page = profile_page(lambda: on, lambda: sampler or Canned())
+    page = ProfilePage(lambda: on, sampler=lambda _: sampler or Canned())
 
     async def ask() -> web.Response:
         return await page(request(query))
@@ -74,7 +74,7 @@ def test_seconds_that_are_none(seconds: str) -> None:
 
 def test_one_at_a_time_and_none_for_nobody() -> None:
     sampler, transport = Canned(hold=True), Transport()
-    page = profile_page(lambda: True, lambda: sampler)
+    page = ProfilePage(lambda: True, sampler=lambda _: sampler)
 
     async def story() -> list[int]:
         first = asyncio.ensure_future(page(request(transport=transport)))

@@ -10,37 +10,66 @@ from aiohttp import web
 
 from stowplan.apps.http_server import Page
 from stowplan.apps.profiling import pprof
-from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler
+from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler, MainThread
 
 PATH = "/debug/pprof/profile"
 DEFAULT_SECONDS, MOST_SECONDS = 30, 300
 LOOK_EVERY = 0.1  # seconds, at whether the client is still there
+PREPARE_WITHIN = 1.0  # seconds for the main thread
 OFF = "Profiling is off: set enableProfiling in the configuration, or give --profiling.\n"
 
 
-def profile_page(is_on: Callable[[], bool], sampler: Callable[[], CpuSampler] = CpuSampler) -> Page:
-    """Return the page. One profile is taken at a time."""
-    busy = False
+class ProfilePage:
+    """`loop` is that of the main thread. One profile is taken at a time."""
 
-    async def page(request: web.Request) -> web.Response:
-        nonlocal busy
-        if not is_on():
+    def __init__(
+        self,
+        is_on: Callable[[], bool],
+        loop: asyncio.AbstractEventLoop | None = None,
+        sampler: Callable[[MainThread], CpuSampler] = CpuSampler,
+    ) -> None:
+        self._is_on, self._loop, self._sampler = is_on, loop, sampler
+        self._main, self._busy = MainThread(), False
+
+    async def __call__(self, request: web.Request) -> web.Response:
+        if not self._is_on():
             return web.Response(text=OFF, status=404)
         seconds = _seconds(request.query.get("seconds", str(DEFAULT_SECONDS)))
         if seconds is None:
             told = f"seconds: expected a whole number from 1 to {MOST_SECONDS}.\n"
             return web.Response(text=told, status=400)
-        if busy:
+        if self._busy:
             return web.Response(text="A profile is being taken already; try again later.\n", status=503)
-        busy = True
+        self._busy = True
         try:
-            profile = await _taken(sampler(), seconds, request)
+            await self._prepare()
+            profile = await _taken(self._sampler(self._main), seconds, request)
         finally:
-            busy = False
+            self._busy = False
         headers = {"Content-Disposition": 'attachment; filename="profile"', "X-Content-Type-Options": "nosniff"}
         return web.Response(body=pprof.encoded(profile), content_type="application/octet-stream", headers=headers)
 
-    return page
+    async def _prepare(self) -> None:
+        """Let the main thread prepare for signals, if it has time for that."""
+        if self._loop is None or self._main.prepared:
+            return
+        prepared = asyncio.Event()
+        own = asyncio.get_running_loop()
+
+        def prepare() -> None:
+            self._main.prepare()
+            own.call_soon_threadsafe(prepared.set)
+
+        self._loop.call_soon_threadsafe(prepare)
+        try:
+            async with asyncio.timeout(PREPARE_WITHIN):
+                await prepared.wait()
+        except TimeoutError:
+            return
+
+
+def profile_page(is_on: Callable[[], bool], loop: asyncio.AbstractEventLoop) -> Page:
+    return ProfilePage(is_on, loop)
 
 
 def _seconds(text: str) -> int | None:
@@ -51,9 +80,11 @@ def _seconds(text: str) -> int | None:
 async def _taken(sampler: CpuSampler, seconds: int, request: web.Request) -> CpuProfile:
     """Sample in a thread. If the client goes away, or the page is cancelled, it ends."""
     stop, found = threading.Event(), list[CpuProfile]()
-    thread = threading.Thread(
-        target=lambda: found.append(sampler.sample(seconds, stop.wait)), name="profile", daemon=True
-    )
+
+    def take() -> None:
+        found.append(sampler.sample(seconds, stop.wait))
+
+    thread = threading.Thread(target=take, name="profile", daemon=True)
     thread.start()
     try:
         while thread.is_alive():

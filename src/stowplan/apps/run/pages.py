@@ -53,7 +53,9 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
         "/configz": configz,
         "/debug/decisions/{namespace}/{pod}": decision,
         "/debug/podgroups": podgroups,
-        profiling.PATH: profiling.profile_page(lambda: service.options.serves_profiles(service.loaded.configuration)),
+        profiling.PATH: profiling.profile_page(
+            lambda: service.options.serves_profiles(service.loaded.configuration), loop
+        ),
     }
     return pages
 
