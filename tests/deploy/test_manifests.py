@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 from stowplan.apps import cli, http_server, profile_loader
 from stowplan.kube.resources import RESOURCES
 from stowplan.serving import descriptors
+from tests.deploy import unit_files
 
 VERSION = metadata.version("stowplan")
 ROOT = Path(__file__).parents[2]
@@ -79,9 +79,8 @@ def test_the_configuration_is_valid(tmp_path: Path) -> None:
 
 
 def unit_command() -> list[str]:
-    text = (DEPLOY / "systemd" / "stowplan.service").read_text().replace("\\\n", " ")
-    (line,) = (line for line in text.splitlines() if line.startswith("ExecStart="))
-    return shlex.split(line.removeprefix("ExecStart="))[1:]
+    text = (DEPLOY / "systemd" / "stowplan.service").read_text()
+    return unit_files.command(text, {"STOWPLAN_EXTEND": "--profiling=false --kube-api-qps=100"})[1:]
 
 
 @pytest.mark.parametrize(

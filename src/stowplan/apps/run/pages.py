@@ -3,6 +3,7 @@
 /configz                              the configuration in force
 /debug/decisions/NAMESPACE/POD        the last decision about a pod
 /debug/podgroups                      the pod groups
+/debug/pprof/profile                  CPU time by stack, if profiling is on
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 from stowplan.apps import json_output
 from stowplan.apps.engine_pages import engine_pages, json_response, read_engine
 from stowplan.apps.http_server import Pages
+from stowplan.apps.profiling import page as profiling
 from stowplan.apps.run.service import SchedulerService
 from stowplan.engine.scheduler import Scheduler
 from stowplan.serving import web
@@ -51,6 +53,9 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
         "/configz": configz,
         "/debug/decisions/{namespace}/{pod}": decision,
         "/debug/podgroups": podgroups,
+        profiling.PATH: profiling.profile_page(
+            lambda: service.options.serves_profiles(service.loaded.configuration), loop
+        ),
     }
     return pages
 
