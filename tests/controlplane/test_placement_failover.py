@@ -124,10 +124,10 @@ def following(hub: Hub, members: dict[str, ControlPlane], folder: Path) -> Itera
     found = {"/etc/stowplan/workload": str(EXAMPLE / "workload.yaml"), "/etc/stowplan/clusters": str(clusters)}
     for old, new in found.items():
         words = [each.replace(old, new) for each in words]
-    port, plane = flags.free_port(), hub.cluster
-    words += [f"--kubeconfig={plane.service_account_kubeconfig(NAMESPACE, 'follow')}", f"--secure-port={port}"]
+    port, on_hub = flags.free_port(), hub.cluster
+    words += [f"--kubeconfig={on_hub.service_account_kubeconfig(NAMESPACE, 'follow')}", f"--secure-port={port}"]
     words += [f"--bind-address={flags.LOOPBACK}", "--resync-interval=1s"]
-    api = Api(f"https://{flags.LOOPBACK}:{port}", token=plane.tokens["admin"])
+    api = Api(f"https://{flags.LOOPBACK}:{port}", token=on_hub.tokens["admin"])
     whole = ["-m", "stowplan.apps.cli", "place", "follow", *words]
     with Program(Path(sys.executable), whole, folder / "follow.log") as program:
         program.wait_until(lambda: api.answers("/readyz") and api.get("/leader").body == b"leading\n")

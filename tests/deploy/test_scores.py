@@ -46,7 +46,7 @@ def arguments(folder: str) -> list[str]:
 def test_the_command_line_is_valid(folder: str) -> None:
     producer, *words = arguments(folder)
     assert producer == folder
-    PRODUCERS[producer].make_context(producer, words)
+    PRODUCERS[words[0]].make_context(words[0], words[1:])
 
 
 @pytest.mark.parametrize("folder", ON_THE_HUB)
@@ -114,9 +114,9 @@ def component(folder: str, kind: str) -> list[Any]:
 @pytest.mark.parametrize("name", ["renewal", "metrics-server"])
 def test_the_command_line_with_a_component_is_valid(name: str) -> None:
     more = [each["value"] for each in component(f"usage/cluster/{name}", "Deployment")]
-    producer, *words = [*arguments("usage"), *more]
+    words = [*arguments("usage"), *more]
     assert more
-    PRODUCERS[producer].make_context(producer, words)
+    PRODUCERS[words[0]].make_context(words[0], words[1:])
 
 
 def test_an_agent_that_renews_its_token_may_do_that_and_nothing_more() -> None:

@@ -118,7 +118,7 @@ def test_a_wrong_rating_is_the_plugins_error(rating: Any) -> None:
 
 SHAPE = [{"utilization": 0, "score": 0}, {"utilization": 40, "score": 10}, {"utilization": 90, "score": 3}]
 RATIO = {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {"shape": SHAPE}}
-GPU = [{"name": "example.com/gpu", "weight": 3}, {"name": "cpu", "weight": 2}, {"name": "ephemeral-storage"}]
+GPU: list[Any] = [{"name": "example.com/gpu", "weight": 3}, {"name": "cpu", "weight": 2}, {"name": "ephemeral-storage"}]
 ADDED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
     {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
 ]}}  # fmt: skip
@@ -172,7 +172,7 @@ def test_both_forms_agree(plugin: Any, cluster: dict[str, Any], data: st.DataObj
 @pytest.mark.parametrize("kind", ["LeastAllocated", "MostAllocated"])
 def test_amounts_that_do_not_fit_into_64_bits_wrap_around_in_both_forms(kind: str, amount: str) -> None:
     plugin = NodeResourcesFit(scoring_strategy={"type": kind})
-    big = {"memory": "9223372036854775807", "cpu": "9223372036854775"}
+    big: dict[str, Any] = {"memory": "9223372036854775807", "cpu": "9223372036854775"}
     state = a_state(nodes=[a_node("a", **big)], pods=[a_pod("p", node="a", memory=amount), a_pod("q", node="a")])
     for pod in (a_pod("x", memory=amount), a_pod("y", memory="1")):
         assert filtered(OneByOne(plugin), pod, state) == filtered(plugin, pod, state)

@@ -130,7 +130,7 @@ def test_fewer_clusters_are_the_best_of_those_it_has() -> None:
 
 
 def test_a_default_for_all_and_a_placement_that_wants_none() -> None:
-    spec = {"numberOfClusters": 1, "prioritizerPolicy": weighted(1)}
+    spec: dict[str, Any] = {"numberOfClusters": 1, "prioritizerPolicy": weighted(1)}
     unruly = with_hysteresis(0, **spec)
     unruly.metadata.labels["unruly"] = "true"
     for placement, gets in ((a_placement(**spec), "c001"), (unruly, "c002")):

@@ -102,7 +102,7 @@ def test_decisions_by_score_are_updated_within_the_rate_limit() -> None:
 
 def test_the_order_by_score_is_that_of_the_scores_in_the_decision() -> None:
     """The second cluster is new, and gets the reward of Steady with this decision."""
-    configured = {"prioritizerPolicy": exact(STEADY, ADD_ON), "sortBy": "Score"}
+    configured: dict[str, Any] = {"prioritizerPolicy": exact(STEADY, ADD_ON), "sortBy": "Score"}
     hub = Hub(*some_clusters(2), *SCORES, a_placement(numberOfClusters=1, **configured))
     hub.put(a_score("c001", "demo", s=10))
     hub.settle()

@@ -26,9 +26,9 @@ from stowplan.serving.connections import ConnectionLimits, ConnectionTable
 from stowplan.serving.listener import LINGER, ContextOf, SocketListener
 from stowplan.serving.web import Handler, Middleware
 
-Page = Callable[[web.Request], Awaitable[web.Response]]
+Page = Callable[[web.PageRequest], Awaitable[web.PageResponse]]
 Check = Callable[[], str]  # returns what is wrong; empty if nothing is
-ResourceOf = Callable[[web.Request], Awaitable[ResourceAttributes | None]]
+ResourceOf = Callable[[web.PageRequest], Awaitable[ResourceAttributes | None]]
 MOST_CONNECTIONS, MOST_OF_A_PEER = 512, 64
 MOST_UNPROVEN = 32  # connections without a token that have spoken: each takes 300 KB with TLS
 KEEP_ALIVE = 60.0  # seconds between two requests
@@ -197,14 +197,12 @@ class HttpServer:
         for path, page in pages.post.items():
             app.router.add_post(path, page)
         runner = web.AppRunner(app, shutdown_timeout=1.0, lingering_time=LINGER)
-        await runner.setup()
         return _Port(runner, sockets, authorizer)
 
     def _guard(self, sockets: SocketListener, authorizer: Authorizer | None, security: ServingSecurity) -> Middleware:
         """Return middleware that refuses a client that may not read the page, and tells the listener who may."""
 
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def guard(request: web.PageRequest, handler: Handler) -> web.PageResponse:
             with sockets.serving(request.transport) as prove:
                 try:
                     if authorizer is None:
@@ -225,7 +223,7 @@ class HttpServer:
 
         return guard
 
-    async def _resource(self, request: web.Request) -> ResourceAttributes | None:
+    async def _resource(self, request: web.PageRequest) -> ResourceAttributes | None:
         if self._pages.resource_of is None:
             return None
         try:
@@ -236,10 +234,10 @@ class HttpServer:
 
     @staticmethod
     def _route_health(app: web.Application, path: str, checks: dict[str, Check]) -> None:
-        async def health(request: web.Request) -> web.Response:
+        async def health(request: web.PageRequest) -> web.PageResponse:
             return health_response(checks, path, verbose="verbose" in request.query)
 
-        async def one(request: web.Request) -> web.Response:
+        async def one(request: web.PageRequest) -> web.PageResponse:
             name = request.match_info["name"]
             if name not in checks:
                 raise web.HTTPNotFound
@@ -249,17 +247,17 @@ class HttpServer:
         app.router.add_get(path + "/{name}", one)
 
 
-def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.Response:
+def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.PageResponse:
     """ "ok", or which check failed, as the components of Kubernetes print it."""
     problems = {name: check() for name, check in checks.items()}
     failed = any(problems.values())
     if not failed and not verbose:
-        return web.Response(text="ok")
+        return web.PageResponse(text="ok")
     lines = [f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok" for name, wrong in problems.items()]
     end = f"{path.strip('/')} check {'failed' if failed else 'passed'}"
-    return web.Response(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
+    return web.PageResponse(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
 
 
-def _refusal(status: int, message: str) -> web.Response:
+def _refusal(status: int, message: str) -> web.PageResponse:
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": status}
     return web.json_response(body, status=status)

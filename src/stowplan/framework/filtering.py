@@ -17,7 +17,7 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework import changed_rows, ranking
 from stowplan.framework.decision import FEASIBLE, UNRESOLVABLE, Verdict
-from stowplan.framework.interfaces import FilterPlugin
+from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.plugin_calls import call, call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
@@ -149,7 +149,8 @@ class NodeFilters:
             whole = len(stale) == table.live_count
             nodes = Cluster(self._state, self._notes).nodes if whole else self.view(stale)
             answers.put(VERDICT, stale, self._run(nodes, filters, answers.verdict_codes), capacity)
-            scorers, totals = [], np.zeros(len(stale), self._profile.totals_type)
+            scorers: list[EnabledPlugin[ScorePlugin]] = []
+            totals: Any = np.zeros(len(stale), self._profile.totals_type)
             for enabled in self._profile.scorers:
                 if getattr(enabled.plugin, "scores_by_row", False):
                     score = call_score(enabled, self._pod, nodes)

@@ -24,7 +24,7 @@ _MOST_DIGITS = 40  # before the point: more than any amount that fits into 64 bi
 _MOST_DECIMALS = 40
 NANO = 10**9  # nano-units in a unit
 _MILLI_NANOS = 10**6
-_NANOS_OF = {suffix: 10 ** (9 + power) for suffix, power in _DECIMAL.items()}
+_NANOS_OF: dict[str, int] = {suffix: 10 ** (9 + power) for suffix, power in _DECIMAL.items()}
 _NANOS_OF |= {suffix: factor * NANO for suffix, factor in _BINARY.items()}
 _MOST_POWERS = 280  # of ten in a float: Go says +Inf beyond, with which nobody can compare
 

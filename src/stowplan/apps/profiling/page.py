@@ -6,11 +6,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from aiohttp import web
-
 from stowplan.apps.http_server import Page
 from stowplan.apps.profiling import pprof
 from stowplan.apps.profiling.cpu_sampler import CpuProfile, CpuSampler, MainThread
+from stowplan.serving import web
 
 PATH = "/debug/pprof/profile"
 DEFAULT_SECONDS, MOST_SECONDS = 30, 300
@@ -31,15 +30,15 @@ class ProfilePage:
         self._is_on, self._loop, self._sampler = is_on, loop, sampler
         self._main, self._busy = MainThread(), False
 
-    async def __call__(self, request: web.Request) -> web.Response:
+    async def __call__(self, request: web.PageRequest) -> web.PageResponse:
         if not self._is_on():
-            return web.Response(text=OFF, status=404)
+            return web.PageResponse(text=OFF, status=404)
         seconds = _seconds(request.query.get("seconds", str(DEFAULT_SECONDS)))
         if seconds is None:
             told = f"seconds: expected a whole number from 1 to {MOST_SECONDS}.\n"
-            return web.Response(text=told, status=400)
+            return web.PageResponse(text=told, status=400)
         if self._busy:
-            return web.Response(text="A profile is being taken already; try again later.\n", status=503)
+            return web.PageResponse(text="A profile is being taken already; try again later.\n", status=503)
         self._busy = True
         try:
             await self._prepare()
@@ -47,7 +46,7 @@ class ProfilePage:
         finally:
             self._busy = False
         headers = {"Content-Disposition": 'attachment; filename="profile"', "X-Content-Type-Options": "nosniff"}
-        return web.Response(body=pprof.encoded(profile), content_type="application/octet-stream", headers=headers)
+        return web.PageResponse(body=pprof.encoded(profile), content_type="application/octet-stream", headers=headers)
 
     async def _prepare(self) -> None:
         """Let the main thread prepare for signals, if it has time for that."""
@@ -77,7 +76,7 @@ def _seconds(text: str) -> int | None:
     return int(text) if is_number and 1 <= int(text) <= MOST_SECONDS else None
 
 
-async def _taken(sampler: CpuSampler, seconds: int, request: web.Request) -> CpuProfile:
+async def _taken(sampler: CpuSampler, seconds: int, request: web.PageRequest) -> CpuProfile:
     """Sample in a thread. If the client goes away, or the page is cancelled, it ends."""
     stop, found = threading.Event(), list[CpuProfile]()
 

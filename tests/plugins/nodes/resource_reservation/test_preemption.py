@@ -41,7 +41,7 @@ def app(number: int = 5, priority: int = 10, name: str = "app", **pod: Any) -> P
 
 def small(number: int, priority: int = 10) -> list[Pod]:
     """Pods that would take any room, but evict nobody."""
-    each = {"cpu": 1, "priority": priority, "preemptionPolicy": "Never"}
+    each: dict[str, Any] = {"cpu": 1, "priority": priority, "preemptionPolicy": "Never"}
     return [a_pod(f"small-{at}", **each) for at in range(number)]
 
 

@@ -247,7 +247,7 @@ def test_policies_take_turns() -> None:
     """Some that cannot be helped do not keep others waiting, and only a few are looked at closely at a time."""
     found = Workload(4)
     for number in range(9):
-        selector = {"labelSelector": {"matchLabels": {"app": f"stuck-{number}"}}}
+        selector: dict[str, Any] = {"labelSelector": {"matchLabels": {"app": f"stuck-{number}"}}}
         found.world.submit(a_policy({"a": 1, "b": 0}, name=f"stuck-{number}", **selector, **EVICT))
         labels = {"app": f"stuck-{number}", "workload-policy/kosmos.io": f"stuck-{number}"}
         found.world.submit(_ready(a_member(f"lonely-{number}", labels=labels, node="b1")))

@@ -48,7 +48,9 @@ class NodeResourcesFit:
         listed: Sequence[Mapping[str, Any]] = strategy.get("resources") or DEFAULT_RESOURCES
         self._resources = [(str(each["name"]), int(each.get("weight") or 1)) for each in listed]
         ratio = strategy.get("requestedToCapacityRatio") or {}
-        self._shape = [(point["utilization"], 10 * point["score"]) for point in ratio.get("shape") or ()]
+        self._shape: list[tuple[int, int]] = [
+            (point["utilization"], 10 * point["score"]) for point in ratio.get("shape") or ()
+        ]
 
     # -- filter
 
