@@ -46,7 +46,7 @@ def arguments(folder: str) -> list[str]:
 def test_the_command_line_is_valid(folder: str) -> None:
     producer, *words = arguments(folder)
     assert producer == folder
-    PRODUCERS[words[0]].make_context(words[0], words[1:])
+    PRODUCERS[producer].make_context(producer, words)
 
 
 @pytest.mark.parametrize("folder", ON_THE_HUB)
@@ -114,9 +114,9 @@ def component(folder: str, kind: str) -> list[Any]:
 @pytest.mark.parametrize("name", ["renewal", "metrics-server"])
 def test_the_command_line_with_a_component_is_valid(name: str) -> None:
     more = [each["value"] for each in component(f"usage/cluster/{name}", "Deployment")]
-    words = [*arguments("usage"), *more]
+    usage, *words = arguments("usage")
     assert more
-    PRODUCERS[words[0]].make_context(words[0], words[1:])
+    PRODUCERS[usage].make_context(usage, [*words, *more])
 
 
 def test_an_agent_that_renews_its_token_may_do_that_and_nothing_more() -> None:
