@@ -62,7 +62,7 @@ def test_imports_point_to_a_lower_layer() -> None:
 
 
 def imported(file: Path, *, nested: bool = True) -> Iterator[str]:
-    """Yield the modules that a file imports; without `nested`, only those that it imports when it is imported itself."""
+    """Yield the modules that a file imports; without `nested`, only those that it imports at once."""
     module = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(module) if nested else module.body:
         if isinstance(node, ast.Import):
