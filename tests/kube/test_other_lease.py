@@ -230,3 +230,20 @@ async def test_a_leader_without_that_right_does_not_ask_again_and_again() -> Non
         asked = len(at.fake.asked)
         assert await candidate._try_acquire_or_renew()
         assert [method for method, _, _ in at.fake.asked[asked:]] == ["PUT"]
+
+
+async def test_a_lost_answer_does_not_make_such_a_leader_wait_again() -> None:
+    """The server has written a renewal, and the leader never knew: its next one is refused, and it reads its lease."""
+    async with two() as at:
+        at.server.hold("kube-scheduler", "")
+        at.server.hold("stowplan", "")
+        at.server.hidden = {"stowplan"}
+        leader = at.candidate("kube-scheduler", "me")
+        for moment in (0.0, 8.0, 16.0):
+            at.clock[0] = moment
+            assert await leader._try_acquire_or_renew()
+        assert leads(leader)
+        lease = at.server.leases["kube-scheduler"]
+        at.server._kept({**lease, "metadata": {**lease["metadata"]}})
+        at.clock[0] = 18.0
+        assert await leader._try_acquire_or_renew() and leads(leader)

@@ -158,14 +158,19 @@ class Elector:
                 return False
         if await self._other_is_held():
             return False
+        led = self.leading  # and only the answer to a renewal was lost
         if not await (self._write() if exists else self._create()):
             return False
-        if self._other is not None and self._other.unseen:
-            self._leads_from = self._written_at + self._duration
-            self._on_unseen()
-        else:
-            self._leads_from = -float("inf")
+        if not led:
+            self._begin()
         return True
+
+    def _begin(self) -> None:
+        """This candidate has the lease: it leads from now on, or later, if it may not read the other one."""
+        unseen = self._other is not None and self._other.unseen
+        self._leads_from = self._written_at + self._duration if unseen else -float("inf")
+        if unseen:
+            self._on_unseen()
 
     async def _other_is_held(self, *, leads: bool = False) -> bool:
         """True if a candidate of ours renews the other lease."""
