@@ -13,14 +13,8 @@ import sys
 
 sys.path.insert(0, "/usr/lib/stowplan")  # before anything else of the same name
 
-from stowplan.apps.cli import main
-
-
-def arguments(called: str, given: list[str]) -> list[str]:
-    if os.path.basename(called) != "kube-scheduler":  # noqa: PTH119 (pathlib costs a start some milliseconds)
-        return given
-    return ["--version"] if given[:1] == ["--version"] else ["run", *given]
-
+from stowplan.apps.cli import kube_scheduler, main
 
 if __name__ == "__main__":
-    main(arguments(sys.argv[0], sys.argv[1:]), prog_name=os.path.basename(sys.argv[0]))  # noqa: PTH119
+    name = os.path.basename(sys.argv[0])  # noqa: PTH119 (pathlib costs a start some milliseconds)
+    kube_scheduler() if name == "kube-scheduler" else main(prog_name=name)

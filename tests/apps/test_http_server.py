@@ -49,10 +49,10 @@ class Served:
     def _problem(self, message: str, **fields: object) -> None:
         self.problems.append({"message": message, **fields})
 
-    async def _metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(text="a 1\n")
+    async def _metrics(self, _request: web.PageRequest) -> web.PageResponse:
+        return web.PageResponse(text="a 1\n")
 
-    async def _fails(self, _request: web.Request) -> web.Response:
+    async def _fails(self, _request: web.PageRequest) -> web.PageResponse:
         raise ZeroDivisionError("of a page")
 
     def connected(self) -> socket.socket:

@@ -69,7 +69,7 @@ class Team(Object, frozen=True):
 class Teams:
     reads = ("Node", "Deployment", CustomResource(Team, group="example.com", version="v1", plural="teams",
              namespaced=False, writes=("create", "delete", "status")))
-    writes = {"Deployment": ("patch",), "PersistentVolume": ("patch",), "Pod": ("status", "patch")}
+    writes = {"Deployment": ("patch",), "PersistentVolume": ("patch",), "Pod": ("status", "patch", "evict")}
 
     def filter(self, pod, nodes):
         return ()
@@ -101,6 +101,7 @@ def test_a_plugin_of_somebody_else(config: Path) -> None:
         ("example.com", "teams"): {"list", "watch", "create", "delete"},
         ("example.com", "teams/status"): {"patch"},
         ("", "pods"): {"patch"},
+        ("", "pods/eviction"): {"create"},
     }
     assert role["metadata"]["name"] == binding["roleRef"]["name"] == "stowplan:plugins:odd: name"
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "stowplan", "namespace": "kube-system"}]

@@ -25,6 +25,7 @@ ANSWER = Environment({}, {"answer": Function((("", ("int",), "int"),))})
         pytest.param(
             "quantity('1').isLessThan('2')", r"'isLessThan' applied to '\(Quantity, string\)'", id="Kubernetes' types"
         ),
+        pytest.param("quantity('1').sign() == 1", "undeclared reference to 'sign'", id="no method"),
         pytest.param("1" * 20_000, "too long", id="too many characters"),
     ],
 )

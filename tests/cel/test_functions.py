@@ -23,6 +23,9 @@ from tests.cel.expressions import evaluate
         pytest.param(
             "quantity('1').add(quantity('500m')).compareTo(quantity('1.5')) == 0", True, id="a sum of quantities"
         ),
+        pytest.param(
+            "[sign(quantity('-1')), sign(quantity('0')), sign(quantity('500m'))] == [-1, 0, 1]", True, id="signs"
+        ),
         pytest.param("semver('1.30.0-rc.1').isLessThan(semver('1.30.0'))", True, id="a pre-release"),
         pytest.param("semver('1.2.3+a') == semver('1.2.3+b')", True, id="build metadata"),
         pytest.param("isSemver('v1.30.0')", False, id="no version"),

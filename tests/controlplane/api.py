@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stowplan.objects import json_text
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -21,7 +23,11 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        return json.loads(self.body)
+        """The document; what nests so deep that Python cannot read it is left out: tests create such objects."""
+        try:
+            return json.loads(self.body)
+        except RecursionError:
+            return json.loads(json_text.readable(self.body))
 
 
 class Api:

@@ -46,6 +46,9 @@ class Deployed:
         answer = Api(self.url, token=token).get(path)
         return answer.status, answer.body.decode()
 
+    def is_ready(self) -> bool:
+        return Api(self.url).answers("/readyz")
+
     def leads(self) -> bool:
         api = Api(self.url, token=self.plane.tokens["admin"])
         return api.answers("/readyz") and api.get("/leader").body == b"leading\n"
@@ -76,23 +79,30 @@ def flags_for(plane: ControlPlane, folder: Path, config: Any, port: int, seen: P
 
 
 @contextlib.contextmanager
-def deployed(plane: ControlPlane, folder: Path, config: Any, more: Sequence[str] = ()) -> Iterator[Deployed]:
-    """From sources; leading when the block begins."""
+def deployed(
+    plane: ControlPlane, folder: Path, config: Any, more: Sequence[str] = (), *, waits: bool = False, ends: int = 0
+) -> Iterator[Deployed]:
+    """From sources; leading when the block begins, or ready if it waits for the lease. `ends`: its exit code."""
     port = flags.free_port()
     arguments = ["-m", "stowplan.apps.cli", "run", *flags_for(plane, folder, config, port), *more]
-    with running(plane, Path(sys.executable), arguments, folder / "stowplan.log", port) as scheduler:
+    log = folder / "stowplan.log"
+    with running(plane, Path(sys.executable), arguments, log, port, waits=waits, ends=ends) as scheduler:
         yield scheduler
 
 
 @contextlib.contextmanager
-def running(plane: ControlPlane, path: Path, arguments: Sequence[str], log: Path, port: int) -> Iterator[Deployed]:
+def running(
+    plane: ControlPlane, path: Path, arguments: Sequence[str], log: Path, port: int,
+    *, waits: bool = False, ends: int = 0,
+) -> Iterator[Deployed]:  # fmt: skip
     with Program(path, arguments, log) as program:
         scheduler = Deployed(plane, program, port)
-        program.wait_until(scheduler.leads)
+        program.wait_until(scheduler.is_ready if waits else scheduler.leads)
         yield scheduler
-        program.check()
+        if not ends:
+            program.check()
         program.stop(grace=90)
-    assert program.code == 0, program.tail()
+    assert program.code == ends, program.tail()
     assert not holder(plane), "the lease is given back"
 
 

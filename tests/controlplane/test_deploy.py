@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.apps.profiling.test_pprof import pprof
+from tests.controlplane.api import Api
 from tests.controlplane.cluster import KubectlError
 from tests.controlplane.deployed import ACCOUNT, DEPLOY, NAMESPACE, Deployed, configuration, deployed, document, grant
 from tests.controlplane.plane import ControlPlane
@@ -72,9 +74,21 @@ def test_the_pages_are_for_those_whom_the_server_lets(scheduler: Deployed, where
     with plane.having(reader):
         until("the binding is known", lambda: scheduler.page("/metrics", tokens["prometheus"])[0] == 200)
         _, text = scheduler.page("/metrics", tokens["prometheus"])
-        assert scheduler.page("/configz", tokens["prometheus"])[0] == 403, "that role is for metrics and health"
+        for page in ("/configz", "/debug/pprof/profile?seconds=1"):
+            assert scheduler.page(page, tokens["prometheus"])[0] == 403, "that role is for metrics and health"
     assert "scheduler_schedule_attempts_total" in text
     assert scheduler.page("/configz", plane.tokens["admin"])[0] == 200
+
+
+@pytest.mark.full  # Go builds the tool first
+def test_go_reads_the_profile_of_a_scheduler(scheduler: Deployed, tmp_path: Path) -> None:
+    """As an operator takes it: with a token, over the secure port."""
+    api = Api(scheduler.url, token=scheduler.plane.tokens["admin"])
+    answer = api.get("/debug/pprof/profile?seconds=2")
+    assert answer.status == 200, answer.body
+    file = tmp_path / "cpu.pb.gz"
+    file.write_bytes(answer.body)
+    assert "stowplan.apps" in pprof(file, "-top", "-cum")
 
 
 # --- and nothing else

@@ -209,7 +209,10 @@ def test_an_mpi_gang_gets_nodes_together_or_not_at_all(cluster: Cluster, namespa
         at_work(cluster, example) as program,
     ):
         cluster.kubectl("apply", *where, "--filename", workloads(example))
-        told = lambda: [noted(cluster, namespace, pod["metadata"]["name"]) for pod in pods(cluster, namespace)]  # noqa: E731
+
+        def told() -> list[list[str]]:
+            return [noted(cluster, namespace, pod["metadata"]["name"]) for pod in pods(cluster, namespace)]
+
         until("all are told", lambda: len(told()) == 5 and all(told()), 60, program.explain)
         assert nodes_of(cluster, namespace) == {"": 5}
         with cluster.nodes(2, prefix="more", capacity=ROOM):

@@ -3,76 +3,34 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.controlplane import flags
+from tests.controlplane import deployed_placement
 from tests.controlplane.api import Api
-from tests.controlplane.deployed import DEPLOY
-from tests.controlplane.hubs import GROUP, define
-from tests.controlplane.place_process import Hub
+from tests.controlplane.deployed_placement import rendered, running
+from tests.controlplane.hubs import GROUP
+from tests.controlplane.place_process import Hub, a_condition
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import Program, until
+from tests.controlplane.process import until
 
 pytestmark = pytest.mark.controlplane
-
-NAMESPACE = "stowplan-placement"
-RUNS = ("Deployment", "PodDisruptionBudget")
 
 
 @pytest.fixture(scope="module")
 def granted(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """All but what runs, with the component."""
-    define(plane)
-    found = [each for each in rendered(plane, tmp_path_factory.mktemp("deploy")) if each["kind"] not in RUNS]
-    text = yaml.safe_dump_all(found)
-    plane.kubectl("apply", "--filename=-", input=text)
-    yield plane
-    plane.kubectl("delete", "--wait=false", "--filename=-", input=text)
-
-
-def rendered(plane: ControlPlane, folder: Path) -> list[Any]:
-    """As its kustomization says: with the last two lines uncommented."""
-    for file in (DEPLOY / "placement").rglob("*.yaml"):
-        copy = folder / file.relative_to(DEPLOY / "placement")
-        copy.parent.mkdir(exist_ok=True)
-        copy.write_text(
-            file.read_text().replace("# components:", "components:").replace("#   - failover", "  - failover")
-        )
-    return list(yaml.safe_load_all(plane.kubectl("kustomize", str(folder))))
+    with deployed_placement.granted(plane, tmp_path_factory.mktemp("deploy")):
+        yield plane
 
 
 def test_a_server_takes_the_manifests(granted: ControlPlane, tmp_path: Path) -> None:
     text = yaml.safe_dump_all(rendered(granted, tmp_path))
     said = granted.kubectl("apply", "--dry-run=server", "--filename=-", input=text)
     assert "deployment.apps/placement created (server dry run)" in said
-
-
-@contextmanager
-def running(plane: ControlPlane, folder: Path) -> Iterator[tuple[str, Program]]:
-    """As the account, with the Deployment's own arguments; the address of its secure port."""
-    (deployment,) = (each for each in rendered(plane, folder) if each["kind"] == "Deployment")
-    words = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert "--taint-unavailable" in words
-    port = flags.free_port()
-    own = [f"--kubeconfig={plane.service_account_kubeconfig(NAMESPACE, 'placement')}"]
-    own += [f"--secure-port={port}", f"--bind-address={flags.LOOPBACK}"]
-    url = f"https://{flags.LOOPBACK}:{port}"
-    api = Api(url, token=plane.tokens["admin"])
-    command = ["-m", "stowplan.apps.cli", "place", *words, *own]
-    with Program(Path(sys.executable), command, folder / "place.log") as program:
-        program.wait_until(lambda: api.answers("/readyz") and api.get("/leader").body == b"leading\n")
-        yield url, program
-        program.check()
-        assert "forbidden: User" not in program.tail(1000)
-        program.stop(grace=90)
-    assert program.code == 0, program.tail()
 
 
 def test_the_account_has_the_rights_it_needs(granted: ControlPlane, namespace: str, tmp_path: Path) -> None:
@@ -87,7 +45,11 @@ def test_the_account_has_the_rights_it_needs(granted: ControlPlane, namespace: s
         until("two objects", lambda: len(hub.decisions()) == 2, 60, program.tail)
         hub.place()
         until("one is deleted", lambda: len(hub.decisions()) == 1, 60, program.tail)
-        hub.change(hub.path("managedclusters", "d1"), lambda each: each["status"].update(conditions=[]), "status")
+        hub.change(
+            hub.path("managedclusters", "d1"),
+            lambda each: each["status"].update(conditions=[a_condition("Unknown")]),
+            "status",
+        )
         hub.gets("d2")
         until("d1 is tainted", lambda: hub.taints("d1") == ["unreachable:NoSelect"], 60, program.tail)
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"

@@ -87,6 +87,7 @@ def gets(hub: Hub, *clusters: str, seconds: float = 60) -> None:
 @contextlib.contextmanager
 def agent(hub: Hub, folder: Path, producer: str, *arguments: str) -> Iterator[Program]:
     words = ["-m", "stowplan.apps.cli", "score-agent", producer, "--hub-kubeconfig", str(hub.cluster.kubeconfig())]
+    words += ["--secure-port=0"]
     with Program(Path(sys.executable), [*words, "--interval", "1s", *arguments], folder / f"{producer}.log") as program:
         yield program
         program.check()

@@ -51,7 +51,7 @@ def place(hub: Cluster) -> Iterator[str]:
 
 def command(hub: Cluster, producer: str, *arguments: str) -> list[str]:
     words = ["-m", "stowplan.apps.cli", "score-agent", producer, "--hub-kubeconfig", str(hub.kubeconfig())]
-    return [*words, *arguments]
+    return [*words, "--secure-port=0", *arguments]
 
 
 def run(hub: Cluster, producer: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -251,7 +251,12 @@ def test_what_a_cluster_has_left(hub: Cluster, place: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(["--cluster-name", "nowhere"], 1, 'namespaces "nowhere" not found', id="a cluster without a name"),
+        pytest.param(
+            ["--cluster-name", "nowhere"],
+            2,
+            "the hub has no ManagedCluster nowhere; register the cluster",
+            id="no cluster",
+        ),
         pytest.param(
             ["--cluster-name", "east", "--free", "gpu"],
             2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -14,11 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
+from stowplan.kube.service_account_tokens import claims
+from tests.controlplane import flags
+from tests.controlplane.api import Api
 from tests.controlplane.deployed import DEPLOY
 from tests.controlplane.http_fakes import Prometheus, Server, ThirdParty, answering
 from tests.controlplane.hubs import GROUP, a_placement, define, managed, scores_of
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import until
+from tests.controlplane.process import Program, until
 from tests.embedded.running import EmbeddedCluster
 
 pytestmark = pytest.mark.controlplane
@@ -147,6 +151,106 @@ def test_an_agent_has_the_rights_it_needs_in_its_cluster(hub: ControlPlane) -> N
         on_hub = hub.service_account_kubeconfig("cluster1", "stowplan-scores")
         words = [each for each in arguments(hub, SCORES / "usage/cluster") if not each.startswith("--hub-kubeconfig")]
         run(words, "--kubeconfig", str(own), "--hub-kubeconfig", str(on_hub))
+
+
+# --- what is opt-in
+
+
+def with_components(folder: Path, *names: str) -> Path:
+    """deploy/scores with these components, as its kustomizations say: by uncommenting them."""
+    shutil.copytree(SCORES, folder / "scores")
+    file = folder / "scores" / "usage" / "hub" / "kustomization.yaml"
+    if "renewal" in names:
+        file.write_text(file.read_text().replace("# components: [renewal]", "components: [renewal]"))
+    file = folder / "scores" / "usage" / "cluster" / "kustomization.yaml"
+    text = file.read_text().replace("# components:", "components:")
+    for name in names:
+        text = text.replace(f"#   - {name}", f"  - {name}")
+    file.write_text(text)
+    return folder / "scores" / "usage"
+
+
+def test_an_agent_renews_its_token(hub: ControlPlane, tmp_path: Path) -> None:
+    """By TokenRequests of its own, kept in its own Secret; here the cluster is its own hub. A token for two hours is
+    too old for one who asks for ten minutes.
+    """
+    folder = with_components(tmp_path, "renewal")
+    words = arguments(hub, folder / "cluster")
+    assert words[-2:] == ["--hub-token-lifetime=24h", f"--hub-token-secret={NAMESPACE}/hub-kubeconfig"]
+    with granted(hub, folder / "hub", folder / "cluster"), hub.nodes(1, prefix="renewing"):
+        first = hub.kubectl("create", "token", "stowplan-scores", "-n", "cluster1", "--duration=2h").strip()
+        (tmp_path / "token").write_text(first)
+        config = json.loads(hub.service_account_kubeconfig("cluster1", "stowplan-scores").read_text())
+        config["users"][0]["user"] = {"tokenFile": "token"}
+        (tmp_path / "kubeconfig").write_text(json.dumps(config))
+        files = ("--from-file", str(tmp_path / "kubeconfig"), "--from-file", str(tmp_path / "token"))
+        hub.kubectl("create", "secret", "generic", "hub-kubeconfig", "-n", NAMESPACE, *files)
+        words = [each for each in words if not each.startswith(("--hub-kubeconfig", "--hub-token-lifetime"))]
+        words += ["--hub-token-lifetime=10m", f"--hub-kubeconfig={tmp_path / 'kubeconfig'}", "--interval=1s"]
+        port = flags.free_port()
+        words += [f"--kubeconfig={hub.service_account_kubeconfig(NAMESPACE, 'scores')}", f"--secure-port={port}"]
+        words += [f"--bind-address={flags.LOOPBACK}", "-v=2"]
+        whole = ["-m", "stowplan.apps.cli", "score-agent", *words]
+        with Program(Path(sys.executable), whole, tmp_path / "agent.log") as agent:
+            until("the Secret has another token", lambda: secret_token(hub) != first, 60, agent.tail)
+            second = secret_token(hub)
+            (tmp_path / "token").write_text(second)  # the kubelet's part
+            pages = Api(f"https://{flags.LOOPBACK}:{port}", token=hub.tokens["admin"])
+            until("it is ready", lambda: pages.answers("/readyz"), 60, agent.tail)
+            assert Api(pages.url).get("/metrics").status == 403, "not for everybody"
+            text = pages.get("/metrics").body.decode()
+            assert 'stowplan_scores_token_renewals_total{result="done"} 1.0' in text
+            assert 'stowplan_scores_score{cluster="cluster1",score="cpuratio"} 100.0' in text
+            agent.check()
+            assert "forbidden" not in agent.tail(1000)
+            agent.stop(grace=60)
+        assert agent.code == 0, agent.tail()
+        life = claims(second)
+        assert life.account == "cluster1/stowplan-scores"
+        assert life.expires_at is not None and life.expires_at - life.issued_at <= 660
+        hub.kubectl("delete", "secret", "hub-kubeconfig", "-n", NAMESPACE)
+
+
+def secret_token(hub: ControlPlane) -> str:
+    found = hub.api().must("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/hub-kubeconfig")
+    return base64.b64decode(found["data"]["token"]).decode()
+
+
+def test_real_usage_by_metrics_server(hub: ControlPlane, tmp_path: Path) -> None:
+    """In its place stands a definition with the same objects at the same address."""
+    folder = with_components(tmp_path, "metrics-server")
+    words = [each for each in arguments(hub, folder / "cluster") if not each.startswith("--hub-kubeconfig")]
+    assert words[-1] == "--actual"
+    with granted(hub, folder / "hub", folder / "cluster"), hub.nodes(1, prefix="used", capacity={"cpu": "4"}):
+        words += ["--kubeconfig", str(hub.service_account_kubeconfig(NAMESPACE, "scores"))]
+        words += ["--hub-kubeconfig", str(hub.service_account_kubeconfig("cluster1", "stowplan-scores"))]
+        whole = [sys.executable, "-m", "stowplan.apps.cli", "score-agent", *words, "--once"]
+        done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 2 and "install metrics-server, or leave --actual out" in done.stderr, done.stderr
+        with node_metrics(hub, "used-0", cpu="1", memory="0"):
+            run(words)
+    found = scores_of(hub, "cluster1")
+    assert (found["cpuratio"], found["cpuratio-actual"], found["memratio-actual"]) == (100, 50, 100)
+
+
+@contextmanager
+def node_metrics(hub: ControlPlane, node: str, **usage: str) -> Iterator[None]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "nodes", "singular": "nodemetrics", "kind": "NodeMetrics", "listKind": "NodeMetricsList"}
+    annotations = {"api-approved.kubernetes.io": "unapproved, for a test"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nodes.metrics.k8s.io", "annotations": annotations},
+        "spec": {"group": "metrics.k8s.io", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+    with hub.having(definition):
+        path = "/apis/metrics.k8s.io/v1beta1/nodes"
+        until("it is served", lambda: hub.api().answers(path), 60)
+        about = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": {"name": node}}
+        hub.api().must("POST", path, about | {"usage": usage})
+        yield
 
 
 # --- and nothing else

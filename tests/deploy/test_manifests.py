@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 from stowplan.apps import cli, http_server, profile_loader
 from stowplan.kube.resources import RESOURCES
 from stowplan.serving import descriptors
+from tests.deploy import unit_files
 
 VERSION = metadata.version("stowplan")
 ROOT = Path(__file__).parents[2]
@@ -79,9 +79,8 @@ def test_the_configuration_is_valid(tmp_path: Path) -> None:
 
 
 def unit_command() -> list[str]:
-    text = (DEPLOY / "systemd" / "stowplan.service").read_text().replace("\\\n", " ")
-    (line,) = (line for line in text.splitlines() if line.startswith("ExecStart="))
-    return shlex.split(line.removeprefix("ExecStart="))[1:]
+    text = (DEPLOY / "systemd" / "stowplan.service").read_text()
+    return unit_files.command(text, {"STOWPLAN_EXTEND": "--profiling=false --kube-api-qps=100"})[1:]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,13 @@ def test_the_grace_period_is_longer_than_the_end_of_the_program() -> None:
     assert "TimeoutStopSec=65" in (DEPLOY / "systemd" / "stowplan.service").read_text()
 
 
-@pytest.mark.parametrize("file", ["second-scheduler.yaml", "placement/deployment.yaml", "follow/deployment.yaml"])
+PAGES = [
+    "second-scheduler.yaml", "placement/deployment.yaml", "follow/deployment.yaml", "scores/hub/deployment.yaml",
+    "scores/usage/cluster/deployment.yaml",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", PAGES)
 def test_only_scrapers_and_probes_reach_the_pages(file: str) -> None:
     policy, deployment = only(file, "NetworkPolicy"), only(file, "Deployment")
     pod = deployment["spec"]["template"]

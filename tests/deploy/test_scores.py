@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps.score_agent.commands import PRODUCERS
+from stowplan.apps.score_agent.commands import PORT, PRODUCERS
 from tests.deploy.test_manifests import VERSION
 
 SCORES = Path(__file__).parents[2] / "deploy" / "scores"
@@ -98,6 +98,61 @@ WRITES = {
 )
 def test_the_rights_are_exactly_those_needed(file: str, kind: str, needed: set[tuple[str, str, bool]]) -> None:
     assert granted(file, kind) == needed
+
+
+# -- what is opt-in
+
+
+def component(folder: str, kind: str) -> list[Any]:
+    """The patches of a component for a kind."""
+    (found,) = documents(f"{folder}/kustomization.yaml")
+    assert found["kind"] == "Component"
+    patches = [each["patch"] for each in found["patches"] if each["target"]["kind"] == kind]
+    return [operation for patch in patches for operation in yaml.safe_load(patch)]
+
+
+@pytest.mark.parametrize("name", ["renewal", "metrics-server"])
+def test_the_command_line_with_a_component_is_valid(name: str) -> None:
+    more = [each["value"] for each in component(f"usage/cluster/{name}", "Deployment")]
+    usage, *words = arguments("usage")
+    assert more
+    PRODUCERS[usage].make_context(usage, [*words, *more])
+
+
+def test_an_agent_that_renews_its_token_may_do_that_and_nothing_more() -> None:
+    """One account on the hub; one Secret in the cluster, the one that is mounted and that the arguments name."""
+    (on_hub,) = component("usage/hub/renewal", "Role")
+    account = only("usage/hub/rbac.yaml", "ServiceAccount")["metadata"]["name"]
+    assert on_hub["value"] == {
+        "apiGroups": [""],
+        "resources": ["serviceaccounts/token"],
+        "resourceNames": [account],
+        "verbs": ["create"],
+    }
+    pod = only("usage/cluster/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
+    (volume,) = pod["volumes"]
+    role = only("usage/cluster/renewal/rbac.yaml", "Role")
+    (rule,) = role["rules"]
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (
+        ["secrets"],
+        [volume["secret"]["secretName"]],
+        ["patch"],
+    )
+    named = f"--hub-token-secret={role['metadata']['namespace']}/{volume['secret']['secretName']}"
+    assert named in [each["value"] for each in component("usage/cluster/renewal", "Deployment")]
+
+
+def test_the_metrics_of_nodes_may_be_listed() -> None:
+    (rule,) = component("usage/cluster/metrics-server", "ClusterRole")
+    assert rule["value"] == {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"]}
+
+
+@pytest.mark.parametrize("file", ["hub/deployment.yaml", "usage/cluster/deployment.yaml"])
+def test_probes_ask_the_port_of_the_pages(file: str) -> None:
+    (container,) = only(file, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["ports"] == [{"name": "https", "containerPort": PORT, "protocol": "TCP"}]
+    probes = {name: container[name]["httpGet"]["path"] for name in ("livenessProbe", "readinessProbe")}
+    assert probes == {"livenessProbe": "/livez", "readinessProbe": "/readyz"}
 
 
 @pytest.mark.parametrize("folder", ["usage/cluster", *ON_THE_HUB])

@@ -62,6 +62,7 @@ def cluster() -> Embedded:
             "allocationType": ("require", "Require", "required", "Required", "REQUIRED", "preferred", "Preferred"),
             "allocationMethod": ("Fill", "fill", "FILL", "Balance", "balance"),
             "scheduleStrategy": ("Fill", "fill", "Balance", "balance"),
+            "rebalance": ("Never", "never", "Evict", "evict"),
         }.items()
         for spelled in values
     ],
@@ -71,6 +72,13 @@ def test_every_spelling_is_kept_as_it_is_written(cluster: Embedded, spec: dict[s
     made, warnings = create(cluster, document)
     assert made["spec"] == {**document["spec"], "allocationType": spec.get("allocationType", "Preferred")}
     assert warnings == []
+
+
+@pytest.mark.parametrize("replicas", ["37.5%", "100%", "0%", "5.25%", 0, 7])
+def test_replicas_are_numbers_or_percentages(cluster: Embedded, replicas: object) -> None:
+    spec = {"allocationPolicy": [{"name": "a", "replicas": replicas}]}
+    made, _ = create(cluster, {**a_document(**spec), "metadata": {"generateName": "p-"}})
+    assert made["spec"]["allocationPolicy"] == spec["allocationPolicy"]
 
 
 @pytest.mark.parametrize("file", ["design-details.yaml", "workloadpolicy.yaml"])
@@ -89,6 +97,9 @@ def test_the_seeds_policies_lose_nothing(file: str) -> None:
         pytest.param({"allocationMethod": "Full"}, "spec.allocationMethod", id="a method that is none"),
         pytest.param({"topologyKey": ""}, "spec.topologyKey", id="no topology key"),
         pytest.param({"allocationPolicy": [{"name": "a", "replicas": -1}]}, "replicas", id="less than nothing"),
+        pytest.param({"allocationPolicy": [{"name": "a", "replicas": "30"}]}, "replicas", id="a text that is none"),
+        pytest.param({"allocationPolicy": [{"name": "a", "replicas": "101%"}]}, "replicas", id="more than all"),
+        pytest.param({"rebalance": "often"}, "spec.rebalance", id="another word for when to evict"),
         pytest.param({"allocationPolicy": []}, "spec.allocationPolicy", id="no domain"),
     ],
 )

@@ -99,3 +99,10 @@ def test_texts_count_as_long_as_they_are(letters: int) -> None:
     short.keep(decided(cpu=64))
     trails.keep(kept)
     assert trails.nbytes - short.nbytes >= letters
+
+
+def test_whoever_listens_gets_each_decision_before_it_is_packed() -> None:
+    trails, heard = DecisionLog(), list[Any]()
+    trails.on_decision = lambda decision: heard.append(told(decision))
+    trails.keep(decided(cpu=2))
+    assert heard == [told(decided(cpu=2))]

@@ -10,7 +10,7 @@ import pytest
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.reconcilers import AFTER_ERROR, MOST_WRITES
 from stowplan.engine.reports import PluginMisbehaved, Report
-from stowplan.objects.actions import Patch
+from stowplan.objects.actions import Patch, PodRef, Record, RequestEviction
 from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
 from stowplan.objects.workloads import ReplicaSet
@@ -174,7 +174,7 @@ def test_each_error_is_reported() -> None:
     census.reconcile = lambda *_: ["nothing"]  # type: ignore[method-assign,assignment]
     world.advance(AFTER_ERROR)
     assert said[-1] == PluginMisbehaved(
-        "Census", "reconcile", "answered 'nothing'; only Patch or Create or Delete is right"
+        "Census", "reconcile", "answered 'nothing'; only Patch or Create or Delete or RequestEviction is right"
     )
 
 
@@ -221,3 +221,58 @@ def test_a_write_that_is_always_refused_backs_off(world: World, census: Census) 
     world.answers = lambda action: Result(action.id)
     world.advance(301)
     assert counted(world) == "1"
+
+
+# -- evictions
+
+
+class Mover:
+    """Evicts the pod `p` again and again, and notes where it would go."""
+
+    reconciles = ("Node",)
+    writes: ClassVar = {"Pod": ("evict",)}
+
+    def __init__(self) -> None:
+        self.told: list[bool] = []
+        self.would_go: list[str | None] = []
+        self.reconcile_at = 5.0
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[RequestEviction]:
+        self.told.append(changed is None)
+        self.reconcile_at = cluster.now + 5
+        pod = next((pod for pod in cluster.known_pods() if pod.name == "p" and pod.node_name), None)
+        if pod is not None:
+            self.would_go.append(cluster.node_for(pod))
+            yield RequestEviction(pod=PodRef(pod.namespace, pod.name, pod.uid), message="to test it")
+
+
+@pytest.mark.parametrize(
+    ("status", "events", "everything"),
+    [
+        pytest.param(200, ["to test it"], False, id="evicted: the pod is told"),
+        pytest.param(429, [], False, id="a budget says no, which is no failure"),
+        pytest.param(403, [], True, id="without the right, which is one"),
+    ],
+)
+def test_evictions(status: int, events: list[str], everything: bool) -> None:
+    mover = Mover()
+    world = World(nodes=["a", a_node("b", unschedulable=True)], profiles=profiles(postBind=[mover]))
+    world.submit(a_pod("p"))
+    world.run()
+    world.answers = lambda action: Result(action.id, status if isinstance(action, RequestEviction) else 200)
+    before = len(mover.told)
+    world.advance(6)
+    assert mover.would_go[0] == "a", "where it is: as if it were not there"
+    assert [each.note for each in world.actions if isinstance(each, Record) and each.action == "Evicting"] == events
+    assert any(mover.told[before:]) == everything
+
+
+def test_only_a_reconciler_may_ask_where_a_pod_would_go() -> None:
+    pod = a_pod("p", node="a")
+    world = World(nodes=["a"])
+    world.submit(pod)
+    with pytest.raises(LookupError, match="only `reconcile` may ask"):
+        Cluster(world.scheduler.state).node_for(pod)

@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.framework import declared_kinds
 from stowplan.framework.interfaces import Wake
-from stowplan.objects.actions import Create, Delete, Patch, Write, status_patch
+from stowplan.objects.actions import Create, Delete, Patch, PodRef, RequestEviction, Write, status_patch
 from stowplan.objects.custom_resources import CustomResource
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import ApiValue, Object, ObjectMeta
@@ -107,6 +107,7 @@ def test_reads_must_be_a_list() -> None:
         pytest.param(("Deployment",), 'plugin P0 declares writes = .*; .*"Deployment": \\("patch",\\)', id="no words"),
         pytest.param({"Unicorn": ("patch",)}, "kind Unicorn is unknown; known kinds: .*TeamBudget", id="unknown"),
         pytest.param({"Pod": ("bind",)}, r"plugin P0: writes\[\"Pod\"\]: writes has 'bind'; choose from", id="a word"),
+        pytest.param({"Node": ("evict",)}, "writes has 'evict'; choose from .*delete$", id="a node cannot be evicted"),
     ],
 )
 def test_what_cannot_be_written(writes: Any, said: str) -> None:
@@ -231,6 +232,11 @@ CONTENT: dict[str, Any] = {"spec": {"pods": 1}}
             Patch(kind="Deployment", key="default/web", body={"status": {}}),
             'patches the status of Deployment default/web, .*; add "status" to its writes\\["Deployment"\\]',
             id="the status of a known kind",
+        ),
+        pytest.param(
+            RequestEviction(pod=PodRef("default", "web", "u"), message="m"),
+            'evicts Pod default/web, which it does not declare; add "evict" to its writes\\["Pod"\\]',
+            id="an eviction",
         ),
         pytest.param(
             Patch(kind="Pod", key="default/web", body=CONTENT), 'add "patch" to its writes\\["Pod"\\]', id="pods"

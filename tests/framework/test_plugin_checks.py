@@ -29,15 +29,18 @@ PODS = {  # for plugins that act on fields which random pods do not have
     "NodeAffinity": [a_pod(affinity=PREFERS)],
     "NodeDeclaredFeatures": [a_pod(hostNetwork=True, hostUsers=False)],
 }
+VOLUMES = [
+    *("filter", "score", "pre_bind", "topologies_changed", "is_claimed", "migrated_plugins_changed"),
+    *("capacity_unchecked_now", "has_more_space"),
+]
+POLICIES = ["filter", "score", "its_policy", "its_owner", "gauges"]
 # Methods that need objects of further kinds; the plugins' own tests have them.
 IDLE = {
     "NodeResourcesFit": ["class_provides_resource"],
     "VolumeRestrictions": ["filter", "pod_freed_volume", "is_claimed"],
     "NodeVolumeLimits": ["filter", "limit_raised", "pod_had_volumes", "is_claimed", "may_have_been_counted"],
-    "VolumeBinding": [
-        *("filter", "score", "pre_bind", "topologies_changed", "is_claimed", "migrated_plugins_changed"),
-        *("capacity_unchecked_now", "has_more_space"),
-    ],
+    "VolumeBinding": VOLUMES,
+    "LeafNodeVolumeBinding": VOLUMES,
     "VolumeZone": ["filter", "class_waits_for_pod", "is_claimed", "volume_moved"],
     "DynamicResources": ["filter", "score", "names_no_claim"],
     "DefaultPreemption": ["pre_enqueue"],
@@ -45,8 +48,9 @@ IDLE = {
     "GangScheduling": ["pre_enqueue", "group_of", "its_group"],
     "Coscheduling": ["pre_enqueue", "group_of", "its_group"],
     "SPPriority": ["avoid", "score", "pre_bind", "may_be_owner"],
-    "WorkloadPolicy": ["filter", "score", "its_policy", "its_owner"],
-    "LeafNodeWorkloadPolicy": ["filter", "score", "its_policy", "its_owner"],
+    "WorkloadPolicy": POLICIES,
+    "LeafNodeWorkloadPolicy": POLICIES,
+    "LeafNodeDistribution": ["filter", "of_its_namespace"],
     "ResourceReservation": ["filter", "avoid", "pre_bind", "has_executors"],
 }
 

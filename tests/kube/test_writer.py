@@ -26,6 +26,7 @@ from stowplan.objects.actions import (
     Read,
     ReadObject,
     Record,
+    RequestEviction,
     SetCondition,
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
@@ -141,6 +142,22 @@ def known_pod(**status: Any) -> Pod:
             id="an eviction: why, then the deletion",
         ),
         pytest.param(
+            RequestEviction(pod=REF, message="for its policy"),
+            [
+                (
+                    "POST",
+                    f"{POD}/eviction",
+                    {
+                        "apiVersion": "policy/v1",
+                        "kind": "Eviction",
+                        "metadata": {"name": "p", "namespace": "ns"},
+                        "deleteOptions": {"preconditions": {"uid": "u1"}},
+                    },
+                )
+            ],
+            id="an eviction within disruption budgets",
+        ),
+        pytest.param(
             Patch(kind="PersistentVolume", key="v", body={"metadata": {"resourceVersion": "7"}, "spec": {"a": 1}}),
             [("PATCH", "/api/v1/persistentvolumes/v", {"metadata": {"resourceVersion": "7"}, "spec": {"a": 1}})],
             id="a plugin's patch, with the version that it was made for",
@@ -235,6 +252,19 @@ async def test_what_the_server_decides_is_the_result(status: int) -> None:
         bind = Bind(id=5, pod=REF, node_name="n")
         assert await a_writer(client, Notes()).perform(bind) == Result(5, status, "because")
         assert len(fake.asked) == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_an_eviction_is_requested_once(status: int) -> None:
+    """429 is a disruption budget's word: to ask again at once would help nobody."""
+
+    async def handler(request: web.Request) -> web.Response:
+        return refused(status, "Cannot evict pod as it would violate the pod's disruption budget.")
+
+    async with serving(handler) as fake, a_client(fake) as client:
+        result = await a_writer(client, Notes()).perform(RequestEviction(id=3, pod=REF, message="m"))
+        assert (result.id, result.status, len(fake.asked)) == (3, status, 1)
+        assert "disruption budget" in result.message
 
 
 async def test_a_pod_that_does_not_exist_is_not_deleted() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from stowplan.objects import kinds, quantity, selectors
+from stowplan.objects import kinds, quantity
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster
 from stowplan.objects.placements import Placement
-from stowplan.objects.selectors import LabelSelector, LabelSelectorRequirement
 from tests.placement.fleets import a_cluster, a_placement
 
 
@@ -120,21 +119,3 @@ def test_values_that_an_api_server_rejects_are_decoded() -> None:
 def test_nulls_are_absent_fields() -> None:
     data = b'{"metadata": {"name": "p"}, "spec": {"numberOfClusters": null, "predicates": null, "tolerations": null}}'
     assert kinds.decode(Placement, data).spec == Placement().spec
-
-
-@pytest.mark.parametrize(
-    ("key", "operator", "values", "problem"),
-    [
-        pytest.param("a", "In", ("b",), "", id="fine"),
-        pytest.param("a", "Exists", (), "", id="fine without values"),
-        pytest.param("a", "Gt", ("1",), '"Gt" is not a valid label selector operator', id="an operator of nodes"),
-        pytest.param("a", "in", ("1",), '"in" is not a valid label selector operator', id="in small letters"),
-        pytest.param("bad key!", "Exists", (), "'bad key!' Exists [] is not a valid condition", id="an invalid key"),
-        pytest.param("a", "In", (), "'a' In [] is not a valid condition", id="no values"),
-        pytest.param("a", "Exists", ("b",), "'a' Exists ['b'] is not a valid condition", id="values too many"),
-        pytest.param("a", "In", ("two words",), "'a' In ['two words'] is not a valid condition", id="an invalid value"),
-    ],
-)
-def test_problems_of_a_selector(key: str, operator: str, values: tuple[str, ...], problem: str) -> None:
-    selector = LabelSelector(match_expressions=(LabelSelectorRequirement(key, operator, values),))
-    assert selectors.problem(selector) == problem

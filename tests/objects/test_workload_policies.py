@@ -53,7 +53,7 @@ def test_the_policies_of_kosmos(file: str, desired: dict[str, int], type_: str, 
     policy = kinds.convert(WorkloadPolicy, yaml.safe_load((SEED / file).read_text()))
     rule = policy.rule
     assert policy.key == "workload-test/workload-policy-test"
-    assert (rule.topology_key, rule.desired) == ("workload-test", desired)
+    assert (rule.topology_key, rule.desired(9)) == ("workload-test", desired)
     assert (rule.type, rule.method, rule.problems, rule.remarks) == (type_, method, (), ())
 
 
@@ -67,6 +67,29 @@ def test_two_methods_give_a_remark() -> None:
     both = a_policy(scheduleStrategy="Fill", allocationMethod="Balance").rule
     assert both.remarks == ("allocationMethod Balance is used, scheduleStrategy Fill is ignored",)
     assert a_policy(scheduleStrategy="Fill", allocationMethod="fill").rule.remarks == ()
+
+
+def shares(**replicas: Any) -> dict[str, Any]:
+    return {"allocationPolicy": [{"name": name, "replicas": each} for name, each in replicas.items()]}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "desired"),
+    [
+        pytest.param({"a": "37.5%", "b": "62.5%"}, 8, {"a": 3, "b": 5}, id="of 8"),
+        pytest.param({"a": "37.5%", "b": "62.5%"}, 16, {"a": 6, "b": 10}, id="of 16"),
+        pytest.param({"a": "100%", "b": "0%"}, 5, {"a": 5, "b": 0}, id="all and nothing"),
+        pytest.param({"a": 3, "b": 5}, 16, {"a": 3, "b": 5}, id="numbers stay as they are"),
+    ],
+)
+def test_percentages(replicas: dict[str, Any], pods: int, desired: dict[str, int]) -> None:
+    rule = a_policy(**shares(**replicas)).rule
+    assert (rule.problems, rule.remarks, rule.desired(pods)) == ((), (), desired)
+
+
+def test_percentages_of_less_than_all_give_a_remark() -> None:
+    rule = a_policy(**shares(a="20%", b="70.25%")).rule
+    assert (rule.problems, rule.remarks) == ((), ("the percentages of allocationPolicy add up to 90.25% only",))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +120,23 @@ def test_two_methods_give_a_remark() -> None:
         ),
         pytest.param({"allocationMethod": "x"}, "allocationMethod 'x' is neither Balance nor Fill", id="a method"),
         pytest.param({"scheduleStrategy": "x"}, "scheduleStrategy 'x' is neither Balance nor Fill", id="a strategy"),
+        pytest.param(
+            shares(a="30 %", b="70%"),
+            "allocationPolicy has replicas '30 %' for 'a'; "
+            'a number, or a percentage such as "30%" or "37.5%", is right',
+            id="no percentage",
+        ),
+        pytest.param(
+            shares(a="30%", b=2),
+            "allocationPolicy has both numbers and percentages; choose one of them for all domains",
+            id="a percentage and a number",
+        ),
+        pytest.param(
+            shares(a="70%", b="30.5%"),
+            "the percentages of allocationPolicy add up to 100.5%, which is more than 100%",
+            id="more than all",
+        ),
+        pytest.param({"rebalance": "often"}, "rebalance 'often' is neither Never nor Evict", id="when to evict"),
         pytest.param({"matchLabelKeys": ["/"]}, "matchLabelKeys has '/', which is not a label key", id="a label key"),
     ],
 )

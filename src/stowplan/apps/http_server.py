@@ -1,8 +1,8 @@
 """An HTTP(S) server for the pages of a program: health, metrics, and what the engine knows.
 
 The server has a thread and an event loop of its own. A slow plugin does not make the program look dead, and a slow
-client does not delay a binding. On the secure port every page but the health pages is authorized by the API server: by
-a review of the client's token, and of its right to read that path.
+client does not delay a binding. On the secure port every page but the open ones (by default the health pages) is
+authorized by the API server: by a review of the client's token, and of its right to read that path.
 
 Anybody can connect, so connections, their times and the sizes of requests are bounded (`serving`). The numbers here are
 generous: a scraper and the kubelet need a handful.
@@ -18,6 +18,7 @@ from typing import Protocol
 
 from stowplan.apps import certificates
 from stowplan.apps.authorization import Authorizer, ResourceAttributes
+from stowplan.apps.serving_security import DEFAULT_SECURITY, ServingSecurity
 from stowplan.kube.client import Client
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import descriptors, web
@@ -25,10 +26,9 @@ from stowplan.serving.connections import ConnectionLimits, ConnectionTable
 from stowplan.serving.listener import LINGER, ContextOf, SocketListener
 from stowplan.serving.web import Handler, Middleware
 
-Page = Callable[[web.Request], Awaitable[web.Response]]
+Page = Callable[[web.PageRequest], Awaitable[web.PageResponse]]
 Check = Callable[[], str]  # returns what is wrong; empty if nothing is
-ResourceOf = Callable[[web.Request], Awaitable[ResourceAttributes | None]]
-HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
+ResourceOf = Callable[[web.PageRequest], Awaitable[ResourceAttributes | None]]
 MOST_CONNECTIONS, MOST_OF_A_PEER = 512, 64
 MOST_UNPROVEN = 32  # connections without a token that have spoken: each takes 300 KB with TLS
 KEEP_ALIVE = 60.0  # seconds between two requests
@@ -44,6 +44,7 @@ class Listener:
     port: int
     tls: ContextOf | None = None
     authorizer: Callable[[], Authorizer] | None = None
+    security: ServingSecurity = DEFAULT_SECURITY
 
 
 @dataclass
@@ -80,17 +81,22 @@ class ListenOptions(Protocol):
 
 
 def server_of(
-    pages: Pages, options: ListenOptions, client_of: Callable[[str], Client], on_problem: certificates.OnProblem
+    pages: Pages,
+    options: ListenOptions,
+    client_of: Callable[[str], Client],
+    on_problem: certificates.OnProblem,
+    security: ServingSecurity = DEFAULT_SECURITY,
 ) -> HttpServer:
     """Return a server of these pages on the secure port and the plain port, as far as the options name them."""
     found = []
     if options.secure_port:
-        context = certificates.server_context(options.tls_cert_file, options.tls_private_key_file, on_problem)
+        files = options.tls_cert_file, options.tls_private_key_file
+        context = certificates.server_context(*files, on_problem, security)
 
         def authorizer() -> Authorizer:
             return Authorizer(client_of(options.authentication_kubeconfig), client_of(options.authorization_kubeconfig))
 
-        found.append(Listener(options.bind_address, options.secure_port, context, authorizer))
+        found.append(Listener(options.bind_address, options.secure_port, context, authorizer, security))
     if options.plain_port:
         found.append(Listener("127.0.0.1", options.plain_port))
     return HttpServer(pages, found, on_problem)
@@ -180,7 +186,9 @@ class HttpServer:
             return runner.server()
 
         sockets = SocketListener(protocol, self.connections, listener.tls)
-        app = web.Application(middlewares=[self._guard(sockets, authorizer)], client_max_size=MAX_BODY_BYTES)
+        app = web.Application(
+            middlewares=[self._guard(sockets, authorizer, listener.security)], client_max_size=MAX_BODY_BYTES
+        )
         for path in ("/healthz", "/livez"):
             self._route_health(app, path, pages.health)
         self._route_health(app, "/readyz", {**pages.health, **pages.readiness})
@@ -189,19 +197,17 @@ class HttpServer:
         for path, page in pages.post.items():
             app.router.add_post(path, page)
         runner = web.AppRunner(app, shutdown_timeout=1.0, lingering_time=LINGER)
-        await runner.setup()
         return _Port(runner, sockets, authorizer)
 
-    def _guard(self, sockets: SocketListener, authorizer: Authorizer | None) -> Middleware:
+    def _guard(self, sockets: SocketListener, authorizer: Authorizer | None, security: ServingSecurity) -> Middleware:
         """Return middleware that refuses a client that may not read the page, and tells the listener who may."""
 
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def guard(request: web.PageRequest, handler: Handler) -> web.PageResponse:
             with sockets.serving(request.transport) as prove:
                 try:
                     if authorizer is None:
                         prove()  # on the loopback nobody has to
-                    elif not request.path.startswith(HEALTH_PATHS):
+                    elif not security.is_open(request.path):
                         resource = await self._resource(request)
                         header = request.headers.get("Authorization", "")
                         refused = await authorizer.refusal(header, request.path, resource)
@@ -217,7 +223,7 @@ class HttpServer:
 
         return guard
 
-    async def _resource(self, request: web.Request) -> ResourceAttributes | None:
+    async def _resource(self, request: web.PageRequest) -> ResourceAttributes | None:
         if self._pages.resource_of is None:
             return None
         try:
@@ -228,10 +234,10 @@ class HttpServer:
 
     @staticmethod
     def _route_health(app: web.Application, path: str, checks: dict[str, Check]) -> None:
-        async def health(request: web.Request) -> web.Response:
+        async def health(request: web.PageRequest) -> web.PageResponse:
             return health_response(checks, path, verbose="verbose" in request.query)
 
-        async def one(request: web.Request) -> web.Response:
+        async def one(request: web.PageRequest) -> web.PageResponse:
             name = request.match_info["name"]
             if name not in checks:
                 raise web.HTTPNotFound
@@ -241,17 +247,17 @@ class HttpServer:
         app.router.add_get(path + "/{name}", one)
 
 
-def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.Response:
+def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.PageResponse:
     """ "ok", or which check failed, as the components of Kubernetes print it."""
     problems = {name: check() for name, check in checks.items()}
     failed = any(problems.values())
     if not failed and not verbose:
-        return web.Response(text="ok")
+        return web.PageResponse(text="ok")
     lines = [f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok" for name, wrong in problems.items()]
     end = f"{path.strip('/')} check {'failed' if failed else 'passed'}"
-    return web.Response(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
+    return web.PageResponse(text="\n".join([*lines, end, ""]), status=500 if failed else 200)
 
 
-def _refusal(status: int, message: str) -> web.Response:
+def _refusal(status: int, message: str) -> web.PageResponse:
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": status}
     return web.json_response(body, status=status)

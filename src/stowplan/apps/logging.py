@@ -2,7 +2,7 @@
 
     I1115 13:04:03.123456   4711 stowplan] "Successfully bound pod to node" pod="default/web" node="a"
 
-`v` is the verbosity: 0 is what an operator must know; `report_log` lists what 2, 3 and 4 add.
+`v` is the verbosity: 0 is what an operator must know; `report_log` and `decision_lines` list what higher ones add.
 """
 
 from __future__ import annotations

@@ -138,6 +138,10 @@ def _notes(profiles: Iterable[Profile]) -> Iterator[str]:
                 for point, effect in getattr(enabled.plugin, "wanted_at", {}).items():
                     if point not in points:
                         yield f"profiles[{i}].plugins: {enabled.name} is not at {point}: {effect}; enable it there, too"
+            for point, other in getattr(enabled.plugin, "instead_of", {}).items():
+                if point in points and any(each.name == other for each in profile.points[point]):
+                    problem = f"{other} is at {point}, too, so {enabled.name} has no effect of its own there"
+                    yield f"profiles[{i}].plugins: {problem}; disable {other} at {point}"
             for note in getattr(enabled.plugin, "config_notes", ()):
                 yield f"profiles[{i}].pluginConfig[name={enabled.name}].args: {note}"
 
@@ -195,10 +199,13 @@ def _with_files(spec: ProfileSpec, plugins: Registry) -> ProfileSpec:
         spelled = next((key for key in own if snake(key) == snake(named_by)), named_by)
         file = own.pop(spelled, None)
         if file is not None and not (isinstance(file, str) and file):
-            path = f"pluginConfig[name={name}].args.{named_by}"
-            raise ConfigError(f"found {file!r}, expected the path of a file", path=path)
-        found = _file_args(plugin, plugins.folder / (file or default), required=file is not None)
-        args[name] = _merged(plugin, found, own)
+            where = f"pluginConfig[name={name}].args.{named_by}"
+            raise ConfigError(f"found {file!r}, expected the path of a file", path=where)
+        path = plugins.folder / (file or default)
+        plugins.argument_files[path] = ""
+        if file is not None or _exists(path):
+            plugins.argument_files[path] = text = read_text(path)
+            args[name] = _merged(plugin, _file_args(plugin, path, text), own)
     return msgspec.structs.replace(spec, plugin_args=args)
 
 
@@ -210,10 +217,7 @@ def _merged(plugin: type, found: Mapping[str, Any], own: Mapping[str, Any]) -> d
     return {key: value for key, value in found.items() if names[key] not in taken} | dict(own)
 
 
-def _file_args(plugin: type, file: Path, *, required: bool) -> dict[str, Any]:
-    if not required and not _exists(file):
-        return {}
-    text = read_text(file)
+def _file_args(plugin: type, file: Path, text: str) -> dict[str, Any]:
     try:
         found = bounded_yaml.load(text, unique_keys=False) or {}
     except ConfigError as error:

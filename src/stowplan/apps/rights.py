@@ -2,7 +2,8 @@
 
 `deploy/rbac.yaml` grants what the engine does itself and what the default profile needs (`granted`; a test compares).
 What a configuration needs beyond that follows from what its plugins declare: a kind that is read is listed and watched,
-never read one by one; the words of `writes` are verbs, and "status" is a patch of the status subresource. Whether a
+never read one by one; the words of `writes` are verbs, "status" is a patch of the status subresource, and "evict" makes
+an eviction. Whether a
 CRD is there is asked of the discovery API, which every authenticated user may read.
 """
 
@@ -28,6 +29,7 @@ OF_THE_ENGINE: Rights = {
     ("events.k8s.io", "events"): {"create", "patch"},
 }
 READ = ("list", "watch")
+SUBRESOURCES = {"status": ("/status", "patch"), "evict": ("/eviction", "create")}  # and the verb, by the word
 ACCOUNT, NAMESPACE = "stowplan", "kube-system"  # of deploy/rbac.yaml
 
 
@@ -54,7 +56,8 @@ def needed(profiles: Iterable[Profile]) -> Rights:
 
 def _add(rights: Rights, resource: ApiResource, words: Iterable[str]) -> None:
     for word in words:
-        plural, verb = (f"{resource.plural}/status", "patch") if word == "status" else (resource.plural, word)
+        subresource, verb = SUBRESOURCES.get(word, ("", word))
+        plural = resource.plural + subresource
         rights.setdefault((resource.group, plural), set()).add(verb)
 
 

@@ -60,7 +60,7 @@ DECLARATIONS: dict[str, list[Form]] = {
     "getQuery": [("URL", (), "map<string, list<string>>")],
     "quantity": [("", ("string",), "Quantity")],
     "isQuantity": [("", ("string",), "bool")],
-    "sign": [("Quantity", (), "int")],
+    "sign": [("", ("Quantity",), "int")],
     "isInteger": [("Quantity", (), "bool")],
     "asInteger": [("Quantity", (), "int")],
     "asApproximateFloat": [("Quantity", (), "double")],

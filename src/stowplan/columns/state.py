@@ -92,7 +92,12 @@ class ClusterState:
 
     def _apply_pod(self, pod: Pod, gone: bool) -> None:
         self.pending_pods.update(pod, gone)
-        if pod.uid in self.pods:
+        placed = self.pods.get(pod.uid)
+        if placed is not None and not gone and self._counts_alike(placed, pod):
+            placed.pod = pod
+            self.nominated_pods.drop(pod.uid)
+            return
+        if placed is not None:
             self.remove_pod(pod.uid)
         self.nominated_pods.drop(pod.uid)
         if gone or pod.finished:
@@ -103,6 +108,21 @@ class ClusterState:
             self.add_pod(pod, pod.node_name)
         elif pod.nominated_node:
             self.nominated_pods.add(pod, pod.nominated_node)
+
+    def _counts_alike(self, placed: PlacedPod, pod: Pod) -> bool:
+        """True if the pod, as the API server tells of it now, changes no column: it was assumed like this, say."""
+        old = placed.pod
+        return (
+            self.table.names[placed.row] == pod.node_name
+            and pod.shape is placed.shape
+            and pod.labels == old.labels
+            and pod.priority == old.priority
+            and pod.terminating == old.terminating
+            and pod.of_daemon_set == old.of_daemon_set
+            and not pod.finished
+            and not self.held_rooms
+            and self._journal is None
+        )
 
     def _put_node(self, name: str, node: Node | None) -> None:
         row = self._row(name)
@@ -136,6 +156,7 @@ class ClusterState:
 
     def _place(self, pod: Pod, row: int, shape: Shape, as_extension: bool) -> None:
         self.priorities[pod.priority] += 1
+        self.pending_pods.placed(pod.uid)
         labels = self.match_counts.add(pod, row, self.table.capacity, as_extension)
         self.pods[pod.uid] = self.pods_on[row][pod.uid] = PlacedPod(pod, row, shape, labels)
         self.table.take(row, shape.taken, shape.presumed, +1)
@@ -144,6 +165,7 @@ class ClusterState:
 
     def _displace(self, uid: str, as_extension: bool) -> None:
         placed = self.pods.pop(uid)
+        self.pending_pods.displaced(uid)
         row, shape = placed.row, placed.shape
         self.priorities[placed.pod.priority] -= 1
         if not self.priorities[placed.pod.priority]:
@@ -270,6 +292,12 @@ class ClusterState:
             # A counter made in a trial has seen the pods of the trial, so it ends with the trial.
             self._journaled(lambda: self.match_counts.drop(counter))
         return counter.tally
+
+    def uids_of(self, query: PodQuery) -> list[str]:
+        """Return the pods on nodes that match, by uid, terminating ones included. It costs what it returns."""
+        self.count(query, settled="always")
+        counter, _ = self.match_counts.ask((query,), "always", self.table.capacity)
+        return [uid for labels in counter.sets for uid in labels.members]
 
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""

@@ -106,6 +106,11 @@ class Tally:
         return int(self._array[row]) if row < len(self._array) else 0
 
     @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return self._total
+
+    @property
     def empty(self) -> bool:
         """True if the counts add up to 0. If no count is negative, there are none."""
         return self._total == 0

@@ -8,6 +8,7 @@ hundreds of kilobytes of annotations, and stays here long after it is deleted. T
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,10 @@ PER_NAMED_POD = 640
 
 
 class DecisionLog:
+    """`on_decision` is called with each decision, before it is packed."""
+
     def __init__(self, limit: int = DEFAULT_BYTES) -> None:
+        self.on_decision: Callable[[Decision], None] | None = None
         self._limit = limit
         self._bytes = 0
         self._names: Any = ()
@@ -41,6 +45,8 @@ class DecisionLog:
 
     def keep(self, decision: Decision) -> None:
         """Remember this decision as the pod's latest."""
+        if self.on_decision is not None:
+            self.on_decision(decision)
         packed = PackedDecision(decision)
         if decision.trail.names is not self._names:  # the nodes changed: their list is kept, too
             self._names = decision.trail.names

@@ -90,13 +90,13 @@ class Explainer:
                 trial.add_pod(pod, node)
             return self._hold.refusal([pod for pod, _ in found], group)
 
-    def decide(self, pod: Pod, profile: Profile) -> Decision:
-        """About one pod alone, as if it had no node."""
+    def decide(self, pod: Pod, profile: Profile, *, preempt: bool = True) -> Decision:
+        """About one pod alone, as if it had no node. `preempt`: whether evictions are looked for."""
         unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
         if pod.uid not in self._state.pods:
-            return schedule_one(unbound, self._state, profile)
+            return schedule_one(unbound, self._state, profile, preempt=preempt)
         with without_pods(self._state, [pod.uid]):
-            return schedule_one(unbound, self._state, profile)
+            return schedule_one(unbound, self._state, profile, preempt=preempt)
 
     def _group(self, unit: Unit, profile: Profile) -> dict[str, Explanation]:
         """All pods of a waiting group. A copy of the unit is looked at, with what plugins say about the group now."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from stowplan.framework.decision import counted
 from stowplan.framework.group import Group
-from stowplan.objects.actions import Evict, PodRef, Record, SetCondition
+from stowplan.objects.actions import Evict, PodRef, Record, RequestEviction, SetCondition
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import MOST_OF_MESSAGE, MOST_OF_NOTE, shortened
 
@@ -123,6 +123,18 @@ def preempted(victim: Pod, by: Preemptor, node_name: str, *, in_memory: bool = F
         note=f"{note} (in kube-scheduler memory)." if in_memory else note,
         reporting_controller=by.scheduler_name,
         related=by.ref,
+    )
+
+
+def rebalanced(eviction: RequestEviction) -> Record:
+    """The eviction that a plugin asked for was accepted."""
+    return Record(
+        pod=eviction.pod,
+        type="Normal",
+        reason="Rebalanced",
+        action="Evicting",
+        note=eviction.message,
+        reporting_controller=eviction.reporting_controller,
     )
 
 

@@ -3,7 +3,7 @@
 Each plugin is told what changed since it was last asked, and answers with writes. It is asked again once those are
 answered, and not sooner than a second later. At the start, and after a write failed, it is asked about everything. A
 plugin that must look again at a certain time says so (`reconcile_at`). Only some of its writes are under way at a time;
-the others follow as these are answered.
+the others follow as these are answered. An eviction that a disruption budget does not allow is no failure.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from functools import partial
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
+from stowplan.engine import messages
 from stowplan.engine.outbox import Outbox
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.framework.interfaces import ReconcilePlugin
 from stowplan.framework.plugin_calls import call_actions, seconds_of
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.objects.actions import Write
+from stowplan.objects.actions import RequestEviction, Write
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
 
 PAUSE = 1.0  # seconds
 LONGEST_PAUSE = 300.0
 AFTER_ERROR = 10.0
 MOST_CHANGES = 100_000  # object versions to remember; beyond that, the plugin is asked about everything
+NOT_NOW = (409, 429)  # answers to an eviction: another pod of this name, a disruption budget
 MOST_WRITES = 32  # of one plugin, at a time
 
 
@@ -61,8 +64,11 @@ class Reconcilers:
         state: ClusterState,
         outbox: Outbox,
         report: Callable[[Report], None] = lambda _: None,
+        node_for: Callable[[Pod], str | None] = lambda _: None,
     ) -> None:
+        """`node_for`: where a pod that has a node would go if it were scheduled again."""
         self._profiles, self._state, self._outbox, self._report = profiles, state, outbox, report
+        self._node_for = node_for
         self.plugins: list[PluginReconciler] = []
         self.clear()
 
@@ -71,7 +77,8 @@ class Reconcilers:
         found = {enabled.name: enabled for profile in self._profiles.values() for enabled in profile.reconcilers}
         for each in self.plugins:
             self._outbox.forget(each.awaited)
-        self.plugins = [PluginReconciler(enabled) for enabled in found.values()]
+        once = {id(enabled.plugin): enabled for enabled in found.values()}  # it may have several names
+        self.plugins = [PluginReconciler(enabled) for enabled in once.values()]
 
     def awaits(self, number: int) -> bool:
         """True if this is the number of a write under way."""
@@ -111,7 +118,7 @@ class Reconcilers:
     def _ask(self, reconciler: PluginReconciler, now: float) -> None:
         changed, reconciler.changed, reconciler.ready_at = reconciler.changed, [], now + PAUSE
         try:
-            enabled, cluster = reconciler.enabled, Cluster(self._state)
+            enabled, cluster = reconciler.enabled, Cluster(self._state, node_for=self._node_for)
             reconciler.to_send.extend(call_actions(enabled, enabled.plugin.reconcile, Write, changed, cluster))
         except PluginError as error:
             reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
@@ -123,13 +130,17 @@ class Reconcilers:
 
     def _send(self, reconciler: PluginReconciler, now: float) -> None:
         while reconciler.to_send and len(reconciler.awaited) < MOST_WRITES:
-            sent = self._outbox.send(reconciler.to_send.popleft(), now, partial(self._answered, reconciler))
+            write = reconciler.to_send.popleft()
+            sent = self._outbox.send(write, now, partial(self._answered, reconciler, write))
             reconciler.awaited.add(sent.id)
 
-    def _answered(self, reconciler: PluginReconciler, result: Result, now: float) -> None:
+    def _answered(self, reconciler: PluginReconciler, write: Write, result: Result, now: float) -> None:
         """A plugin whose writes are refused again and again is asked less often: it may lack the right to write."""
         reconciler.awaited.discard(result.id)
-        if result.succeeded or result.status == 404:
+        evicts = isinstance(write, RequestEviction)
+        if isinstance(write, RequestEviction) and result.succeeded:
+            self._outbox.send(messages.rebalanced(write), now)
+        if result.succeeded or result.status == 404 or (evicts and result.status in NOT_NOW):
             reconciler.refusals = 0
         else:
             reconciler.refusals += 1

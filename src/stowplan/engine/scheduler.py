@@ -127,8 +127,8 @@ class Scheduler:
             extenders,
         )
         self._monitor = GroupMonitor(self.state, self.queue, self.groups, retry, outbox, report)
-        self._reconcilers = Reconcilers(self.profiles, self.state, outbox, report)
         self._explainer = Explainer(self.state, self.queue, self.groups, self.preemption.min_resources_hold)
+        self._reconcilers = Reconcilers(self.profiles, self.state, outbox, report, self._node_for)
         self.state.known_pods, self.state.scheduler_names = self.pods, self.profiles
         self.assumed_pods, self.decisions = self.binding.assumed_pods, self.attempts.decisions
 
@@ -215,6 +215,11 @@ class Scheduler:
     def explain_all(self, uids: Iterable[str]) -> dict[str, Explanation]:
         """Explain these pods, by uid. Each group is looked at once."""
         return self._explainer.explain((self.pods[uid] for uid in uids), self.profiles)
+
+    def _node_for(self, pod: Pod) -> str | None:
+        """Where a pod that has a node would go if it were scheduled again, without evictions."""
+        profile = self.profiles.get(pod.scheduler_name)
+        return None if profile is None else self._explainer.decide(pod, profile, preempt=False).node
 
     def adopt(
         self,

@@ -138,6 +138,8 @@ class Verdict:
 
 
 FEASIBLE = -1
+NOTHING = np.zeros(0, np.int64)
+NOTHING.flags.writeable = False
 UNSEEN = -2  # not looked at: other nodes were enough, or the node is outside the rows that the decision was limited to
 
 
@@ -164,9 +166,9 @@ class Trail:
     names: Names
     verdict_of: npt.NDArray[np.int32]
     verdicts: list[Verdict]
-    feasible: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    feasible: npt.NDArray[np.int64] = field(default_factory=lambda: NOTHING)
     scores: dict[str, tuple[int, Ints | Bytes | int]] = field(default_factory=dict)
-    totals: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    totals: Ints = field(default_factory=lambda: NOTHING)
     outside: int = 0
 
     @property

@@ -21,6 +21,9 @@ from stowplan.objects.custom_resources import WRITES, CustomResource
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 
+DOING = {
+    "status": "patches the status of", "create": "creates", "patch": "patches", "delete": "deletes", "evict": "evicts",
+}  # fmt: skip
 _label = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")  # DNS-1035, as the API server checks plurals and versions
 _group = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
@@ -46,7 +49,7 @@ def reads_of(plugin: Any) -> list[str]:
 
 
 def writes_of(plugin: Any) -> dict[str, frozenset[str]]:
-    """Return what a plugin writes, by the name of the kind: any of "status", "create", "patch" and "delete"."""
+    """Return what a plugin writes, by the name of the kind; the words are the keys of `DOING`."""
     found = {kind: frozenset(words) for kind, words in getattr(plugin, "writes", {}).items()}
     for each in resources_of(plugin):
         found[each.name] = found.get(each.name, frozenset()) | frozenset(each.writes)
@@ -60,7 +63,7 @@ def undeclared(plugin: Any, action: Write) -> str:
         return ""
     brings = any(each.name == action.kind for each in resources_of(plugin))
     where = f"the writes of its CustomResource {action.kind}" if brings else f'its writes["{action.kind}"]'
-    what = {"status": "patches the status of", "create": "creates", "patch": "patches", "delete": "deletes"}[part]
+    what = DOING[part]
     return f'{what} {action.kind} {action.key}, which it does not declare; add "{part}" to {where}'
 
 
@@ -196,12 +199,12 @@ def _versions(where: str, declared: object) -> tuple[object, ...]:
     raise ConfigError(f"version is {declared!r}", path=where, remedy='name at least one version, "v1" for example')
 
 
-def _check_words(where: str, words: object) -> None:
+def _check_words(where: str, words: object, known: tuple[str, ...] = WRITES) -> None:
     if not isinstance(words, tuple | list | set | frozenset):
         raise ConfigError(f"writes is {words!r}", path=where, remedy='list the words: writes=("status",)')
     for word in words:
-        if word not in WRITES:
-            remedy = f"choose from {', '.join(WRITES)}"
+        if word not in known:
+            remedy = f"choose from {', '.join(known)}"
             raise ConfigError(f"writes has {word!r}", path=where, remedy=remedy)
 
 
@@ -248,4 +251,4 @@ def _check_writes(plugin: str, declared: object, known: Collection[str]) -> None
             problem = f'plugin {plugin} declares writes = {{"{kind}": …}}, but kind {kind} is unknown'
             remedy = f"known kinds: {', '.join(sorted(known))}; a plugin brings another one by a CustomResource"
             raise ConfigError(problem, remedy=remedy)
-        _check_words(f'plugin {plugin}: writes["{kind}"]', words)
+        _check_words(f'plugin {plugin}: writes["{kind}"]', words, (*WRITES, "evict") if kind == "Pod" else WRITES)

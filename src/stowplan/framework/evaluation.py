@@ -150,7 +150,7 @@ class Evaluation:
             rows = np.unique(within)
             self.nodes = view(state, rows[state.table.live[rows]], self.cluster.notes)
             names = self.nodes.names
-        self.trail = Trail(names, np.full(len(self.nodes), FEASIBLE, np.int32), [])
+        self.trail = Trail(names, state.table.same_for_all(len(self.nodes), FEASIBLE), [])
         self.pre_filters = PreFilterResult()
 
     @cached_property
@@ -210,7 +210,7 @@ class Evaluation:
             return False
         if self.consultation and self.consultation.refused([name]):
             return False
-        self.trail.verdict_of[:] = UNSEEN
+        self.trail.verdict_of = np.full(len(self.nodes), UNSEEN, np.int32)
         self.trail.verdict_of[at] = FEASIBLE
         return True
 

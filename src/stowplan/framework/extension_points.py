@@ -35,6 +35,7 @@ ROLES = (
     *("unreserve", "pre_bound", "group_of", "group_key", "cluster_key", "slots_of", "siblings"),
     *("slot_pods", "avoid"),
     *("for_extenders", "needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
+    *("fits", "rate", "pre_filters_by_shape"),
 )
 CALLED = (*filter(None, METHODS.values()), *ROLES)
 
@@ -87,7 +88,7 @@ KINDS = {kind.one: kind for kind in (NODES, CLUSTERS)}
 TELL = f"name the parameters of filter and score {NODES.asks} or {CLUSTERS.asks}"  # what to do about a kind not known
 
 # What only plugins of one kind have.
-_OWN_METHODS = {NODES.one: {*CALLED} - {"filter", "score"}, CLUSTERS.one: {"why", "changes_at"}}
+_OWN_METHODS = {NODES.one: {*CALLED} - {"filter", "score", "fits", "rate"}, CLUSTERS.one: {"why", "changes_at"}}
 
 
 def kind_of(plugin: type) -> PluginKind | None:

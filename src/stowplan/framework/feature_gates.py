@@ -3,8 +3,8 @@
     --feature-gates=TaintTolerationComparisonOperators=true,AllBeta=false
 
 The syntax is that of Kubernetes' programs: pairs with commas between; AllAlpha and AllBeta stand for all gates of that
-stage that are not named themselves. Names and defaults are those of Kubernetes 1.36. A built-in plugin with an
-attribute `feature_gates` gets the gates when it is made (`registry.py`).
+stage that are not named themselves; `kube:` may stand before a name. Names and defaults are those of Kubernetes 1.36. A
+built-in plugin with an attribute `feature_gates` gets the gates when it is made (`registry.py`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def parse(texts: Iterable[str]) -> FeatureGates:
 
 
 def _parse_pair(pair: str) -> dict[str, bool]:
-    name, equals, value = (part.strip() for part in pair.partition("="))
+    name, equals, value = (part.strip() for part in pair.removeprefix("kube:").partition("="))
     if name not in GATES and name not in STAGES:
         raise ConfigError(f"found the feature gate {name!r}, which this scheduler does not have", remedy=_remedy(name))
     if not equals:

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from stowplan.columns.arrays import Rows
-from stowplan.columns.nodes.answer_cache import VERDICT, CachedAnswers
+from stowplan.columns.nodes.answer_cache import TOTAL, VERDICT, CachedAnswers
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework import changed_rows, ranking
 from stowplan.framework.decision import FEASIBLE, UNRESOLVABLE, Verdict
-from stowplan.framework.interfaces import FilterPlugin
+from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.plugin_calls import call, call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
@@ -142,15 +143,24 @@ class NodeFilters:
         too_long = found is not None and len(found.verdict_codes.verdicts) > MOST_VERDICTS
         answers = CachedAnswers(VerdictCodes()) if found is None or too_long else found
         stale, capacity = answers.stale(table, table.capacity), table.capacity
-        if len(stale):
+        if 0 < len(stale) <= changed_rows.FEW and answers.row_questions is not None:
+            answers.row_questions.refresh(self._pod, self._state, stale.tolist(), answers)
+        elif len(stale):
             whole = len(stale) == table.live_count
             nodes = Cluster(self._state, self._notes).nodes if whole else self.view(stale)
             answers.put(VERDICT, stale, self._run(nodes, filters, answers.verdict_codes), capacity)
+            scorers: list[EnabledPlugin[ScorePlugin]] = []
+            totals: Any = np.zeros(len(stale), self._profile.totals_type)
             for enabled in self._profile.scorers:
                 if getattr(enabled.plugin, "scores_by_row", False):
                     score = call_score(enabled, self._pod, nodes)
                     if score is not None:
                         answers.put(enabled.name, stale, np.asarray(score, np.uint8), capacity)
+                        ranking.add_weighted(totals, score, enabled.weight)
+                        scorers.append(enabled)
+            if scorers:
+                answers.put(TOTAL, stale, totals, capacity)
+            answers.row_questions = changed_rows.row_questions(filters, scorers)
             cache.keep(key, answers)
         answers.clock = table.clock
         self.cached = answers

@@ -11,15 +11,19 @@ Class attributes that a plugin may have, all optional:
     local             how much of a node the filter looks at, if it looks at nothing else: "node" (the object alone),
                       "resources" (and the resources that pods use), "pods" (and the pods there); preemption then
                       evaluates many nodes at once
-    filters_by_row    the filter's answer for a node depends on the pod's shape and that row alone, so it may be cached
-    scores_by_row     the same for the score
+    filters_by_row    the filter's answer for a node depends on the pod's shape and that row alone, so it may be cached.
+                      With a method `fits(pod, node)`, as in `per_node`, a row that changed costs less
+    scores_by_row     the same for the score; the method for one node is `rate(pod, node)`
+    pre_filters_by_shape   pre_filter answers None or SKIP, the same to all pods of a shape, so it is asked once. This
+                      and `filters_by_row` may be methods: is it so for this pod?
     skip_is_final     if pre_filter answers SKIP, then reserve, pre_bind and pre_bound have nothing to do either
     quick_pre_bind    pre_bind only writes once: the pod's status need not name the node in the meantime
     awaits            kinds whose changes make the engine call `pre_bound` again, if that answered False
     reads             the kinds that the plugin reads, in addition to pods and nodes; the app watches these kinds. A
                       kind is a name, or a `CustomResource` if the plugin brings it
     writes            what its actions write besides the kinds that it brings: {"Deployment": ("patch",)}. The words are
-                      "status", "create", "patch" and "delete"; a write that is not declared is an error
+                      "status", "create", "patch" and "delete", and of pods "evict"; a write that is not declared is an
+                      error
     reconciles        kinds whose changes make the engine call `reconcile`; see `ReconcilePlugin`
     reconcile_at      (of an instance) when to call `reconcile` again though nothing changed, by `cluster.now`, or None
     holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
@@ -32,6 +36,8 @@ Class attributes that a plugin may have, all optional:
     one_for_all       all profiles that enable the plugin share one instance, so they must give it the same arguments
     wanted_at         points where a configuration that lists the plugin anywhere should list it, and what is wrong
                       otherwise
+    instead_of        plugins that it takes the place of, by the point where a configuration should disable them:
+                      {"filter": "TaintToleration"}
     config_notes      (of an instance) remarks on its arguments, for people who check a configuration
 """
 

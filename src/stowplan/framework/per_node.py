@@ -62,9 +62,9 @@ def per_node(policy: type[Policy]) -> type[Policy]:
 
 def filter_each(policy: Fits, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
     """Filter by `fits`. A node's reasons keep their order: first the first reason of all nodes, then the second …"""
-    refusals = [_refusals(policy.fits(pod, node), node.name) for node in nodes]
-    for turn in range(max(map(len, refusals), default=0)):
-        given = [each[turn] if turn < len(each) else None for each in refusals]
+    found = [refusals(policy.fits(pod, node), node.name) for node in nodes]
+    for turn in range(max(map(len, found), default=0)):
+        given = [each[turn] if turn < len(each) else None for each in found]
         for reason in dict.fromkeys(each[0] for each in given if each is not None):
             yield Reject(_mask(given, {(reason, True), (reason, False)}), reason, _mask(given, {(reason, True)}))
 
@@ -78,7 +78,8 @@ def _mask(given: list[tuple[str, bool] | None], wanted: set[tuple[str, bool]]) -
     return np.array([each in wanted for each in given], np.bool_)
 
 
-def _refusals(answer: Any, node: str) -> list[tuple[str, bool]]:
+def refusals(answer: Any, node: str) -> list[tuple[str, bool]]:
+    """Return an answer of `fits` as pairs of a reason and whether evictions can help; none: the node is accepted."""
     each = answer if isinstance(answer, list) else [] if answer is None else [answer]
     return [_refusal(refusal, node) for refusal in each]
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.framework.decision import SKIP, UNRESOLVABLE, Only, RejectPod, Verdict
+from stowplan.framework.interfaces import PreFilterPlugin
 from stowplan.framework.plugin_calls import call, wrong
-from stowplan.framework.profile import Profile
+from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
 
+MOST_PLANS = 1024
 NO_NODES = Verdict("", UNRESOLVABLE, ("no nodes available to schedule pods",))
 
 
@@ -24,18 +26,32 @@ class PreFilterResult:
     refused      why the pod as a whole is refused, if it is
     """
 
-    called: list[str] = field(default_factory=list)
+    called: tuple[str, ...] = ()
     skipped: set[str] = field(default_factory=set)
     names: frozenset[str] | None = None
     limited_by: list[str] = field(default_factory=list)
     refused: Verdict | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ShapePlan:
+    """What pre-filters answer to every pod of a shape.
+
+    asked     the plugins that must be asked for each pod, and their places
+    skipped   the plugins whose filter has nothing to do for such pods
+    """
+
+    asked: tuple[tuple[int, EnabledPlugin[PreFilterPlugin]], ...]
+    skipped: frozenset[str] = frozenset()
+
+
 def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
-    """Call every pre-filter, in order. The first refusal that evictions cannot resolve is final."""
-    result = PreFilterResult()
-    for enabled in profile.pre_filters:
-        result.called.append(enabled.name)
+    """Call every pre-filter, in order, unless its answer is known by the pod's shape. The first refusal that evictions
+    cannot resolve is final.
+    """
+    plan = profile.shape_plans.get(pod.shape.key) or _planned(pod, cluster, profile)
+    result = PreFilterResult(profile.pre_filter_names, set(plan.skipped))
+    for at, enabled in plan.asked:
         answer = call(enabled, enabled.plugin.pre_filter, pod, cluster)
         if answer is None:
             continue
@@ -44,17 +60,37 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
         elif isinstance(answer, RejectPod):
             result.refused = Verdict(enabled.name, answer.code, answer.reasons)
             if not answer.resolvable:
-                result.names = None
+                result.names, result.called = None, result.called[: at + 1]
                 return result
         elif isinstance(answer, Only):
             result.limited_by.append(enabled.name)
             result.names = answer.names if result.names is None else result.names & answer.names
             if not result.names:
                 result.refused = Verdict("", UNRESOLVABLE, (_no_node_satisfies(result.limited_by),))
+                result.called = result.called[: at + 1]
                 return result
         else:
             raise wrong(enabled, enabled.plugin.pre_filter, answer, "None, SKIP, Only or RejectPod was due")
     return result
+
+
+def _planned(pod: Pod, cluster: Cluster, profile: Profile) -> ShapePlan:
+    """Find out which pre-filters answer None or SKIP to every pod of this shape, and note it for the next one."""
+    asked: list[tuple[int, EnabledPlugin[PreFilterPlugin]]] = []
+    skipped: set[str] = set()
+    for at, enabled in enumerate(profile.pre_filters):
+        by_shape = getattr(enabled.plugin, "pre_filters_by_shape", False)
+        if callable(by_shape):
+            by_shape = call(enabled, by_shape, pod)
+        answer = call(enabled, enabled.plugin.pre_filter, pod, cluster) if by_shape else pod
+        if answer is SKIP:
+            skipped.add(enabled.name)
+        elif answer is not None:
+            asked.append((at, enabled))
+    if len(profile.shape_plans) >= MOST_PLANS:
+        profile.shape_plans.clear()
+    plan = profile.shape_plans[pod.shape.key] = ShapePlan(tuple(asked), frozenset(skipped))
+    return plan
 
 
 def _no_node_satisfies(plugins: list[str]) -> str:

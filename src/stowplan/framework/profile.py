@@ -178,6 +178,15 @@ class Profile:
     # -- facts about the plugins
 
     @cached_property
+    def pre_filter_names(self) -> tuple[str, ...]:
+        return tuple(enabled.name for enabled in self.pre_filters)
+
+    @cached_property
+    def shape_plans(self) -> dict[bytes, Any]:
+        """What the pre-filters answer to pods of a shape, by the shape's key; `pre_filtering` fills it."""
+        return {}
+
+    @cached_property
     def all(self) -> tuple[EnabledPlugin[Any], ...]:
         """Every plugin that is enabled at any point, each once."""
         return tuple({enabled.name: enabled for plugins in self.points.values() for enabled in plugins}.values())

@@ -7,13 +7,12 @@ from typing import Protocol, SupportsInt
 import numpy as np
 
 from stowplan.columns.arrays import Bytes, Ints
-from stowplan.columns.nodes.answer_cache import CachedAnswers
+from stowplan.columns.nodes.answer_cache import TOTAL, CachedAnswers
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import FEASIBLE, Trail
 from stowplan.framework.extenders import Consultation
-from stowplan.framework.interfaces import ScorePlugin
 from stowplan.framework.plugin_calls import call_score
-from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 
 
@@ -33,24 +32,41 @@ def score(
     consultation: Consultation | None,
 ) -> None:
     """Add to the trail every plugin's and extender's scores of the feasible nodes, and the weighted totals."""
-    trail.feasible = (trail.verdict_of == FEASIBLE).nonzero()[0]
+    is_feasible = trail.verdict_of == FEASIBLE
+    trail.feasible = nodes.positions_of_all() if is_feasible.all() else is_feasible.nonzero()[0]
     if not len(trail.feasible):
         return
     feasible = nodes if len(trail.feasible) == len(nodes) else nodes.where(trail.feasible)
-    trail.totals = np.zeros(len(feasible), np.int64 if consultation else profile.totals_type)
+    kept = {} if cached is None else cached.columns
+    if TOTAL not in kept:
+        trail.totals = np.zeros(len(feasible), np.int64 if consultation else profile.totals_type)
+    else:
+        trail.totals = feasible.copy_of(kept[TOTAL])
+        if consultation:
+            trail.totals = trail.totals.astype(np.int64)
+    for_all = 0
     for enabled in profile.scorers:
-        scores = _score_of(enabled, pod, feasible, cached)
+        if enabled.name in kept:
+            trail.scores[enabled.name] = (enabled.weight, feasible.copy_of(kept[enabled.name]))
+            continue  # it is in the totals
+        scores = call_score(enabled, pod, feasible)
         if scores is None and enabled.name in profile.scored_without_pre_score:
             # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
             scores = 0
-        if scores is not None:
-            trail.scores[enabled.name] = (enabled.weight, scores)
-            _add_weighted(trail.totals, scores, enabled.weight)
+        if scores is None:
+            continue
+        trail.scores[enabled.name] = (enabled.weight, scores)
+        if isinstance(scores, int):
+            for_all += scores * enabled.weight
+        else:
+            add_weighted(trail.totals, scores, enabled.weight)
+    if for_all:
+        trail.totals += for_all
     if consultation and len(trail.feasible) > 1:
         names = [trail.names[at] for at in trail.feasible.tolist()]
         for name, weight, extender_scores in consultation.scores(names):
             trail.scores[name] = (weight, extender_scores)
-            _add_weighted(trail.totals, extender_scores, weight)
+            add_weighted(trail.totals, extender_scores, weight)
 
 
 def choose(trail: Trail, generator: Draw | None) -> str | None:
@@ -60,19 +76,11 @@ def choose(trail: Trail, generator: Draw | None) -> str | None:
     if generator is None:
         return trail.names[int(trail.feasible[int(trail.totals.argmax())])]
     best = (trail.totals == trail.totals.max()).nonzero()[0]
-    return trail.names[int(trail.feasible[int(best[int(generator.integers(len(best)))])])]
+    drawn = int(generator.integers(len(best))) if len(best) > 1 else 0
+    return trail.names[int(trail.feasible[int(best[drawn])])]
 
 
-def _score_of(
-    enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, cached: CachedAnswers | None
-) -> Bytes | int | None:
-    column = None if cached is None else cached.columns.get(enabled.name)
-    if column is None or not len(nodes):
-        return call_score(enabled, pod, nodes)
-    return nodes.copy_of(column)  # type: ignore[no-any-return]
-
-
-def _add_weighted(totals: Ints, scores: Ints | Bytes | int, weight: int) -> None:
+def add_weighted(totals: Ints, scores: Ints | Bytes | int, weight: int) -> None:
     if weight == 1 or isinstance(scores, int):
         totals += scores * weight
     else:

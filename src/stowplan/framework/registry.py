@@ -47,6 +47,7 @@ class Registry:
         self._code = (self._folder,) if code is None else tuple(code)
         self._closed, self._gates = False, gates
         self.files: dict[str, Path] = {}  # the folders of plugins that came from files, by name
+        self.argument_files: dict[Path, str] = {}  # the texts of files with arguments; empty if there is no such file
         if discover:
             self._discover()
 

@@ -36,6 +36,19 @@ def percent(part: Ints, whole: Ints) -> Ints:
     return quotient
 
 
+def percent_of_one(part: int, whole: int) -> int:
+    """The same for one pair of numbers."""
+    scaled = int64(part * MAX_SCORE)
+    return scaled // whole if scaled >= 0 else -(-scaled // whole)
+
+
+def int64(number: int) -> int:
+    """Return the number in 64 bits: it wraps around if it does not fit, as in Go."""
+    if -(1 << 63) <= number < 1 << 63:
+        return number
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def rounded(numbers: Floats) -> Ints:
     """Round to the nearest integer, halves up, as Go's math.Round does for numbers from 0."""
     whole = np.floor(numbers)

@@ -11,6 +11,7 @@ process.
 | Nominate          | PATCH pods/status (nominatedNodeName)                           |
 | Patch             | PATCH the object, or its status if the patch is of the status   |
 | Create, Delete    | POST, DELETE with preconditions                                 |
+| RequestEviction   | POST pods/eviction                                              |
 | Read              | GET the pod                                                     |
 | Record            | POST an Event (`event`)                                         |
 """
@@ -35,6 +36,7 @@ from stowplan.objects.actions import (
     PodRef,
     Read,
     Record,
+    RequestEviction,
     SetCondition,
     written_part,
 )
@@ -48,7 +50,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 Document: TypeAlias = dict[str, Any]
-PodAction: TypeAlias = Bind | Evict | SetCondition | Nominate | Read
+PodAction: TypeAlias = Bind | Evict | SetCondition | Nominate | RequestEviction | Read
 ObjectAction: TypeAlias = Patch | Create | Delete
 
 
@@ -81,6 +83,8 @@ def for_pod(action: PodAction, known: Object | None, now: datetime) -> tuple[Act
             return (_status_patch(action.pod, status),)
         case Nominate():
             return (_status_patch(action.pod, {"nominatedNodeName": action.node_name or None}),)
+        case RequestEviction():
+            return (_eviction(action.pod),)
         case Read():
             return (ActionRequest("GET", PODS.path(key_of(action.pod))),)
 
@@ -146,6 +150,16 @@ def _binding(action: Bind) -> ActionRequest:
         "target": {"kind": "Node", "name": action.node_name},
     }
     return ActionRequest("POST", PODS.path(key_of(action.pod), "binding"), body)
+
+
+def _eviction(pod: PodRef) -> ActionRequest:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+    return ActionRequest("POST", PODS.path(key_of(pod), "eviction"), body)
 
 
 def _status_patch(pod: PodRef, status: Document) -> ActionRequest:

@@ -98,6 +98,11 @@ class Access:
         if forced or fresh != self._headers:
             self._headers = fresh
 
+    @property
+    def token_file(self) -> str:
+        """The file that the token is read from; "" if there is none."""
+        return self._user.token_file if self._user.exec is None else ""
+
     # -- the source of the Authorization header
 
     def _choose_source(self) -> Callable[[], Awaitable[Authorization]]:

@@ -22,5 +22,5 @@ def versions(files: Iterable[str | Path]) -> list[FileVersion | None]:
 def _version_of(file: str | Path) -> FileVersion | None:
     try:
         return version(Path(file).stat())
-    except OSError:
+    except (OSError, ValueError):  # no such file, no right to look at it; a null byte in its name
         return None

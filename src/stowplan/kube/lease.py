@@ -6,7 +6,8 @@
 
 The time since the last renewal is measured by the local clock, from when the record was last seen to change: the clocks
 of different machines are never compared. A renewal must not be delayed by other work, so an elector can run in a thread
-with its own event loop and connection (lease_thread.py).
+with its own event loop and connection (lease_thread.py). Candidates of one program may hold one of two leases
+(other_lease.py): then nobody leads while the other one is renewed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import msgspec
 
 from stowplan.kube.client import Client
+from stowplan.kube.other_lease import OtherLease
 from stowplan.kube.resources import LEASES
 from stowplan.kube.responses import Response, UnreachableError, WireError
 
@@ -40,20 +42,28 @@ class Elector:
         lease_duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
+        other: OtherLease | None = None,
         on_leader: Callable[[str], None] = lambda _: None,
+        on_other: Callable[[str], None] = lambda _: None,
+        on_unseen: Callable[[], None] = lambda: None,
         on_problem: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         generator: random.Random | None = None,
     ) -> None:
+        """`on_other` is called with each holder of the other lease because of whom this candidate does not lead,
+        `on_unseen` if it will lead later because it may not read that lease.
+        """
         self.identity, self.leader = identity, ""
-        self._client, self._namespace, self._name = client, namespace, name
+        self._client, self._namespace, self._name, self._other = client, namespace, name, other
         self._duration, self._deadline, self._period = lease_duration, renew_deadline, retry_period
         self._on_leader, self._on_problem, self._clock, self._now = on_leader, on_problem, clock, now
+        self._on_other, self._on_unseen, self._other_holder = on_other, on_unseen, ""
         self._generator = generator or random.Random()
         self._document: dict[str, Any] | None = None  # the lease as last seen
         self._seen_at = 0.0  # when it was first seen so
-        self._renewed_at = -float("inf")
+        self._written_at = self._renewed_at = -float("inf")
+        self._leads_from = -float("inf")
 
     @property
     def leading(self) -> bool:
@@ -61,13 +71,13 @@ class Elector:
 
         Any thread may read it. It becomes false without a renewal before another candidate can take over.
         """
-        return self.leader == self.identity and self._clock() < self._renewed_at + self._duration
+        return self.leader == self.identity and self._leads_from <= self._clock() < self._renewed_at + self._duration
 
     # -- acquire, renew, release
 
     async def acquire(self) -> None:
         """Return when this candidate leads."""
-        while not await self._try_acquire_or_renew():
+        while not (await self._try_acquire_or_renew() and self.leading):
             await asyncio.sleep(self._period * (1 + JITTER * self._generator.random()))
 
     async def renew(self) -> None:
@@ -127,20 +137,56 @@ class Elector:
         """
         ours = self.leader == self.identity and self._document is not None and self._is_held()
         try:
-            return (ours and await self._write()) or await self._read_and_write()
+            if not ((ours and await self._write()) or await self._read_and_write()):
+                return False
+            if await self._other_is_held(leads=True):
+                await self._step_back()
+                return False
         except WireError as error:
             self._on_problem(f"lease {self._key}: {error}")
             return False
+        self._renewed_at = self._written_at  # other candidates start counting later than this
+        return True
 
     async def _read_and_write(self) -> bool:
         timeout = self._deadline / 2
         response = await self._client.transport.request("GET", LEASES.path(self._key), timeout=timeout)
-        if response.status == 404:
-            return await self._create()
-        self._observe(response.checked("GET"))
-        if self.leader not in ("", self.identity) and self._is_held():
+        exists = response.status != 404
+        if exists:
+            self._observe(response.checked("GET"))
+            if self.leader not in ("", self.identity) and self._is_held():
+                return False
+        if await self._other_is_held():
             return False
-        return await self._write()
+        led = self.leading  # and only the answer to a renewal was lost
+        if not await (self._write() if exists else self._create()):
+            return False
+        if not led:
+            self._begin()
+        return True
+
+    def _begin(self) -> None:
+        """This candidate has the lease: it leads from now on, or later, if it may not read the other one."""
+        unseen = self._other is not None and self._other.unseen
+        self._leads_from = self._written_at + self._duration if unseen else -float("inf")
+        if unseen:
+            self._on_unseen()
+
+    async def _other_is_held(self, *, leads: bool = False) -> bool:
+        """True if a candidate of ours renews the other lease."""
+        if self._other is None:
+            return False
+        holder = await self._other.holder(leads=leads)
+        if holder and holder != self._other_holder:
+            self._on_other(holder)
+        self._other_holder = holder
+        return bool(holder)
+
+    async def _step_back(self) -> None:
+        """Give the lease back, which was written a moment ago."""
+        self.leader, self._renewed_at = "", -float("inf")
+        if self._document is not None:
+            await self._write_without_holder(self._document)
 
     async def _create(self) -> bool:
         begun = self._clock()
@@ -172,7 +218,7 @@ class Elector:
         self._observe(response.checked("it cannot be written"))
         if self.leader != self.identity:
             return False  # whatever was answered, it is not the lease that was written
-        self._renewed_at = begun  # other candidates start counting later than this
+        self._written_at = begun
         return True
 
     # -- the observed lease

@@ -32,7 +32,7 @@ from stowplan.objects.actions import (
     Read,
     ReadObject,
     Record,
-    Write,
+    RequestEviction,
     written_part,
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
@@ -116,11 +116,13 @@ class Writer:
                 return await self._read_object(action, until)
             case Patch() | Create() | Delete():
                 return await self._write(action, until)
+            case RequestEviction():
+                return await self._request_eviction(action)
             case _:
                 requests = [*action_requests.for_pod(action, self._pod(key_of(action.pod)), self._now())]
         return _result(action, await self._send(requests, until))
 
-    async def _write(self, action: Write, until: float) -> Result:
+    async def _write(self, action: Patch | Create | Delete, until: float) -> Result:
         """Write an object for a plugin."""
         resource = await self._served(action.kind)
         if resource is None:
@@ -132,6 +134,12 @@ class Writer:
                 problem = f"{resource.plural}.{resource.group} has no status to write"
                 return Result(action.id, 405, f"{problem}: its CRD needs `subresources: {{status: {{}}}}`")
         return _result(action, response)
+
+    async def _request_eviction(self, action: RequestEviction) -> Result:
+        """Asked once: 429 is the answer of a disruption budget, too, and the budget may need much time."""
+        (request,) = action_requests.for_pod(action, None, self._now())
+        response = await self._client.send(request)
+        return Result(action.id, response.status, response.message)
 
     async def _send(self, requests: Iterable[ActionRequest], until: float) -> Response:
         """The response to the last request, or to the first one that failed."""

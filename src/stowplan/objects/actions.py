@@ -131,6 +131,28 @@ class Delete(AnyAction, frozen=True):
     resource_version: str
 
 
+class RequestEviction(AnyAction, frozen=True):
+    """Ask the eviction API to evict a pod for a plugin, which keeps disruption budgets.
+
+    yield RequestEviction(pod=PodRef(pod.namespace, pod.name, pod.uid), message="zone a has 7 of 5 pods, b 1 of 3")
+
+    The result is 429 if a budget does not allow it now. It is not tried again then, unless the plugin asks again. A pod
+    that is evicted gets an event with the message.
+    """
+
+    pod: PodRef
+    message: str
+    reporting_controller: str = "stowplan"
+
+    @property
+    def kind(self) -> str:
+        return "Pod"
+
+    @property
+    def key(self) -> str:
+        return f"{self.pod.namespace}/{self.pod.name}"
+
+
 class Read(AnyAction, frozen=True):
     """Read a pod whose state is not known. The caller also reports the pod as a Put, unless the result is 404."""
 
@@ -162,11 +184,13 @@ class Ask(AnyAction, frozen=True):
     labels: dict[str, dict[str, str]] = {}  # that replace the pods' own labels, by uid
 
 
-Write: TypeAlias = Patch | Create | Delete
+Write: TypeAlias = Patch | Create | Delete | RequestEviction
 
 
 def written_part(action: Write) -> str:
-    """What a write needs the right to do: "create", "delete", "patch", or "status" for a patch of the status alone."""
+    """What a write needs the right to do: "create", "delete", "patch", "evict", or "status" for the status alone."""
+    if isinstance(action, RequestEviction):
+        return "evict"
     if not isinstance(action, Patch):
         return "create" if isinstance(action, Create) else "delete"
     body = action.body
@@ -174,4 +198,4 @@ def written_part(action: Write) -> str:
     return "status" if of_status else "patch"
 
 
-Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Patch | Create | Delete | Read | ReadObject | Ask
+Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Write | Read | ReadObject | Ask

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.objects import meta, quantity, selectors
+from stowplan.objects import meta, quantity, selector_errors, selectors
 from stowplan.objects.meta import ApiValue, Object, ObjectMeta
 from stowplan.objects.quantity import Quantity
 from stowplan.objects.selectors import LabelRequirement, LabelSelector, Selector
@@ -142,7 +142,7 @@ class ManagedClusterSet(Object, frozen=True, dict=True):
         """Why the selector of the set is invalid; "" if it is valid."""
         asked = self.spec.cluster_selector
         if asked.selector_type == "LabelSelector":
-            return "" if asked.label_selector is None else selectors.problem(asked.label_selector)
+            return "" if asked.label_selector is None else selector_errors.problem(asked.label_selector)
         if asked.selector_type in ("", "ExclusiveClusterSetLabel"):
             return ""
         return f"selectorType {asked.selector_type!r} is neither ExclusiveClusterSetLabel nor LabelSelector"

@@ -24,6 +24,8 @@ _MOST_DIGITS = 40  # before the point: more than any amount that fits into 64 bi
 _MOST_DECIMALS = 40
 NANO = 10**9  # nano-units in a unit
 _MILLI_NANOS = 10**6
+_NANOS_OF: dict[str, int] = {suffix: 10 ** (9 + power) for suffix, power in _DECIMAL.items()}
+_NANOS_OF |= {suffix: factor * NANO for suffix, factor in _BINARY.items()}
 _MOST_POWERS = 280  # of ten in a float: Go says +Inf beyond, with which nobody can compare
 
 Found = TypeVar("Found")
@@ -106,8 +108,11 @@ def _remembered(compute: Callable[[str], Found]) -> Callable[[str], Found]:
 def nanos(text: str) -> int:
     """Return the number in nano-units, the finest unit in Go; smaller fractions are rounded up."""
     sign, digits, suffix = _parts(text)
-    number = Fraction(digits) * _scale(suffix) * NANO
-    amount = -(-number.numerator // number.denominator)
+    if digits.isdigit() and suffix in _NANOS_OF:
+        amount = int(digits) * _NANOS_OF[suffix]
+    else:
+        number = Fraction(digits) * _scale(suffix) * NANO
+        amount = -(-number.numerator // number.denominator)
     if suffix in _BINARY:
         amount = min(amount, _LARGEST * NANO)
     return -amount if sign == "-" else amount

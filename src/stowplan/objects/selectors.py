@@ -121,17 +121,6 @@ def compile_requirement(expression: LabelSelectorRequirement) -> LabelRequiremen
     return LabelRequirement(expression.key, operator, tuple(sorted(set(values))))
 
 
-def problem(selector: LabelSelector) -> str:
-    """Return why a selector is invalid; "" if it is valid."""
-    given = [LabelSelectorRequirement(key, "In", (value,)) for key, value in selector.match_labels.items()]
-    for each in (*given, *selector.match_expressions):
-        if each.operator not in ("In", "NotIn", *_WITHOUT_VALUES):
-            return f'"{each.operator}" is not a valid label selector operator'
-        if compile_requirement(each) is None:
-            return f"{each.key!r} {each.operator} {list(each.values)} is not a valid condition"
-    return ""
-
-
 def is_label_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):

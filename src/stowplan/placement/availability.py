@@ -3,11 +3,13 @@
     Available is True, and the lease is renewed ───────────► neither taint
     Available is False ────────────────────────────────────► unavailable
     Available is Unknown or missing, or the lease expired ─► unreachable
+    neither a condition nor a lease ───────────────────────► left as it is
 
-This is what Open Cluster Management's hub does. A lease has expired when it was not renewed for five times the
-cluster's leaseDurationSeconds. Renewals are timed by our own clock, and after a start every cluster has at least one
-duration to renew its lease. Without a lease the condition alone decides. Terminating clusters and all other taints are
-left as they are.
+This is what Open Cluster Management's hub does, but for the last line: of a cluster that no agent speaks for nothing is
+known, so its taints are the affair of whoever registered it. A lease has expired when it was not renewed for five times
+the cluster's leaseDurationSeconds. Renewals are timed by our own clock, and after a start every cluster has at least
+one duration to renew its lease. Without a lease the condition alone decides. Terminating clusters and all other taints
+are left as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import msgspec
 from stowplan.framework.sent_actions import SentActions
 from stowplan.objects.actions import Action, Patch
 from stowplan.objects.changes import Change, Gone, Result
-from stowplan.objects.clusters import NO_SELECT, ClusterTaint, ManagedCluster
+from stowplan.objects.clusters import NO_SELECT, ClusterCondition, ClusterTaint, ManagedCluster
 from stowplan.objects.leases import Lease
 from stowplan.placement.queue import Deadlines
 
@@ -119,6 +121,8 @@ class Availability:
         cluster = self.clusters.get(name)
         if cluster is None or cluster.terminating or name in self._writing:
             return []
+        if name not in self._renewed and _available(cluster) is None:
+            return []
         valid_until = self._valid_until(name)
         if now < valid_until:
             self._deadlines.set_earlier(name, valid_until)
@@ -139,9 +143,13 @@ class Availability:
             self._deadlines.set_earlier(name, now + (CHECK_AFTER if result.succeeded else RETRY_AFTER))
 
 
+def _available(cluster: ManagedCluster) -> ClusterCondition | None:
+    return next((each for each in cluster.status.conditions if each.type == AVAILABLE), None)
+
+
 def _wanted_taint(cluster: ManagedCluster, *, expired: bool) -> str:
     """Return the key of the taint that the cluster should have; "" for none."""
-    found = next((each for each in cluster.status.conditions if each.type == AVAILABLE), None)
+    found = _available(cluster)
     if expired or found is None or found.status not in ("True", "False"):
         return UNREACHABLE
     return UNAVAILABLE if found.status == "False" else ""

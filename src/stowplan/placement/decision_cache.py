@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import Fleet
-from stowplan.objects.placements import PlacementDecision
+from stowplan.objects.placements import GROUP_INDEX_LABEL, PlacementDecision
 
 ASSUMED_FOR = 30.0  # seconds for which a write is assumed that the API server does not show
 
@@ -52,8 +52,10 @@ class DecisionCache:
         return found
 
     def clusters(self, placement: str) -> list[str]:
-        """Return the names of a placement's clusters, each as often as it is listed."""
-        return [name for decision in self.of(placement).values() for name in decision.cluster_names]
+        """Return the names of a placement's clusters in order, each as often as it is listed."""
+        found = self.of(placement).items()
+        ordered = found if len(found) < 2 else sorted(found, key=_order)
+        return [name for _, decision in ordered for name in decision.cluster_names]
 
     # -- what the API server shows
 
@@ -122,6 +124,13 @@ class DecisionCache:
             self._of[placement].discard(key)
             if not self._of[placement]:
                 del self._of[placement]
+
+
+def _order(item: tuple[str, PlacementDecision]) -> tuple[int, int, str]:
+    """Order objects by their group, and by their number."""
+    key, decision = item
+    index = decision.labels.get(GROUP_INDEX_LABEL, "")
+    return int(index) if index.isdecimal() and len(index) < 10 else 0, len(key), key
 
 
 def _same(one: PlacementDecision | None, other: PlacementDecision | None) -> bool:

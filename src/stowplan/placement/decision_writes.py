@@ -112,23 +112,23 @@ class DecisionWrites:
     def _write_clusters(
         self, phase: Phase, number: int, clusters: list[str], shown: dict[int, PlacementDecision]
     ) -> bool:
-        """Add a write and its event, unless the object lists these clusters already. True if added."""
+        """Add a write, unless the object lists these clusters already. True if other clusters are listed, or another
+        order: of that an event tells, and not of scores alone.
+        """
         old, key = shown[number], self._key(number)
-        if list(old.cluster_names) == clusters and not (self._placement.by_score and self._rescored(old)):
+        listed = tuple(map(self._entries.__getitem__, clusters))
+        if listed == old.status.decisions:
             return False
-        listed = tuple(self._entries[name] for name in clusters)
         new = shown[number] = msgspec.structs.replace(old, status=PlacementDecisionStatus(listed))
         body = {"status": {"decisions": [_entry(each) for each in listed]}}
         phase.writes.append(PlannedWrite(Patch(kind="PlacementDecision", key=key, body=body), key, new))
+        if list(old.cluster_names) == clusters:
+            return False
         note, type_ = self._note("updated", old), "Normal"
         if self._status.code == WARNING:
             note, type_ = f"{note}: {self._status.message} in plugin {self._status.plugin}", "Warning"
         phase.events.append(self._event("DecisionUpdate", "DecisionUpdated", note, old, type_))
         return True
-
-    def _rescored(self, old: PlacementDecision) -> bool:
-        """True if a cluster of the object has another score than the object says."""
-        return any(self._entries.get(each.cluster_name, each) != each for each in old.status.decisions)
 
     def _delete(self, surplus: Mapping[str, str]) -> Phase:
         phase = Phase()

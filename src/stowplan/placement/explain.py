@@ -1,5 +1,5 @@
 """A choice explained: what Open Cluster Management's debug page shows, which clusters were dropped and why, which were
-chosen, and what the others lack.
+chosen, what the others lack, and which clusters stay because of hysteresis.
 """
 
 from __future__ import annotations
@@ -28,7 +28,14 @@ def explanation(choice: PlacementChoice) -> dict[str, Any]:
             {"clusterName": name, "needs": needs, "message": f"needs +{needs} to enter"}
             for name, needs in choice.missing().items()
         ],
+        **({"hysteresis": hysteresis(choice)} if choice.margin else {}),
     }
+
+
+def hysteresis(choice: PlacementChoice) -> dict[str, Any]:
+    """Return what another cluster must have on a chosen one, and the clusters that are kept because of that."""
+    kept = choice.kept_names
+    return {"margin": choice.margin, "kept": [name for name in choice.names if name in kept]}
 
 
 def _placement(choice: PlacementChoice) -> dict[str, Any]:

@@ -58,11 +58,13 @@ class PlacementScheduler:
         *,
         ocm: bool = False,
         reschedule: float = RESCHEDULE,
+        hysteresis: int = 0,
         answer_within: float = 30.0,
         report: Callable[[PluginError], None] = lambda _: None,
         report_failure: Callable[[str, str], None] = lambda _key, _problem: None,
     ) -> None:
-        """`ocm`: decide as Open Cluster Management does, without our additions.
+        """`ocm`: decide as Open Cluster Management does, without our additions. `hysteresis`: by how many points scores
+        may vary without effect, for placements that do not say.
 
         `report` is told of failed plugins; `report_failure` of anything else that failed, and of which placement.
         """
@@ -71,7 +73,7 @@ class PlacementScheduler:
         self.placements: dict[str, Placement] = {}
         self.decision_cache = DecisionCache(self.fleet)
         self.decisions = 0  # how often a placement was decided
-        self._policy, self._ocm, self._reschedule = policy, ocm, reschedule
+        self._policy, self._ocm, self._reschedule, self._hysteresis = policy, ocm, reschedule, hysteresis
         self._report, self._report_failure = report, report_failure
         self._index = PlacementIndex(self.sets)
         self._queue = PlacementQueue()
@@ -128,6 +130,7 @@ class PlacementScheduler:
     def adopt(self, policy: ClusterPolicy, now: float) -> None:
         """Decide by another policy from now on: every placement is decided again."""
         self._policy = policy
+        self._planner.forget_all()
         for placement in self.placements.values():
             self._index_anew(placement, now)
         self._queue.add(self.placements)
@@ -196,7 +199,7 @@ class PlacementScheduler:
 
     def _question(self, placement: Placement, now: float, *, patient: bool = True) -> PlacementQuestion:
         own = self.fleet.rows(self.decision_cache.clusters(placement.key))
-        return PlacementQuestion(placement, self.fleet, now, own, self._ocm, patient)
+        return PlacementQuestion(placement, self.fleet, now, own, self._ocm, patient, self._hysteresis)
 
     def _decide(self, key: str, now: float) -> list[Action]:
         """Decide a placement. Return its first writes; none if it is settled.

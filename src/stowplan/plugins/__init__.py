@@ -29,6 +29,9 @@ from stowplan.plugins.nodes.default.volume_restrictions import VolumeRestriction
 from stowplan.plugins.nodes.default.volume_zone import VolumeZone
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
 from stowplan.plugins.nodes.gang_packing import GangPacking
+from stowplan.plugins.nodes.leaf_nodes.distribution import LeafNodeDistribution
+from stowplan.plugins.nodes.leaf_nodes.taint_toleration import LeafNodeTaintToleration
+from stowplan.plugins.nodes.leaf_nodes.volume_binding import LeafNodeVolumeBinding
 from stowplan.plugins.nodes.pre_extender import PreExtender
 from stowplan.plugins.nodes.resource_reservation.plugin import ResourceReservationPlugin
 from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
@@ -63,5 +66,9 @@ BUILT_IN: dict[str, type] = {
     "SPPriority": SPPriority,
     "WorkloadPolicy": WorkloadPolicyPlugin,
     "ResourceReservation": ResourceReservationPlugin,
-    "LeafNodeWorkloadPolicy": WorkloadPolicyPlugin,  # as Kosmos calls it
+    # The plugins of kosmos-scheduler, as Kosmos calls them:
+    "LeafNodeWorkloadPolicy": WorkloadPolicyPlugin,
+    "LeafNodeTaintToleration": LeafNodeTaintToleration,
+    "LeafNodeVolumeBinding": LeafNodeVolumeBinding,
+    "LeafNodeDistribution": LeafNodeDistribution,
 }

@@ -1,7 +1,9 @@
-"""The free resources of a cluster: what its nodes offer, less what the pods on them request.
+"""The free resources of a cluster: what its nodes offer, less what the pods on them request, or less what they use.
 
-Updated with each change. Nodes that accept no pods do not count, nor do the pods on them: cordoned nodes, control-plane
-nodes, and nodes with a taint of Kubernetes itself (not ready, unreachable, under pressure).
+Requests are updated with each change; real usage comes with each question, from metrics-server (`node_metrics`). A node
+that it has not measured counts as a node that is not there. Nodes that accept no pods do not count, nor do the pods on
+them: cordoned nodes, control-plane nodes, and nodes with a taint of Kubernetes itself (not ready, unreachable, under
+pressure).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from stowplan.objects import quantity, requests
 from stowplan.objects.changes import Change, Put
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.scores.node_metrics import UsedByNode
 from stowplan.scores.normalization import Bounds
 
 SYSTEM_TAINTS = ("node.kubernetes.io/", "node-role.kubernetes.io/")  # prefixes
@@ -22,12 +25,16 @@ BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A score of this name: the free amount of a resource, in cores or whole units, or as a share of the total."""
+    """A score of this name: the free amount of a resource, in cores or whole units, or as a share of the total.
+
+    `actual`: what is not used is free, whatever pods request.
+    """
 
     name: str
     resource: str
     bounds: Bounds
     share: bool = False
+    actual: bool = False
 
 
 SHARE = Bounds(0.0, 1.0)
@@ -42,6 +49,14 @@ def default_measures(cores: Bounds = CORES, memory: Bounds = BYTES) -> tuple[Mea
         Measure("memratio", "memory", SHARE, share=True),
         Measure("cpu", "cpu", cores),
         Measure("mem", "memory", memory),
+    )
+
+
+def actual_measures(cores: Bounds = CORES, memory: Bounds = BYTES) -> tuple[Measure, ...]:
+    """The same four scores, by real usage."""
+    return tuple(
+        msgspec.structs.replace(each, name=f"{each.name}-actual", actual=True)
+        for each in default_measures(cores, memory)
     )
 
 
@@ -85,9 +100,14 @@ class Usage:
             if not any(self._requested[node].values()):
                 del self._requested[node]
 
-    def free_and_total(self, resource: str) -> tuple[float, float]:
-        """The free and the total amount of a resource, in cores or whole units."""
+    def free_and_total(self, resource: str, used: UsedByNode | None = None) -> tuple[float, float]:
+        """The free and the total amount of a resource, in cores or whole units; `used`: by what nodes really use."""
         unit = 1000 if resource == "cpu" else 1
+        if used is not None:
+            measured = {node: each for node, each in self._allocatable.items() if resource in used.get(node, {})}
+            total = sum(amounts.get(resource, 0) for amounts in measured.values())
+            free = sum(max(amounts.get(resource, 0) - used[node][resource], 0) for node, amounts in measured.items())
+            return free / unit, total / unit
         total = sum(amounts.get(resource, 0) for amounts in self._allocatable.values())
         free = sum(
             max(amounts.get(resource, 0) - self._requested.get(node, Counter())[resource], 0)
@@ -95,11 +115,18 @@ class Usage:
         )
         return free / unit, total / unit
 
-    def measured(self, measures: Iterable[Measure]) -> dict[str, float]:
-        """The values by score. A cluster without nodes that accept pods has nothing free."""
+    def unmeasured(self, used: UsedByNode) -> list[str]:
+        """The nodes that accept pods, and that were not measured."""
+        return sorted(self._allocatable.keys() - used.keys())
+
+    def measured(self, measures: Iterable[Measure], used: UsedByNode | None = None) -> dict[str, float]:
+        """The values by score. A cluster without nodes that accept pods has nothing free.
+
+        `used`: what nodes really use, for measures of that.
+        """
         found: dict[str, float] = {}
         for measure in measures:
-            free, total = self.free_and_total(measure.resource)
+            free, total = self.free_and_total(measure.resource, used if measure.actual else None)
             found[measure.name] = (free / total if total else 0.0) if measure.share else free
         return found
 

@@ -1,13 +1,13 @@
 """Pages over HTTP: requests, responses, and which page answers which path.
 
-The names and their meaning are those of `aiohttp.web`, as far as the pages of our programs need them. aiohttp itself
+Most names and their meaning are those of `aiohttp.web`, as far as the pages of our programs need them. aiohttp itself
 takes ten megabytes and a fifth of a second to import, which a scheduler that serves six pages can spare. How bytes
 become requests is in `http_protocol`.
 
     app = Application(middlewares=[guard], client_max_size=1 << 20)
     app.router.add_get("/debug/decisions/{namespace}/{pod}", page)
     runner = AppRunner(app)
-    await runner.setup()            # then `runner.server` makes a protocol for each connection
+    runner.server()                 # the protocol of a connection
 
 A path is matched segment by segment, after percent-decoding, and as it stands: `..` is a name like any other.
 """
@@ -92,20 +92,12 @@ class PageResponse:
         self.body = text.encode() if text is not None else body or b""
 
 
-Request = PageRequest  # aiohttp's names
-Response = PageResponse
-StreamResponse = PageResponse
 Handler = Callable[[PageRequest], Awaitable[PageResponse]]
 Middleware = Callable[[PageRequest, Handler], Awaitable[PageResponse]]
 
 
 def json_response(data: object, *, status: int = 200) -> PageResponse:
     return PageResponse(body=json.dumps(data).encode(), status=status, content_type="application/json")
-
-
-def middleware(function: Middleware) -> Middleware:
-    """Mark a middleware, for those who read the code."""
-    return function
 
 
 # -- answers that a page raises
@@ -233,9 +225,6 @@ class AppRunner:
         self._shutdown_timeout = shutdown_timeout
         self.connections: set[HttpProtocol] = set()
         self.answering: set[asyncio.Task[None]] = set()
-
-    async def setup(self) -> None:
-        """Nothing to do; as in aiohttp."""
 
     def server(self) -> HttpProtocol:
         from stowplan.serving.http_protocol import HttpProtocol

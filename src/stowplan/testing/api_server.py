@@ -22,6 +22,7 @@ from stowplan.objects.actions import (
     Read,
     ReadObject,
     Record,
+    RequestEviction,
     SetCondition,
 )
 from stowplan.objects.changes import Gone, Put, Result
@@ -94,9 +95,9 @@ class FakeApiServer:
                 return self._bind(action, pod, action.node_name, now)
             case Ask():
                 return self._bind(action, pod, action.nodes[0], now)
-            case Evict() if self.graceful:
+            case Evict() | RequestEviction() if self.graceful:
                 self.put(_terminating(pod))
-            case Evict():
+            case Evict() | RequestEviction():
                 self.remove(pod)
             case SetCondition():
                 condition = PodCondition("PodScheduled", action.status, action.reason, action.message)

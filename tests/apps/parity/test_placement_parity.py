@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
 from stowplan.apps.parity import command
+from stowplan.apps.parity.placement_records import answer
 
 GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "placement").glob("*.jsonl.gz"))
 NODES = Path(__file__).parents[2] / "golden" / "nodes" / "taints.jsonl.gz"
@@ -130,13 +131,31 @@ def test_an_altered_record_differs(wanted: dict[str, Any], path: str, value: Any
     assert command.replay(found)[0] == command.DIFFERS
 
 
-def test_the_wording_of_libraries_is_not_compared() -> None:
-    found = record(status__plugin="Predicate")
-    found["expect"]["status"]["message"] = "said otherwise"
+def reworded(prefix: str) -> dict[str, Any]:
+    """The first record of a misconfigured predicate whose message begins so, with another message in this place."""
+    every = (scenario for file in GOLDEN for scenario in scenarios(file))
+    found = next(each for each in every if each["expect"].get("status", {}).get("message", "").startswith(prefix))
+    found["expect"]["status"]["message"] = f"{prefix} with an unheard-of problem"
     for condition in found["expect"]["conditions"]:
         if condition["reason"] == "Misconfigured":
-            condition["message"] = "Predicate:said otherwise"
-    assert command.replay(found)[0] == command.AGREES
+            condition["message"] = f"Predicate:{prefix} with an unheard-of problem"
+    return found
+
+
+def test_the_selector_of_a_set_is_described_as_ocm_describes_it() -> None:
+    every = (scenario for file in GOLDEN for scenario in scenarios(file))
+    wanted = [each for each in every if "label selector operator" in each["expect"].get("error", "")]
+    assert [answer(each)["error"] for each in wanted] == [each["expect"]["error"] for each in wanted]
+    assert len(wanted) >= 2
+
+
+def test_the_wording_of_the_compiler_is_not_compared() -> None:
+    assert command.replay(reworded("compilation failed"))[0] == command.AGREES
+
+
+@pytest.mark.parametrize("prefix", ["values: Invalid value: null:", "key: Invalid value:", '"Equals" is not a valid'])
+def test_the_wording_of_selectors_is_compared(prefix: str) -> None:
+    assert command.replay(reworded(prefix))[0] == command.DIFFERS
 
 
 RECORD = {

@@ -74,6 +74,45 @@ def test_a_placement_explained_as_a_table(tmp_path: Path) -> None:
     assert "gone:NoSelect, which is not tolerated" in lines["c3"]
 
 
+def held(name: str) -> dict[str, Any]:
+    """A decision for a cluster."""
+    metadata = {"name": "p-decision-1", "namespace": "test", "labels": {f"{GROUP}/placement": "p"}}
+    about = {"apiVersion": f"{GROUP}/v1beta1", "kind": "PlacementDecision", "metadata": metadata}
+    return about | {"status": {"decisions": [{"clusterName": name, "reason": ""}]}}
+
+
+@pytest.mark.parametrize(
+    ("words", "annotation"),
+    [
+        pytest.param(["explain", "p", "--hysteresis", "40"], "", id="a flag"),
+        pytest.param(["--hysteresis", "40", "explain", "p"], "", id="a flag before the word explain"),
+        pytest.param(["explain", "p", "--hysteresis", "1"], "40", id="an annotation comes first"),
+    ],
+)
+def test_what_hysteresis_keeps_is_explained(tmp_path: Path, words: list[str], annotation: str) -> None:
+    wanted = cpu(1)
+    if annotation:
+        wanted["metadata"]["annotations"] = {"stowplan.io/hysteresis": annotation}
+    file = a_dump(tmp_path, wanted, held("c2"))
+    code, said = run(*words, "-n", "test", "--from", str(file))
+    assert code == 0
+    assert "Hysteresis: another cluster must have more than 80 points on a selected one" in said
+    lines = {line.split("│")[1].strip(): line for line in said.splitlines() if line.startswith("│")}
+    assert "selected, kept by hysteresis" in lines["c2"] and "needs +6 to enter" in lines["c1"]
+    found = json.loads(run(*words, "-n", "test", "--from", str(file), "-o", "json")[1])
+    assert (found["hysteresis"], found["selected"]) == (
+        {"margin": 80, "kept": ["c2"]},
+        [{"clusterName": "c2", "score": 25}],
+    )
+
+
+def test_without_hysteresis_nothing_is_said_of_it(tmp_path: Path) -> None:
+    file = a_dump(tmp_path, cpu(1), held("c2"))
+    code, said = run("explain", "p", "-n", "test", "--from", str(file), "-o", "json")
+    found = json.loads(said)
+    assert code == 0 and "hysteresis" not in found and found["selected"][0]["clusterName"] == "c1"
+
+
 def test_a_placement_explained_as_json(tmp_path: Path) -> None:
     file = a_dump(tmp_path, cpu(5))
     code, said = run("explain", "placement/p", "-n", "test", "--from", str(file), "-o", "json")
@@ -112,6 +151,15 @@ def test_a_placement_that_cannot_be_decided(tmp_path: Path) -> None:
     [
         pytest.param(["explain"], "found neither NAME nor --filename", id="nothing to explain"),
         pytest.param(["explain", "pod/p", "--from", "."], "'pod/p' is not a placement", id="another kind"),
+        pytest.param(["--hysteresis", "101"], "101 is not in the range 0<=x<=100", id="more than scores have"),
+        pytest.param(
+            ["--hysteresis", "5", "--compatibility", "ocm"], "found 5 with --compatibility=ocm", id="OCM has none"
+        ),
+        pytest.param(
+            ["explain", "q", "--from", ".", "--hysteresis", "5", "--compatibility", "ocm"],
+            "Open Cluster Management has no hysteresis; leave one of them out",
+            id="OCM has none to explain",
+        ),
         pytest.param(["explain", "q", "--from", "."], "there is no placement default/q", id="no such placement"),
         pytest.param(["explain", "-f", "nowhere.yaml", "--from", "."], "no such file", id="no such file"),
         pytest.param(["--reschedule-interval", "soon"], "'soon' is not a duration", id="not a duration"),

@@ -1,15 +1,24 @@
-"""Code comes from the folders that a flag names: not from the configuration's own folder, and never by a reload."""
+"""Code comes from the folders that a flag names: not from the configuration's own folder, and never by a reload.
+
+A reload does follow the files with arguments of plugins.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from stowplan.apps.cli import main
+from stowplan.apps.config_file import ArgumentFiles, follow
 from stowplan.apps.run.config_file import config_file
+from stowplan.apps.run.configuration import LoadedConfiguration
 from stowplan.objects.errors import ConfigError
+from stowplan.plugins.nodes.sp_priority.plugin import SPPriority
 
 PLUGIN = "class Mine:\n    def score(self, pod, nodes):\n        return {}\n"
 CONFIG = """
@@ -131,3 +140,124 @@ def test_a_plugin_that_waits_for_what_never_happens_is_refused(file: Path, args:
     assert str(caught.value).startswith(f"{file}: {problem}")
     said = CliRunner().invoke(main, ["config", "check", str(file)])
     assert said.exit_code == 2 and problem in said.output and "Traceback" not in said.output
+
+
+# -- files with arguments
+
+SP_PRIORITY = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: sp-scheduler
+    plugins: {multiPoint: {enabled: [{name: SPPriority, weight: 5}]}}
+    pluginConfig: [{name: SPPriority, args: {configFile: sppriority.yaml}}]
+"""
+
+
+class ArgumentsFollowed:
+    """A configuration and a file with arguments beside it, followed; what was adopted and refused."""
+
+    def __init__(self, folder: Path, config: str = SP_PRIORITY) -> None:
+        self.config, self.arguments = folder / "config.yaml", folder / "sppriority.yaml"
+        self.config.write_text(config)
+        self.arguments.write_text("namespaceWhiteList: [kube-system]\n")
+        self.adopted: list[Any] = []
+        self.refused: list[str] = []
+
+    def edit(self, text: str) -> None:
+        other = self.arguments.with_suffix(".new")
+        other.write_text(text)
+        other.replace(self.arguments)
+
+    async def adopt(self, new: LoadedConfiguration) -> None:
+        self.adopted.append(new.configuration.profiles[0].plugin_args["SPPriority"])
+
+    def play(self, scene: Callable[[], Awaitable[None]]) -> None:
+        async def follow_it() -> None:
+            file = config_file(self.config)
+            following = follow(
+                file, file.load(), adopt=self.adopt, refuse=lambda why: self.refused.append(str(why)), every=0.01
+            )
+            task = asyncio.create_task(following)
+            async with asyncio.timeout(60):
+                await scene()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        asyncio.run(follow_it())
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def test_an_edit_of_a_file_with_arguments_takes_effect(tmp_path: Path) -> None:
+    at = ArgumentsFollowed(tmp_path)
+
+    async def scene() -> None:
+        at.edit("namespaceWhiteList: [kube-system, shop]\n")
+        await at.until(lambda: at.adopted)
+        at.edit("nameSpaces: [shop]\n")
+        await at.until(lambda: at.refused)
+        at.edit("namespaceWhiteList: []\n")
+        await at.until(lambda: len(at.adopted) > 1)
+
+    at.play(scene)
+    assert at.adopted == [{"namespaceWhiteList": ["kube-system", "shop"]}, {"namespaceWhiteList": []}]
+    (refused,) = at.refused
+    assert f"{at.arguments}: unknown argument 'nameSpaces'" in refused
+
+
+def test_an_edit_that_makes_a_refused_configuration_right(tmp_path: Path) -> None:
+    """The configuration itself does not change: it names another file, which was wrong at first."""
+    at = ArgumentsFollowed(tmp_path)
+    later = tmp_path / "later.yaml"
+
+    async def scene() -> None:
+        later.write_text("strict: perhaps\n")
+        at.config.write_text(SP_PRIORITY.replace("sppriority.yaml", "later.yaml"))
+        await at.until(lambda: at.refused)
+        later.write_text("strict: true\n")
+        await at.until(lambda: at.adopted)
+
+    at.play(scene)
+    assert at.adopted == [{"strict": True}] and "strict" in at.refused[0]
+
+
+def test_the_same_arguments_written_again_change_nothing(tmp_path: Path) -> None:
+    at = ArgumentsFollowed(tmp_path)
+
+    async def scene() -> None:
+        at.edit(at.arguments.read_text())
+        await asyncio.sleep(0.1)
+
+    at.play(scene)
+    assert not at.adopted and not at.refused
+
+
+def test_a_default_file_that_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = ArgumentsFollowed(tmp_path, SP_PRIORITY.replace("{configFile: sppriority.yaml}", "{}"))
+    monkeypatch.setattr(SPPriority, "args_file", ("configFile", str(at.arguments)))
+    at.arguments.unlink()
+
+    async def scene() -> None:
+        at.edit("strict: true\n")
+        await at.until(lambda: at.adopted)
+        at.arguments.unlink()
+        await at.until(lambda: len(at.adopted) > 1)
+
+    at.play(scene)
+    assert at.adopted == [{"strict": True}, {}]
+
+
+def test_a_file_that_an_editor_replaces_is_not_gone(tmp_path: Path) -> None:
+    file = tmp_path / "sppriority.yaml"
+    file.write_text("strict: true\n")
+    files = ArgumentFiles()
+    files.paths = (file,)
+    before = files.versions()
+    file.unlink()
+    assert files.versions() == before, "perhaps it is just being written"
+    assert files.versions() == [None]
+    file.write_text("strict: false\n")
+    assert files.versions() not in (before, [None])

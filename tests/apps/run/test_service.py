@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from stowplan.apps.logging import Log
-from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
+from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
 from stowplan.kube.events import EventRecorder
@@ -18,10 +18,11 @@ from stowplan.kube.lease_thread import LeaseThread
 from stowplan.kube.reflector import Reflector
 from stowplan.kube.unreadable import UnreadableObject
 from stowplan.objects.actions import Record
+from stowplan.objects.errors import ConfigError
 
 
-def with_election(**settings: Any) -> LoadedConfiguration:
-    loaded = beside_kube_scheduler()
+def with_election(loaded: LoadedConfiguration | None = None, **settings: Any) -> LoadedConfiguration:
+    loaded = loaded or beside_kube_scheduler()
     election = msgspec.structs.replace(loaded.configuration.leader_election, **settings)
     configuration = msgspec.structs.replace(loaded.configuration, leader_election=election)
     return LoadedConfiguration(configuration, loaded.profiles)
@@ -40,6 +41,38 @@ def with_election(**settings: Any) -> LoadedConfiguration:
 def test_the_name_of_the_lease(options: dict[str, Any], configured: dict[str, Any], name: str) -> None:
     election = RunOptions(**options).election(with_election(**configured).configuration)
     assert election is not None and election.name == name
+
+
+@pytest.mark.parametrize(
+    ("options", "configured", "asks"),
+    [
+        pytest.param({}, {}, True, id="nobody says which lease"),
+        pytest.param({"replace": True}, {}, False, id="--replace: kube-scheduler's, as it stands"),
+        pytest.param({"lease_name": "stowplan"}, {}, False, id="a flag says it"),
+        pytest.param({}, {"resource_name": "mine"}, False, id="the file says it"),
+    ],
+)
+def test_rights_decide_about_the_lease_of_default_scheduler(
+    options: dict[str, Any], configured: dict[str, Any], asks: bool
+) -> None:
+    beside, instead = with_election(**configured), with_election(instead_of_kube_scheduler(), **configured)
+    assert RunOptions(**options).rights_decide(instead.configuration) is asks
+    assert not RunOptions(**options).rights_decide(beside.configuration), "it serves other pods than kube-scheduler"
+
+
+def test_flags_go_before_the_file() -> None:
+    configuration = with_election(lease_duration=30.0, renew_deadline=20.0, retry_period=5.0).configuration
+    election = RunOptions(lease_duration=60.0, retry_period=1.0).election(configuration)
+    assert election is not None
+    assert (election.lease_duration, election.renew_deadline, election.retry_period) == (60.0, 20.0, 1.0)
+    with pytest.raises(ConfigError, match=r"leaseDuration: found 10s, expected more than renewDeadline \(20s\)"):
+        RunOptions(lease_duration=10.0).election(configuration)
+    limits = RunOptions(kube_api_qps=7.0).connection(configuration)
+    assert (limits.qps, limits.burst) == (7.0, 100)
+    assert RunOptions().connection(configuration) == configuration.client_connection
+    assert RunOptions().serves_profiles(configuration) and not RunOptions(profiling=False).serves_profiles(
+        configuration
+    )
 
 
 @pytest.mark.parametrize("flag", [None, True, False])

@@ -63,6 +63,26 @@ HTTP = ["http", "--url", "http://127.0.0.1:9"]
             ["http", "--url", "scorer:80"], 'url: found "scorer:80", expected an address', id="not an address"
         ),
         pytest.param([*QUERY, "--deadband", "201"], "201 is not in the range 0<=x<=200", id="a deadband above 200"),
+        pytest.param(
+            [*STATIC, "--hub-token-lifetime", "5m"],
+            "--hub-token-lifetime: found 300 s, expected at least 600 s",
+            id="a life too short",
+        ),
+        pytest.param(
+            [*USAGE, "--hub-token-secret", "a/b"],
+            "--hub-token-secret: found a Secret, but the token is not renewed; set --hub-token-lifetime",
+            id="a Secret for nothing",
+        ),
+        pytest.param(
+            [*USAGE, "--hub-token-secret", "a", "--hub-token-lifetime", "24h"],
+            "--hub-token-secret: found 'a', expected NAMESPACE/NAME",
+            id="a Secret without a namespace",
+        ),
+        pytest.param(
+            [*USAGE, "--actual", "--free", "cpu-actual=cpu:0:1"],
+            "found two scores called cpu-actual",
+            id="a name of real usage twice",
+        ),
         pytest.param(["tea"], "No such command 'tea'", id="no such producer"),
         pytest.param([*STATIC, "--hub-kubeconfig", "/nowhere"], "/nowhere: no such file", id="no kubeconfig"),
     ],

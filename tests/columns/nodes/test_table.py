@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster
@@ -107,11 +110,54 @@ def test_every_change_of_a_row_gives_it_a_newer_version() -> None:
     row, other = state.table.row_of["a"], state.table.row_of["b"]
     pod = a_pod("p", node="a")
     untouched = int(state.table.version[other])
-    for change in (Put(pod), Put(a_node("a", cpu="8")), Gone(pod), Gone(a_node("a")), Put(a_node("a"))):
+    annotated = Put(a_node("a", annotations={"mode": "whole"}))
+    for change in (Put(pod), annotated, Put(a_node("a", cpu="8")), Gone(pod), Gone(a_node("a")), Put(a_node("a"))):
         before = int(state.table.version[row])
         state.apply(change)
         assert int(state.table.version[row]) > before
     assert int(state.table.version[other]) == untouched
+
+
+@pytest.mark.parametrize("few", [0, 3, 1000])
+def test_the_rows_that_changed_since_a_moment(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """However they are found: by the list of the latest changes, or by all versions."""
+    monkeypatch.setattr("stowplan.columns.nodes.table.FEW_CHANGES", few)
+    monkeypatch.setattr("stowplan.columns.nodes.table.MOST_CHANGES", 8)
+    state = a_state(nodes=["a", "b", "c", "d"])
+    moments: list[tuple[int, set[int]]] = []
+    for number, name in enumerate("abacadab" * 3):
+        row, now = state.table.row_of[name], state.table.clock
+        moments = [(then, rows | {row}) for then, rows in (*moments, (now, set()))]
+        state.apply(Put(a_pod(f"p{number}", node=name)))
+        for then, rows in moments:
+            assert state.table.changed_since(then).tolist() == sorted(rows)
+    before = state.table.clock
+    state.apply(Gone(a_node("a")))
+    assert state.table.changed_since(before).tolist() == [], "it is live no more"
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        pytest.param({}, False, id="nothing"),
+        pytest.param({"annotations": {"x": "y"}}, False, id="an annotation"),
+        pytest.param({"status": {"startTime": "2026-01-01T00:00:00Z"}}, False, id="when it started"),
+        pytest.param({"labels": {"app": "y"}}, True, id="a label"),
+        pytest.param({"cpu": 2}, True, id="a request"),
+        pytest.param({"priority": 5}, True, id="the priority"),
+        pytest.param({"terminating": True}, True, id="terminating"),
+        pytest.param({"phase": "Succeeded"}, True, id="ended"),
+        pytest.param({"node": "b"}, True, id="another node"),
+    ],
+)
+def test_a_pod_that_changes_no_column_leaves_its_row_as_it_is(change: dict[str, Any], counts: bool) -> None:
+    pod: dict[str, Any] = {"node": "a", "labels": {"app": "x"}, "cpu": 1}
+    state = a_state(nodes=["a", "b"], pods=[a_pod("p", **pod)])
+    before, changed = state.table.clock, a_pod("p", **(pod | change))
+    state.apply(Put(changed))
+    assert (state.table.clock > before) == counts
+    if not counts:
+        assert Cluster(state).pods_on("a") == [changed]
 
 
 def test_gapless_is_true_if_every_row_is_live() -> None:

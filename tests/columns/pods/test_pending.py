@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.pods.pending import PendingPods
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import from_labels
-from stowplan.testing.builders import a_pod
+from stowplan.testing.builders import a_pod, a_state
 
 X = PodQuery(frozenset({"default"}), from_labels({"app": "x"}))
 
@@ -54,3 +55,37 @@ def test_counts_of_pending_pods_are_kept_up_to_date(story: list[tuple[tuple[Pod,
             known[pod.uid] = pod
         if asks:
             assert waiting.count(X) == sum(each.labels["app"] == "x" for each in known.values())
+
+
+def test_an_assumed_pod_counts_on_its_node_alone() -> None:
+    """Before and after the first query, and whatever the API server says of it meanwhile."""
+    for asked_first in (True, False):
+        waiting, pod = PendingPods(), a_pod("p", labels={"app": "x"})
+        waiting.update(pod, False)
+        if asked_first:
+            assert waiting.count(X) == 1
+        waiting.placed(pod.uid)
+        assert (waiting.count(X), waiting.waits(pod.uid)) == (0, False)
+        waiting.update(a_pod("p", labels={"app": "x", "other": "label"}), False)
+        assert waiting.count(X) == 0
+        waiting.displaced(pod.uid)
+        assert (waiting.count(X), waiting.waits(pod.uid)) == (1, True)
+        waiting.placed(pod.uid)
+        waiting.update(a_pod("p", labels={"app": "x"}, node="a"), False)
+        waiting.displaced(pod.uid)  # its version without a node leaves, the one with a node follows
+        assert waiting.count(X) == 0
+
+
+def test_pods_exist_once() -> None:
+    """With a node, without one, assumed, in a trial, and not known at all."""
+    incoming, bound = a_pod("incoming", labels={"app": "x"}), a_pod("bound", labels={"app": "x"}, node="a")
+    state = a_state(nodes=["a"], pods=[bound, incoming])
+    cluster = Cluster(state)
+    assert cluster.existing_count(X) == cluster.existing_count(X, with_pod=incoming) == 2
+    assert cluster.existing_count(X, with_pod=a_pod("stranger", labels={"app": "x"})) == 3
+    with state.trial() as trial:
+        trial.add_pod(incoming, "a")
+        assert cluster.existing_count(X) == cluster.existing_count(X, with_pod=incoming) == 2
+        trial.remove_pod(bound.uid)
+        assert (cluster.existing_count(X), cluster.existing_count(X, with_pod=bound)) == (1, 2)
+    assert cluster.existing_count(X) == 2 and cluster.pending_count(X) == 1

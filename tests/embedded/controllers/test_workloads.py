@@ -28,6 +28,31 @@ def test_a_deployment_gets_its_pods(cluster: VirtualCluster) -> None:
     assert all(name.startswith(f"{replica_set['metadata']['name']}-") for name in names(cluster.all("pods")))
 
 
+@pytest.mark.parametrize(
+    ("costs", "left"),
+    [
+        pytest.param(["-4", "-3", "-2", "-1"], [2, 3], id="the cheapest go"),
+        pytest.param(["5", "", "-5", "7"], [0, 3], id="no cost is 0"),
+        pytest.param(["1", "+9", "09", "2147483648"], None, id="what is no number of Kubernetes is 0"),
+    ],
+)
+def test_scaling_down_begins_with_pods_of_low_cost(
+    cluster: VirtualCluster, costs: list[str], left: list[int] | None
+) -> None:
+    cluster.create(WEB)
+    cluster.settle()
+    pods = sorted(names(cluster.all("pods")))
+    for name, cost in zip(pods, costs, strict=True):
+        if cost:
+            pod = cluster.get("pods", f"default/{name}")
+            annotations = {"controller.kubernetes.io/pod-deletion-cost": cost}
+            cluster.update({**pod, "metadata": {**pod["metadata"], "annotations": annotations}})
+    cluster.change("deployments.apps", "default/web", replicas=2)
+    cluster.settle()
+    after = sorted(names(cluster.all("pods")))
+    assert after == [pods[number] for number in left] if left is not None else pods[0] in after and len(after) == 2
+
+
 def test_a_rollout_keeps_enough_pods_and_never_has_too_many(cluster: VirtualCluster) -> None:
     cluster.create(WEB)
     cluster.settle()

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from stowplan.framework.config import configuration, document
+from stowplan.objects.errors import ConfigError
 from tests.framework.config.configurations import DEFAULT_SCORES, FLAVOUR, HEAD, args_of, at, implements, load, of_file
 
 GOLDEN = Path(os.environ.get("STOWPLAN_GOLDEN", Path(__file__).parents[2] / "golden")) / "nodes"
@@ -204,7 +205,7 @@ def test_what_has_no_effect_is_noted(body: str, note: str) -> None:
     assert of_file(body).notes == (note,)
 
 
-@pytest.mark.parametrize("version", ["v1beta2", "v1beta3"])
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2", "v1beta3"])
 def test_old_versions_are_read_with_a_note(version: str) -> None:
     args = f"{{apiVersion: kubescheduler.config.k8s.io/{version}}}"
     body = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]"
@@ -212,6 +213,40 @@ def test_old_versions_are_read_with_a_note(version: str) -> None:
     assert at(loaded.profiles[0], "score") == DEFAULT_SCORES
     assert len(loaded.notes) == 1
     assert loaded.notes[0].endswith("write kubescheduler.config.k8s.io/v1")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "where", "more"),
+    [
+        pytest.param(
+            "score: {enabled: [{name: NodeAffinity}, {name: SelectorSpread, weight: 1}]}", "score.enabled[1]", "",
+            id="at score",
+        ),
+        pytest.param("multiPoint: {enabled: [{name: SelectorSpread}]}", "multiPoint.enabled[0]", "", id="everywhere"),
+        pytest.param("preScore: {disabled: [{name: SelectorSpread}]}", "preScore.disabled[0]", "", id="disabled"),
+        pytest.param(
+            "score: {enabled: [{name: SelectorSpread}], disabled: [{name: PodTopologySpread}]}", "score.enabled[0]",
+            "; enable PodTopologySpread, which this profile does not", id="without its successor",
+        ),
+    ],
+)  # fmt: skip
+def test_selector_spread_in_an_old_file_is_left_out_with_a_note(plugins: str, where: str, more: str) -> None:
+    body = f"profiles: [{{plugins: {{{plugins}}}}}]"
+    loaded = load(HEAD.replace("/v1", "/v1beta3") + body)
+    assert all(each.name != "SelectorSpread" for listed in loaded.profiles[0].points.values() for each in listed)
+    assert "SelectorSpread" not in loaded.profiles[0].plugin_args
+    note = loaded.notes[1]
+    assert note.startswith(f"profiles[0].plugins.{where}: SelectorSpread is left out: it ended with v1; ")
+    assert note.endswith(f"StatefulSets{more}") and len(loaded.notes) == 2
+    if "enabled" in where:
+        with pytest.raises(ConfigError, match='plugin "SelectorSpread" was removed; PodTopologySpread spreads'):
+            load(HEAD + body)
+
+
+def test_contention_profiling_is_noted_if_it_is_asked_for() -> None:
+    assert of_file("enableContentionProfiling: true").notes == (
+        "enableContentionProfiling: has no effect: there is no profile of contended locks",
+    )
 
 
 # --- configurations from elsewhere -----------------------------------------------------------------------------------

@@ -19,6 +19,15 @@ from stowplan.apps.flags import (
 )
 from stowplan.apps.place.follow.commands import follow
 
+HYSTERESIS = click.option(
+    "--hysteresis",
+    type=click.IntRange(0, 100),
+    default=0,
+    show_default=True,
+    metavar="POINTS",
+    help="Scores may vary by this much, up and down, without a change of decisions; 0: none, as in Open Cluster "
+    "Management. The annotation stowplan.io/hysteresis of a placement comes first.",
+)
 EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
 
 
@@ -44,10 +53,12 @@ EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task 
     show_default=True,
     help="ocm: decide as Open Cluster Management does, without our additions.",
 )
+@HYSTERESIS
 @click.option(
     "--taint-unavailable",
     is_flag=True,
-    help="Taint clusters as unavailable or unreachable, by their Available condition and their lease.",
+    help="Taint clusters as unavailable or unreachable, by their Available condition and their lease. A cluster that "
+    "has neither is left alone.",
 )
 @click.pass_context
 def place(called: click.Context, /, **options: Any) -> None:
@@ -62,6 +73,7 @@ def place(called: click.Context, /, **options: Any) -> None:
     if options["reschedule"] <= 0:
         raise click.BadParameter("found 0s, expected a duration such as 5m", param_hint="--reschedule-interval")
     ocm = options.pop("compatibility") == "ocm"
+    _check_hysteresis(options["hysteresis"], ocm=ocm)
     import_path.leave_out_current_folder()
     sys.exit(service.run(PlaceOptions(election=election, ocm=ocm, **options)))
 
@@ -83,6 +95,7 @@ def place(called: click.Context, /, **options: Any) -> None:
 @click.option("--config", type=click.Path(path_type=Path), help="The PlacementConfiguration to use.")
 @PLUGIN_PATH
 @click.option("--compatibility", type=click.Choice(["none", "ocm"]), default="none", show_default=True)
+@HYSTERESIS
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @OUTPUT
@@ -98,10 +111,18 @@ def explain(called: click.Context, /, **options: Any) -> None:
         "kubeconfig",
         "context",
         "compatibility",
+        "hysteresis",
     ):  # these may also stand before the word explain
         if called.get_parameter_source(flag) == click.core.ParameterSource.DEFAULT:
             options[flag] = called.parent.params[flag]
+    _check_hysteresis(options["hysteresis"], ocm=options["compatibility"] == "ocm")
     sys.exit(command.run(command.PlacementExplainOptions(**options)))
+
+
+def _check_hysteresis(points: int, *, ocm: bool) -> None:
+    if points and ocm:
+        problem = f"found {points} with --compatibility=ocm: Open Cluster Management has no hysteresis"
+        raise click.BadParameter(f"{problem}; leave one of them out", param_hint="--hysteresis")
 
 
 place.add_command(follow)

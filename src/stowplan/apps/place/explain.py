@@ -41,6 +41,7 @@ class PlacementExplainOptions:
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
     compatibility: str = "none"
+    hysteresis: int = 0
     kubeconfig: str = ""
     context: str = ""
     output: str = "table"
@@ -54,7 +55,7 @@ def run(options: PlacementExplainOptions) -> int:
     ocm = options.compatibility == "ocm"
     policy = load_policy(options.config, options.plugin_path, ocm=ocm).policy
     objects, namespace = _read_objects(options)
-    engine = engine_of(objects, ocm=ocm, policy=policy)
+    engine = engine_of(objects, ocm=ocm, policy=policy, hysteresis=options.hysteresis)
     placement, now = _placement(options, engine, namespace), time.time()
     answer = explained(finished(lambda: engine.choose(placement, now)))
     if options.output == "table":
@@ -66,10 +67,11 @@ def run(options: PlacementExplainOptions) -> int:
 
 
 def engine_of(
-    objects: Iterable[Object], *, ocm: bool = False, policy: ClusterPolicy | None = None
+    objects: Iterable[Object], *, ocm: bool = False, policy: ClusterPolicy | None = None, hysteresis: int = 0
 ) -> PlacementScheduler:
     """Return an engine that knows these objects of a hub."""
-    engine, now = PlacementScheduler(policy or clusters.policy(ocm=ocm), ocm=ocm), time.time()
+    engine = PlacementScheduler(policy or clusters.policy(ocm=ocm), ocm=ocm, hysteresis=hysteresis)
+    now = time.time()
     for each in objects:
         engine.handle(Put(each), now)
     return engine
@@ -133,6 +135,9 @@ def show(console: Console, answer: Answer) -> None:
     )
     if answer["status"]["message"]:
         console.print(f"{answer['status']['code']}: {answer['status']['message']}")
+    if "hysteresis" in answer:
+        margin = answer["hysteresis"]["margin"]
+        console.print(f"Hysteresis: another cluster must have more than {margin} points on a selected one")
     if answer["aggregatedScores"]:
         console.print(_ranked(answer))
     if answer["dropped"]:
@@ -143,13 +148,15 @@ def _ranked(answer: Answer) -> Table:
     columns = [f"{each['name']} ×{each['weight']}" for each in answer["prioritizeResults"]]
     table = Table("cluster", "total", *columns, "")
     selected = {each["clusterName"] for each in answer["selected"]}
+    kept = answer.get("hysteresis", {}).get("kept", ())
     needs = {each["clusterName"]: each["needs"] for each in answer["passedOver"]}
     ordered: list[Any] = sorted(answer["aggregatedScores"], key=lambda each: each["clusterName"] not in selected)
     for each in ordered[:MAX_ROWS]:
         name = each["clusterName"]
         scores = (str(of["scores"].get(name, "")) for of in answer["prioritizeResults"])
         lacks = f"needs +{needs[name]} to enter" if name in needs else ""
-        table.add_row(name, str(each["score"]), *scores, "selected" if name in selected else lacks)
+        chosen = "selected, kept by hysteresis" if name in kept else "selected"
+        table.add_row(name, str(each["score"]), *scores, chosen if name in selected else lacks)
     return _capped(table, len(ordered))
 
 

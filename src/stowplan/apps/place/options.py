@@ -30,4 +30,5 @@ class PlaceOptions:
     logging_format: str = "text"
     reschedule: float = RESCHEDULE
     ocm: bool = False
+    hysteresis: int = 0
     taint_unavailable: bool = False

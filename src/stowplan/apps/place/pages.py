@@ -31,17 +31,17 @@ MAX_BODY = 1024 * 1024  # bytes
 def of(service: PlacementService, loop: asyncio.AbstractEventLoop) -> Pages:
     """`loop` is the engine's: a page that reads the engine does so there."""
 
-    async def explain(wanted: Placement | str) -> web.Response:
+    async def explain(wanted: Placement | str) -> web.PageResponse:
         try:
             found = await read_engine(_explained(service, wanted), loop, READ_WITHIN)
         except TimeoutError:
             return _problem(503, "the engine is busy")
         return _problem(404, f"there is no placement {wanted}") if found is None else json_response(found)
 
-    async def saved(request: web.Request) -> web.Response:
+    async def saved(request: web.PageRequest) -> web.PageResponse:
         return await explain(f"{request.match_info['namespace']}/{request.match_info['name']}")
 
-    async def unsaved(request: web.Request) -> web.Response:
+    async def unsaved(request: web.PageRequest) -> web.PageResponse:
         return await explain(await sent(request))
 
     pages = engine_pages(service, service.engine_loop, service.metrics.text)
@@ -59,7 +59,7 @@ async def _explained(service: PlacementService, wanted: Placement | str) -> dict
     return None if placement is None else explained(engine.choose(placement, time.time()))
 
 
-async def resource_of(request: web.Request) -> ResourceAttributes | None:
+async def resource_of(request: web.PageRequest) -> ResourceAttributes | None:
     """Return the right that the request needs."""
     matched = request.match_info
     if request.path.rstrip("/") == UNSAVED and request.method == "POST":
@@ -73,7 +73,7 @@ def _right(verb: str, namespace: str) -> ResourceAttributes:
     return {"verb": verb, "group": GROUP, "resource": "placements", "namespace": namespace}
 
 
-async def sent(request: web.Request) -> Placement:
+async def sent(request: web.PageRequest) -> Placement:
     """Return the placement in a request's body. Raises HTTPBadRequest if there is none."""
     try:
         document = kinds.decode_plain(await request.read())
@@ -99,7 +99,7 @@ def _refused(message: str) -> web.HTTPBadRequest:
     return web.HTTPBadRequest(text=msgspec.json.encode(_status(400, message)).decode(), content_type="application/json")
 
 
-def _problem(status: int, message: str) -> web.Response:
+def _problem(status: int, message: str) -> web.PageResponse:
     return json_response(_status(status, message), status)
 
 

@@ -74,6 +74,7 @@ class PlacementService(Program):
             policy,
             ocm=options.ocm,
             reschedule=reschedule,
+            hysteresis=options.hysteresis,
             report=self._report,
             report_failure=self._report_failure,
         )

@@ -1,4 +1,7 @@
-"""The configuration file of `stowplan run`: a KubeSchedulerConfiguration that is read again when it changes."""
+"""The configuration file of `stowplan run`: a KubeSchedulerConfiguration that is read again when it changes.
+
+So are the files from which its plugins read arguments: /etc/kubernetes/sppriority.yaml, for example.
+"""
 
 from __future__ import annotations
 
@@ -20,4 +23,5 @@ def config_file(
 
 
 def _read(plugins: Registry, file: Path, text: str) -> LoadedConfiguration:
-    return LoadedConfiguration(*profile_loader.read_with(plugins, file, text), digest(text))
+    configuration, profiles = profile_loader.read_with(plugins, file, text)
+    return LoadedConfiguration(configuration, profiles, digest(text, *plugins.argument_files.values()))

@@ -3,6 +3,7 @@
 /configz                              the configuration in force
 /debug/decisions/NAMESPACE/POD        the last decision about a pod
 /debug/podgroups                      the pod groups
+/debug/pprof/profile                  CPU time by stack, if profiling is on
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 from stowplan.apps import json_output
 from stowplan.apps.engine_pages import engine_pages, json_response, read_engine
 from stowplan.apps.http_server import Pages
+from stowplan.apps.profiling import page as profiling
 from stowplan.apps.run.service import SchedulerService
 from stowplan.engine.scheduler import Scheduler
 from stowplan.serving import web
@@ -28,22 +30,22 @@ READ_WITHIN = 5.0  # seconds
 def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
     """`loop` is the engine's: a page that reads the engine does so there."""
 
-    async def configz(_request: web.Request) -> web.Response:
+    async def configz(_request: web.PageRequest) -> web.PageResponse:
         configuration = msgspec.to_builtins(service.loaded.configuration, enc_hook=str)
         return json_response({"kubescheduler.config.k8s.io": configuration})
 
-    async def read(reading: Coroutine[Any, Any, dict[str, Any] | None], absent: str) -> web.Response:
+    async def read(reading: Coroutine[Any, Any, dict[str, Any] | None], absent: str) -> web.PageResponse:
         try:
             found = await read_engine(reading, loop, READ_WITHIN)
         except TimeoutError:
             return json_response({"message": "the engine is busy"}, status=503)
         return json_response({"message": absent}, status=404) if found is None else json_response(found)
 
-    async def decision(request: web.Request) -> web.Response:
+    async def decision(request: web.PageRequest) -> web.PageResponse:
         key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
         return await read(_last_decision(service, key), f"no decision about {key} is remembered")
 
-    async def podgroups(_request: web.Request) -> web.Response:
+    async def podgroups(_request: web.PageRequest) -> web.PageResponse:
         return await read(_pod_groups(service), "")
 
     pages = engine_pages(service, service.engine_loop, service.metrics.text)
@@ -51,6 +53,9 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
         "/configz": configz,
         "/debug/decisions/{namespace}/{pod}": decision,
         "/debug/podgroups": podgroups,
+        profiling.PATH: profiling.profile_page(
+            lambda: service.options.serves_profiles(service.loaded.configuration), loop
+        ),
     }
     return pages
 

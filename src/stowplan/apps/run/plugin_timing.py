@@ -14,6 +14,7 @@ from stowplan.framework.extension_points import METHODS
 from stowplan.framework.profile import EnabledPlugin, Profile
 
 POINT_NAMES = {method: point[0].upper() + point[1:] for point, method in METHODS.items() if method}
+POINT_NAMES |= {"fits": "Filter", "rate": "Score"}  # the same for one node
 STATUSES = ("Success", "Error")
 SAMPLE_EVERY = 10  # steps
 

@@ -11,6 +11,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,10 +19,11 @@ import msgspec
 from stowplan.apps import plugin_kinds, program, unreadable_objects
 from stowplan.apps.config_file import follow
 from stowplan.apps.engine_loop import EngineLoop
+from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
-from stowplan.apps.run import hung_mark, kube_scheduler, report_log
+from stowplan.apps.run import decision_lines, hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
 from stowplan.apps.run.foreign_bindings import ForeignBindings
@@ -88,6 +90,7 @@ class SchedulerService(Program):
             on_problem=self.log.warning,
         )
         self.engine_loops = (self.engine_loop,)
+        self.engine_loop.engine.decisions.on_decision = decision_lines.writer(self.log)
         self._extenders: Extenders | None = None
         self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
         self._unreadable = UnreadableGauge(self.metrics.registry)
@@ -115,7 +118,7 @@ class SchedulerService(Program):
         return credentials.load(file or None, self.options.context or None)
 
     async def prepare(self) -> None:
-        limits = self.loaded.configuration.client_connection
+        limits = self.options.connection(self.loaded.configuration)
         qps, burst = limits.qps or 0.0, limits.burst
         recorder = self.open_recorder(EVENT_WRITERS, qps=qps, burst=burst)
         self._client = self.open_client(self.access(), CONNECTIONS, qps=qps, burst=burst)
@@ -125,6 +128,19 @@ class SchedulerService(Program):
             self._client, learn=self._learn, recorder=recorder, extenders=self._extenders, pod=self._pod
         )
         await self._check_for_kube_scheduler()
+        if self._election is not None:
+            self._election = await self._settled(self._election)
+
+    async def _settled(self, election: ElectionSettings) -> ElectionSettings:
+        """Return the lease that rights leave, and its counterpart."""
+        if self.options.rights_decide(self.loaded.configuration):
+            client = self.client_of()  # which may write although this replica does not lead
+            try:
+                if await kube_scheduler.may_take_lease(client, election.namespace, self.log.warning):
+                    election = replace(election, name=kube_scheduler.LEASE_NAME)
+            finally:
+                await client.close()
+        return kube_scheduler.paired(election)
 
     async def _check_for_kube_scheduler(self) -> None:
         if self.options.replace or "default-scheduler" not in self.loaded.profiles:
@@ -141,7 +157,7 @@ class SchedulerService(Program):
         from stowplan.apps.run import pages
 
         shown = pages.of(self, asyncio.get_running_loop())
-        return http_server.server_of(shown, self.options, self.client_of, self.log.warning)
+        return http_server.server_of(shown, self.options, self.client_of, self.log.warning, self.options.security)
 
     def start(self) -> None:
         self._log_notes()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stowplan.apps.flags import Duration, LogLevel, with_options
+from stowplan.apps.flags import Duration, serving_options, with_options
 from stowplan.objects.errors import ConfigError
 
 if TYPE_CHECKING:  # the modules are imported when a command runs
@@ -21,6 +21,9 @@ EXIT_CODES = (
     "Exit codes: 0 stopped by a signal, or with --once all scores are up to date; 1 with --once some are not; "
     "2 the input cannot be used, or a cluster cannot be reached."
 )
+
+
+PORT = 8445
 
 
 class BoundsType(click.ParamType):  # type: ignore[type-arg]
@@ -62,15 +65,14 @@ HUB = (
     click.option("--once", is_flag=True, help="One round only."),
     click.option("--dry-run", is_flag=True, help="One round only; print the scores instead of writing them."),
     click.option(
-        "-v",
-        "--v",
-        "v",
-        type=LogLevel(),
-        default=0,
-        show_default=True,
-        help="Verbosity of the log; 2 shows each round.",
+        "--hub-token-lifetime",
+        type=Duration(),
+        default="0s",
+        show_default="the token is not renewed",
+        help="Renew the token for the hub (the tokenFile of its kubeconfig) when half of its life is over. A new one "
+        "is valid for this time, at least 10m.",
     ),
-    click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    serving_options(PORT, verbosity="Verbosity of the log; 2 shows each round."),
 )
 SMOOTHING = (
     click.option(
@@ -121,16 +123,29 @@ SITE = (
     "--free", multiple=True, metavar="NAME=RESOURCE:WORST:BEST",
     help="A further score of a free resource, such as gpu=nvidia.com/gpu:0:20; can be repeated.",
 )  # fmt: skip
+@click.option(
+    "--actual",
+    is_flag=True,
+    help="Also scores by real usage, from metrics-server: cpuratio-actual, memratio-actual, cpu-actual, mem-actual.",
+)
+@click.option(
+    "--hub-token-secret",
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="With --hub-token-lifetime: keep the new token in this Secret of this cluster, instead of in the file.",
+)
 @with_options(*SMOOTHING, *HUB)
 def usage(
     cluster_name: str, kubeconfig: str, context: str, cpu_bounds: Bounds, memory_bounds: Bounds, free: tuple[str, ...],
-    **options: Any,
+    actual: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Scores cpuratio, memratio, cpu and mem: the free resources of the cluster that the agent runs in."""
     from stowplan.apps.score_agent.sources import OwnCluster
-    from stowplan.scores.usage import default_measures
+    from stowplan.scores.usage import actual_measures, default_measures
 
-    measures = (*default_measures(cpu_bounds, memory_bounds), *(_measure(text) for text in free))
+    _check_secret(options["hub_token_secret"], options["hub_token_lifetime"])
+    by_usage = actual_measures(cpu_bounds, memory_bounds) if actual else ()
+    measures = (*default_measures(cpu_bounds, memory_bounds), *by_usage, *(_measure(text) for text in free))
     twice = {each.name for each in measures if [other.name for other in measures].count(each.name) > 1}
     if twice:
         raise ConfigError(f"found two scores called {', '.join(sorted(twice))}", path="--free")
@@ -231,9 +246,27 @@ def _run(source: Source, options: dict[str, Any], normalisers: Mapping[str, Norm
         raise ConfigError(
             "found --less-is-better without --over-fleet", remedy="with --bounds put the larger number first"
         )
+    _check_lifetime(options["hub_token_lifetime"])
     scale = bounds or (OverFleet(less_is_better) if over_fleet else AsIs())
     validity = _validity(options["interval"], options.pop("valid_for"), options.pop("refresh_before"))
     sys.exit(service.run(service.ScoreAgentOptions(normalisers or {}, scale, validity=validity, **options), source))
+
+
+def _check_secret(secret: str, lifetime: float) -> None:
+    namespace, _, name = secret.partition("/")
+    if secret and (not namespace or not name or "/" in name):
+        raise ConfigError(f"found {secret!r}, expected NAMESPACE/NAME", path="--hub-token-secret")
+    if secret and not lifetime:
+        problem = "found a Secret, but the token is not renewed"
+        raise ConfigError(problem, path="--hub-token-secret", remedy="set --hub-token-lifetime, to 24h say")
+
+
+def _check_lifetime(lifetime: float) -> None:
+    from stowplan.kube.service_account_tokens import SHORTEST_LIFE
+
+    if 0 < lifetime < SHORTEST_LIFE:
+        problem = f"found {lifetime:g} s, expected at least {SHORTEST_LIFE:g} s: API servers refuse less"
+        raise ConfigError(problem, path="--hub-token-lifetime")
 
 
 def _validity(interval: float, valid_for: float | None, refresh_before: float | None) -> Validity:

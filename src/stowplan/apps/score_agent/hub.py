@@ -108,7 +108,8 @@ class ScoredCluster:
     ) -> None:
         self.changed = asyncio.Event()
         self.clusters = {cluster: ManagedCluster(metadata=ClusterMeta(name=cluster))}
-        self._cluster, self._read = cluster, read
+        self._client, self._cluster, self._read = client, cluster, read
+        self._may_look = True  # whether the account may look at its own ManagedCluster
         self._placements = PlacementDemand(program, client, resource_name, self.changed, on_demand=on_demand)
         self._known: AddOnPlacementScore | None = None
 
@@ -118,4 +119,15 @@ class ScoredCluster:
     async def refresh(self) -> Demand:
         self.changed.clear()
         self._known = await self._read(self._cluster)
+        await self._look_for_cluster()
         return self._placements.demand
+
+    async def _look_for_cluster(self) -> None:
+        """Raise ConfigError if the hub has no cluster of this name. An account without the right to look goes on."""
+        if not self._may_look:
+            return
+        answer = await self._client.get(RESOURCES["ManagedCluster"], self._cluster)
+        self._may_look = answer.status != 403
+        if answer.status == 404:
+            remedy = "register the cluster, or correct --cluster-name"
+            raise ConfigError(f"the hub has no ManagedCluster {self._cluster}", remedy=remedy)

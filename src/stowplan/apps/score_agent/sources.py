@@ -11,9 +11,11 @@ from stowplan.kube import credentials
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects.clusters import ManagedCluster
+from stowplan.objects.errors import ConfigError
 from stowplan.scores import prometheus, scorer
 from stowplan.scores.demand import Demand
 from stowplan.scores.http_source import HttpSource
+from stowplan.scores.node_metrics import NODE_METRICS, UsedByNode, used_by_node
 from stowplan.scores.usage import Measure, Usage
 
 CONNECTIONS = 16
@@ -21,11 +23,15 @@ CONNECTIONS = 16
 
 @dataclass
 class Measurements:
-    """Values by score and cluster. `expected`: the message for a cluster that has no value; empty if none is due."""
+    """Values by score and cluster. `expected`: the message for a cluster that has no value; empty if none is due.
+
+    `must_exist`: it is an error if the hub has no cluster of a name.
+    """
 
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     expected: str = ""
+    must_exist: bool = False
 
 
 class Source(Protocol):
@@ -48,10 +54,14 @@ class OwnCluster:
     context: str = ""
     usage: Usage = field(default_factory=Usage)
     client: Client | None = None
+    _unmeasured: frozenset[str] = frozenset()
+
+    def access(self) -> credentials.Access:
+        """How to reach the cluster that is measured."""
+        return credentials.load(self.kubeconfig or None, self.context or None)
 
     def open(self, program: Program) -> None:
-        access = credentials.load(self.kubeconfig or None, self.context or None)
-        self.client = program.open_client(access, CONNECTIONS)
+        self.client = program.open_client(self.access(), CONNECTIONS)
         for kind in ("Node", "Pod"):
             program.follow(self.client, RESOURCES[kind], self.usage.apply, server="the cluster")
 
@@ -60,8 +70,25 @@ class OwnCluster:
         assert self.client is not None
         async for _ in self.client.list_pages(RESOURCES["Node"], limit=1):
             break
-        found = self.usage.measured(each for each in self.measures if each.name in wanted)
-        return Measurements({name: {self.cluster: value} for name, value in found.items()})
+        measures = [each for each in self.measures if each.name in wanted]
+        used = await self._used() if any(each.actual for each in measures) else None
+        found = self.usage.measured(measures, used)
+        notes = [] if used is None else [f"metrics-server knows nothing of {node}" for node in self._news(used)]
+        return Measurements({name: {self.cluster: value} for name, value in found.items()}, notes)
+
+    async def _used(self) -> UsedByNode:
+        """What nodes really use. Without an answer there are no values at all: scores expire together."""
+        assert self.client is not None
+        answer = await self.client.transport.request("GET", NODE_METRICS)
+        if answer.status in (404, 503):
+            problem = f"the cluster has no metrics of nodes: {answer.status} for {NODE_METRICS}"
+            raise ConfigError(problem, remedy="install metrics-server, or leave --actual out")
+        return used_by_node(answer.checked(f"GET {NODE_METRICS}").body)
+
+    def _news(self, used: UsedByNode) -> list[str]:
+        """The nodes that were not measured, and of which nothing was said yet."""
+        before, self._unmeasured = self._unmeasured, frozenset(self.usage.unmeasured(used))
+        return sorted(self._unmeasured - before)
 
 
 @dataclass
@@ -112,4 +139,4 @@ class Static:
     def open(self, _program: Program) -> None: ...
 
     async def read(self, _clusters: Mapping[str, ManagedCluster], _wanted: Demand) -> Measurements:
-        return Measurements({self.score: dict(self.values)})
+        return Measurements({self.score: dict(self.values)}, must_exist=True)

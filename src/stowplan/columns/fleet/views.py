@@ -146,10 +146,23 @@ class WholeFleet:
     """
 
     def __init__(
-        self, table: Fleet, now: float, own: Rows, *, ocm: bool = False, track: bool = False, patient: bool = True
+        self,
+        table: Fleet,
+        now: float,
+        own: Rows,
+        *,
+        ocm: bool = False,
+        track: bool = False,
+        patient: bool = True,
+        held: Rows | None = None,
     ) -> None:
-        """`own` are the rows of the placement's decisions so far; `track`: note what is read."""
+        """`own` are the rows of the placement's decisions so far; `track`: note what is read.
+
+        `held`: what if the placement had these rows; without it, it has its own.
+        """
         self.table, self._own = table, own
+        self._rows_held = own if held is None else held
+        self.asked_held = False  # True if anybody asked which clusters the placement has
         self.now = now
         self.ocm = ocm  # decide as Open Cluster Management does
         self.patient = patient  # no other placement is due
@@ -173,11 +186,16 @@ class WholeFleet:
 
     # -- over all rows of the table, for views and for plugins that come with Stowplan
 
-    @cached_property
+    @property
     def held(self) -> Bools:
         """True for the clusters that the placement has."""
+        self.asked_held = True
+        return self._held
+
+    @cached_property
+    def _held(self) -> Bools:
         held = np.zeros(self.table.capacity, np.bool_)
-        held[self._own] = True
+        held[self._rows_held] = True
         return held
 
     @cached_property
@@ -192,7 +210,8 @@ class WholeFleet:
     @property
     def holds_any(self) -> bool:
         """True if the placement has any cluster."""
-        return len(self._own) > 0
+        self.asked_held = True
+        return len(self._rows_held) > 0
 
 
 class ClusterResources:

@@ -19,24 +19,25 @@ from stowplan.columns.nodes.table import NodeTable
 MOST_BYTES = 64 * 1024 * 1024
 PER_ENTRY = 16 * 1024  # an upper bound of an entry's size without its columns; it limits the number of entries
 VERDICT = ""  # the name of the column of verdicts; columns of scores have the name of the plugin
+TOTAL = "(total)"  # the name of the column of the weighted sums of these scores
 
 
 class CachedAnswers:
     """Some columns of answers, and the time (the table's clock) at which they were correct for every row."""
 
-    __slots__ = ("clock", "columns", "verdict_codes")
+    __slots__ = ("clock", "columns", "row_questions", "verdict_codes")
 
     def __init__(self, verdict_codes: Any) -> None:
         self.verdict_codes = verdict_codes  # the meaning of the codes in the column of verdicts
         self.columns: dict[str, Any] = {}
         self.clock = -1
+        self.row_questions: Any = None  # how to ask about single rows, if the plugins have a form for that
 
     def stale(self, table: NodeTable, capacity: int) -> Rows:
         """Return the live rows that changed since; all live rows if some have no answer yet."""
         if self.clock < 0 or any(len(column) < capacity for column in self.columns.values()):
             return table.live_rows()
-        changed: Rows = (table.version[: table.size] > self.clock).nonzero()[0]
-        return changed[table.live[changed]]
+        return table.changed_since(self.clock)
 
     def put(self, name: str, rows: Rows, values: Any, capacity: int) -> None:
         column = self.columns.get(name)

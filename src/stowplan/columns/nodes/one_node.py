@@ -8,6 +8,7 @@ from stowplan.columns.arrays import Ints
 from stowplan.columns.state import ClusterState
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.objects.shape import Use
 from stowplan.objects.taints import Taint
 
 
@@ -50,6 +51,11 @@ class OneNode:
 
     def free(self, resource: str) -> int:
         return self.allocatable(resource) - self.requested(resource)
+
+    def uses(self, use: Use) -> int:
+        """Return how many pods on the node use a port, a claim or a disk."""
+        tally = self._state.uses.tallies.get(use)
+        return 0 if tally is None else tally.count(self._row)
 
     @property
     def pods(self) -> list[Pod]:

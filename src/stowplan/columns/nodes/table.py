@@ -13,6 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Codes, Ints, Rows
 from stowplan.columns.rows import NamedRows, longer
@@ -23,6 +24,8 @@ from stowplan.objects.taints import Taint
 
 ABSENT = 0  # the code of a label that a node does not have
 MOST_LABEL_COLUMNS = 256
+MOST_CHANGES = 4096  # of which the order is known
+FEW_CHANGES = 64  # if there are more, a look at all versions is faster
 _NO_NODE = Node()
 
 
@@ -97,6 +100,7 @@ class NodeTable(NamedRows):
         self.taint_code: Codes = np.zeros(self.capacity, np.int64)
         self.feature_code: Codes = np.zeros(self.capacity, np.int64)
         self.version: Ints = np.zeros(self.capacity, np.int64)
+        self.node_version: Ints = np.zeros(self.capacity, np.int64)  # the same of the node object alone
         self.taints: Vocabulary[tuple[Taint, ...]] = Vocabulary(())
         self.features: Vocabulary[frozenset[str]] = Vocabulary(frozenset())
         self.images: dict[str, Image] = {}
@@ -104,7 +108,10 @@ class NodeTable(NamedRows):
         self.label_keys: Counter[str] = Counter()  # how many nodes have each label
         self.live_count = 0
         self.clock = 0  # counts changes; a row's version is the clock of its last change
+        self._changed: list[int] = []  # the rows of the latest changes, in their order
         self._live_rows: Rows | None = None
+        self._positions: Rows = np.zeros(0, np.int64)
+        self._same = np.zeros(0, np.int32)
         self._live_names: LiveNames | None = None
         for resource in ("pods", "cpu", "memory", "ephemeral-storage"):
             self.resource(resource)
@@ -117,6 +124,20 @@ class NodeTable(NamedRows):
             self._live_rows = np.flatnonzero(self.live[: self.size])
             self._live_rows.flags.writeable = False
         return self._live_rows
+
+    def positions(self, number: int) -> Rows:
+        """Return 0 … number-1, read-only: the positions of a view in which every node is meant."""
+        if len(self._positions) != number:
+            self._positions = np.arange(number)
+            self._positions.flags.writeable = False
+        return self._positions
+
+    def same_for_all(self, number: int, code: int) -> npt.NDArray[np.int32]:
+        """Return so many times the same code, read-only."""
+        if len(self._same) != number or (number and self._same[0] != code):
+            self._same = np.full(number, code, np.int32)
+            self._same.flags.writeable = False
+        return self._same
 
     def live_names(self) -> LiveNames:
         """Return their names. The value does not change when the rows do."""
@@ -138,12 +159,24 @@ class NodeTable(NamedRows):
     def touch(self, row: int) -> None:
         self.clock += 1
         self.version[row] = self.clock
+        self._changed.append(row)
+        if len(self._changed) > MOST_CHANGES:
+            del self._changed[: MOST_CHANGES // 2]
+
+    def changed_since(self, clock: int) -> Rows:
+        """Return the live rows that changed since then, in ascending order."""
+        number = self.clock - clock
+        if number < len(self._changed) and number <= FEW_CHANGES:
+            few = {row for row in self._changed[len(self._changed) - number :] if self.live[row]}
+            return np.array(sorted(few), np.int64)
+        changed: Rows = (self.version[: self.size] > clock).nonzero()[0]
+        return changed[self.live[changed]]
 
     def _grow(self) -> None:
         for group in (self.allocatable, self.requested, self.presumed):
             for name, column in group.items():
                 group[name] = longer(column, self.capacity)
-        for name in ("live", "unschedulable", "taint_code", "feature_code", "version"):
+        for name in ("live", "unschedulable", "taint_code", "feature_code", "version", "node_version"):
             setattr(self, name, longer(getattr(self, name), self.capacity))
         for label in self.labels.values():
             label.codes = longer(label.codes, self.capacity)
@@ -187,10 +220,15 @@ class NodeTable(NamedRows):
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:
-        """Set the node of a row; None: the node is deleted. A heartbeat changes no column."""
+        """Set the node of a row; None: the node is deleted. A heartbeat changes no column.
+
+        Annotations are in no column, but a plugin whose answers are kept for the row may have read them.
+        """
         old = self.nodes[row]
         if old is not None and node is not None and _same(old, node):
             self.nodes[row] = node
+            if old.annotations != node.annotations:
+                self.touch(row)
             return
         if old is not None:
             self._remove_images(row, old)
@@ -210,6 +248,7 @@ class NodeTable(NamedRows):
         if node is not None:
             self._add_images(row, node)
         self.touch(row)
+        self.node_version[row] = self.clock
 
     def _put_allocatable(self, row: int, node: Node) -> None:
         offered = _offered(node.status.allocatable)
@@ -251,6 +290,12 @@ class NodeTable(NamedRows):
                         del self.images[name]
 
     # -- labels
+
+    def label_of(self, name: str, key: str) -> str:
+        """Return the value of one node's label; empty without the label, or without the node."""
+        row = self.row_of.get(name)
+        node = None if row is None else self.nodes[row]
+        return "" if node is None else node.labels.get(key, "")
 
     def label(self, key: str) -> LabelColumn:
         """Return the column of a label key. The first question about a key makes the column."""

@@ -168,6 +168,10 @@ class Nodes:
         """Return a view of fewer nodes: those of a mask, or at these positions, which must ascend."""
         return Nodes(self._state, self.rows[these], False, self.cluster)
 
+    def positions_of_all(self) -> Rows:
+        """Return the positions of all nodes of this view."""
+        return self._table.positions(len(self.rows))
+
     def position(self, name: str) -> int | None:
         """Return the position of a node in this view; None if it is not here."""
         row = self._table.row_of.get(name)
@@ -227,8 +231,13 @@ class Cluster:
     for one decision, including its trials.
     """
 
-    def __init__(self, state: ClusterState, notes: dict[str, Any] | None = None) -> None:
-        self._state = state
+    def __init__(
+        self,
+        state: ClusterState,
+        notes: dict[str, Any] | None = None,
+        node_for: Callable[[Pod], str | None] | None = None,
+    ) -> None:
+        self._state, self._node_for = state, node_for
         self.notes: dict[str, Any] = {} if notes is None else notes
 
     @property
@@ -284,6 +293,15 @@ class Cluster:
         """Return a pod on a node, or assumed to be on one."""
         return self._state.pods.get(uid)
 
+    def node_for(self, pod: Pod) -> str | None:
+        """Return where a pod that has a node would go if it were scheduled again now, by all plugins of its profile.
+
+        None: nowhere. This is a decision; only `reconcile` may ask.
+        """
+        if self._node_for is None:
+            raise LookupError("only `reconcile` may ask where a pod would go")
+        return self._node_for(pod)
+
     def known_pod(self, uid: str) -> Pod | None:
         """Return a pod of the API server, with or without a node; None if it has ended or is deleted."""
         return self._state.known_pods.get(uid)
@@ -326,8 +344,18 @@ class Cluster:
         return len(self._state.nominated_pods)
 
     def pending_count(self, query: PodQuery) -> int:
-        """Return how many pods without a node match a query."""
+        """Return how many pods without a node match a query. Pods that are assumed to be on one are not among them."""
         return self._state.pending_pods.count(query)
+
+    def existing_count(self, query: PodQuery, *, with_pod: Pod | None = None) -> int:
+        """Return how many pods match, with or without a node. Terminating ones do not count.
+
+        `with_pod`: this one counts, even if the cluster does not know it or a trial took it away.
+        """
+        found = self.count(query, settled="always").total + self.pending_count(query)
+        if with_pod is None or with_pod.uid in self._state.pods or self._state.pending_pods.waits(with_pod.uid):
+            return found
+        return found + 1
 
     def pending_pods(self, condition: Callable[[Pod], bool]) -> list[Pod]:
         """Return the pods without a node that meet a condition: a function of the pod alone, the same in every call."""

@@ -2,6 +2,9 @@
 
 Most decisions do not need the answers. A query or a condition is therefore answered from all pods the first time, and
 its answer is kept up to date from then on.
+
+A pod that is assumed to be on a node, or is there in a trial, still waits for the API server's word. It is among the
+pods that meet a condition, and not among those that are counted: it counts on its node.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ class PendingPods:
         self._pods: dict[str, Pod] = {}
         self._counting: MatchCounts | None = None
         self._sets: dict[str, LabelSet] = {}  # where each pod is counted, once there was a query
+        self._placed: set[str] = set()  # uids of those that are assumed to be on a node
         self._meeting: dict[Callable[[Pod], bool], dict[str, Pod]] = {}  # by condition
 
     def update(self, pod: Pod, gone: bool) -> None:
@@ -27,9 +31,10 @@ class PendingPods:
         before = self._pods.pop(pod.uid, None)
         for met in self._meeting.values():
             met.pop(pod.uid, None)
-        if before is not None and self._counting is not None:
-            self._counting.remove(before, self._sets.pop(pod.uid), 1, False)
+        if before is not None:
+            self._uncount(before)
         if gone or pod.terminating or not pod.pending:
+            self._placed.discard(pod.uid)
             return
         self._pods[pod.uid] = pod
         for condition, met in self._meeting.items():
@@ -38,8 +43,26 @@ class PendingPods:
         if self._counting is not None:
             self._count(pod, self._counting)
 
+    def placed(self, uid: str) -> None:
+        """A pod is assumed to be on a node."""
+        pod = self._pods.get(uid)
+        if pod is not None:
+            self._uncount(pod)
+            self._placed.add(uid)
+
+    def displaced(self, uid: str) -> None:
+        """It is not any more."""
+        if uid in self._placed:
+            self._placed.remove(uid)
+            if self._counting is not None:
+                self._count(self._pods[uid], self._counting)
+
+    def waits(self, uid: str) -> bool:
+        """True if the pod is one of those that are counted."""
+        return uid in self._pods and uid not in self._placed
+
     def count(self, query: PodQuery) -> int:
-        """Return how many pods match. Assumed pods are among them until they are bound."""
+        """Return how many pods match. Assumed pods are not among them."""
         if self._counting is None:
             self._counting = MatchCounts()
             for pod in self._pods.values():
@@ -55,4 +78,10 @@ class PendingPods:
         return list(met.values())
 
     def _count(self, pod: Pod, counting: MatchCounts) -> None:
-        self._sets[pod.uid] = counting.add(pod, ROW, 1, False)
+        if pod.uid not in self._placed:
+            self._sets[pod.uid] = counting.add(pod, ROW, 1, False)
+
+    def _uncount(self, pod: Pod) -> None:
+        labels = self._sets.pop(pod.uid, None)
+        if labels is not None and self._counting is not None:
+            self._counting.remove(pod, labels, 1, False)

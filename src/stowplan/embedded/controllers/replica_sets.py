@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
 
 _MAX_PER_SYNC = 500  # pods created or deleted before other keys are reconciled
+_COST, _NUMBER = "controller.kubernetes.io/pod-deletion-cost", re.compile(r"0|-?[1-9]\d{0,9}", re.ASCII)
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -64,7 +66,9 @@ class ReplicaSetController:
             yield RequeueAfter(0.0)
 
     def _deletion_order(self, pods: list[Document]) -> list[Document]:
-        """Pods in the order of deletion: first without a node, not running, not ready, on crowded nodes, new."""
+        """Pods in the order of deletion: first without a node, not running, not ready, of low cost, on crowded nodes,
+        new.
+        """
         pods_per_node: dict[str, int] = {}
         for pod in pods:
             node = pod["spec"].get("nodeName", "")
@@ -73,7 +77,8 @@ class ReplicaSetController:
         def rank(pod: Document) -> tuple[Any, ...]:
             node = pod["spec"].get("nodeName", "")
             since = -seconds(pod["metadata"]["creationTimestamp"])
-            return bool(node), _PHASES.get(queries.phase(pod), 3), queries.ready(pod), -pods_per_node[node], since
+            started = _PHASES.get(queries.phase(pod), 3), queries.ready(pod)
+            return bool(node), *started, _deletion_cost(pod), -pods_per_node[node], since
 
         return sorted(pods, key=rank)
 
@@ -94,3 +99,9 @@ class ReplicaSetController:
             yield SetStatus(self._collection, key, owner["metadata"]["uid"], status)
         if ready > available:
             yield RequeueAfter(float(least))
+
+
+def _deletion_cost(pod: Document) -> int:
+    """The cost that an annotation gives the pod; 0 if there is none, or no number that Kubernetes would take."""
+    text = str(pod["metadata"].get("annotations", {}).get(_COST, "0"))
+    return int(text) if _NUMBER.fullmatch(text) and -(2**31) <= int(text) < 2**31 else 0

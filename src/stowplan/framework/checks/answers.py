@@ -116,6 +116,8 @@ class Asked(CalledPlugin):
         yield from self._row_problems("filter", expected, self.filtered, alone)
         if by_row:
             yield from differ(f"filter {SHAPE}", self.filtered(nodes, pod=same_shape(self.pod)), expected)
+        if hasattr(self.plugin, "fits"):
+            yield from differ("filter and fits disagree", self.filtered(nodes, Twin(self.plugin)), expected)
         if hasattr(twin, "fits"):
             yield from differ("filter and its twin's fits disagree", self.filtered(nodes, Twin(twin)), expected)
 
@@ -126,6 +128,8 @@ class Asked(CalledPlugin):
         yield from self._row_problems("score", expected, self.scored, by_row)
         if by_row:
             yield from differ(f"score {SHAPE}", self.scored(nodes, pod=same_shape(self.pod)), expected)
+        if hasattr(self.plugin, "rate") and None not in expected.values():
+            yield from differ("score and rate disagree", self.scored(nodes, Twin(self.plugin)), expected)
         if hasattr(twin, "rate") and None not in expected.values():
             yield from differ("score and its twin's rate disagree", self.scored(nodes, Twin(twin)), expected)
 

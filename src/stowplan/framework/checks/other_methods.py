@@ -29,6 +29,7 @@ from stowplan.objects.pods import Pod
 CHECKED = (
     *("pre_enqueue", "sort_key", "cluster_key", "group_of", "pre_filter", "filter", "avoid", "score", "reserve"),
     *("unreserve", "permit", "pre_bind", "post_bind", "gauges", "wakes_on", "filters_by_row"),
+    *("fits", "rate", "pre_filters_by_shape"),
 )
 Check: TypeAlias = Callable[[Asked, Cluster], Iterator[Problem]]
 NOT_CALLED = tuple(method for method in CALLED if method not in CHECKED)

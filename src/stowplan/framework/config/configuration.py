@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from stowplan.framework.config import document, plugin_sets, settings
+from stowplan.framework.config import document, old_versions, plugin_sets, settings
 from stowplan.framework.config.argument_types import Percent
 from stowplan.framework.config.arguments import GROUP, arguments
 from stowplan.framework.config.document import ConfigValue, shown, suggestion, under
@@ -32,11 +32,6 @@ __all__ = [
 
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-OLD = {
-    "v1beta3": "kube-scheduler does not read it since 1.29",
-    "v1beta2": "kube-scheduler does not read it since 1.28, and its default score weights were different",
-}
-
 OTHER_KINDS = {
     "ConfigMap": "give the text under its data",
     "PlacementConfiguration": "it is for `stowplan place`",
@@ -124,6 +119,7 @@ def load(
 
 def _load(plain: dict[str, Any], catalogue: plugin_sets.PluginCatalogue) -> Configuration:
     version = _version(plain)
+    catalogue = old_versions.catalogue(catalogue, version)
     given = document.decode(plain, _File)
     election = settings.completed(given.leader_election)
     extenders = tuple(settings.completed(extender) for extender in given.extenders)
@@ -144,7 +140,7 @@ def _load(plain: dict[str, Any], catalogue: plugin_sets.PluginCatalogue) -> Conf
         enable_profiling=given.enable_profiling,
         enable_contention_profiling=given.enable_profiling if contention is None else contention,
         delay_cache_until_active=given.delay_cache_until_active,
-        notes=(*_old_version(version), *_ineffective(given, profiles, catalogue)),
+        notes=(*old_versions.version_note(version, GROUP), *_ineffective(given, profiles, catalogue)),
     )
 
 
@@ -156,7 +152,7 @@ def _version(plain: dict[str, Any]) -> str:
         remedy = OTHER_KINDS.get(word) or suggestion(word, [KIND])
         raise ConfigError(f"found {shown(kind)}, expected {shown(KIND)}", path="kind", remedy=remedy)
     group, _, version = api_version.partition("/") if isinstance(api_version, str) else ("", "", "")
-    if group != GROUP or version not in ("v1", *OLD):
+    if group != GROUP or version not in ("v1", *old_versions.OLD):
         raise ConfigError(f"found {shown(api_version)}, expected {shown(f'{GROUP}/v1')}", path="apiVersion")
     return version
 
@@ -175,7 +171,8 @@ def _profile(written: _Profile, path: str, version: str, catalogue: plugin_sets.
     if not written.scheduler_name:
         raise ConfigError("missing or empty", path=under(path, "schedulerName"), remedy="give every profile a name")
     configured = _plugin_config(written, path, version)
-    points, built = plugin_sets.expand(written.plugins, under(path, "plugins"), catalogue)
+    expanded = plugin_sets.expand(written.plugins, under(path, "plugins"), catalogue)
+    points, built = old_versions.without(*expanded, catalogue)
     args = {name: configured[name] if name in configured else arguments(name, None, path) for name in sorted(built)}
     return ProfileSpec(written.scheduler_name, points, args, written.percentage_of_nodes_to_score)
 
@@ -232,14 +229,12 @@ def _check_queue_sort(written: tuple[_Profile, ...], profiles: list[ProfileSpec]
             raise ConfigError(problem, path=f"profiles[{i}].pluginConfig")
 
 
-def _old_version(version: str) -> Iterator[str]:
-    if version in OLD:
-        yield f"apiVersion: {GROUP}/{version} is old ({OLD[version]}); write {GROUP}/v1"
-
-
 def _ineffective(given: _File, profiles: list[ProfileSpec], catalogue: plugin_sets.PluginCatalogue) -> Iterator[str]:
     """Yield a note for every setting that kube-scheduler accepts although it has no effect."""
+    if given.enable_contention_profiling:
+        yield "enableContentionProfiling: has no effect: there is no profile of contended locks"
     for i, (written, profile) in enumerate(zip(given.profiles, profiles, strict=False)):
+        yield from old_versions.plugin_notes(written.plugins, profile.points, f"profiles[{i}].plugins", catalogue)
         for j, entry in enumerate(written.plugin_config):
             if entry.name not in profile.plugin_args:
                 hint = suggestion(entry.name, profile.plugin_args) if catalogue.implements(entry.name) is None else ""

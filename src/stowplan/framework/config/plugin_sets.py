@@ -37,6 +37,9 @@ DEFAULT_PLUGINS: tuple[tuple[str, int], ...] = (
 )  # fmt: skip
 
 REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+SUCCESSORS = {
+    "SelectorSpread": "PodTopologySpread spreads the pods of Services, ReplicaSets and StatefulSets by default",
+}
 
 
 class Enabled(msgspec.Struct, frozen=True):
@@ -127,6 +130,9 @@ class PluginCatalogue(NamedTuple):
             points = self.implements(plugin.name)
         except ConfigError as error:  # a plugin that cannot be loaded from its file
             raise ConfigError(error.problem, path=error.path or plugin.path, remedy=error.remedy) from error
+        if points is None and plugin.name in SUCCESSORS:
+            remedy = SUCCESSORS[plugin.name]
+            raise ConfigError(f'plugin "{plugin.name}" was removed', path=plugin.path, remedy=remedy)
         if points is None:
             remedy = suggestion(plugin.name, self.known) or "is it registered with this scheduler?"
             raise ConfigError(f"there is no plugin {shown(plugin.name)}", path=plugin.path, remedy=remedy)

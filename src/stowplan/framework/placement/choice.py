@@ -51,9 +51,9 @@ SUCCEEDED = ClusterPluginStatus()
 
 @dataclass(frozen=True, slots=True)
 class PlacementQuestion:
-    """`own` are the rows of the placement's decisions so far. `ocm`: decide as Open Cluster Management does.
+    """`own` are the rows of the placement's decisions so far, in order. `ocm`: decide as Open Cluster Management does.
 
-    `patient`: no other placement is due.
+    `patient`: no other placement is due. `hysteresis`: by how many points scores may vary, unless the placement says.
     """
 
     placement: Placement
@@ -62,10 +62,11 @@ class PlacementQuestion:
     own: Rows
     ocm: bool = False
     patient: bool = True
+    hysteresis: int = 0
 
-    def view(self, *, track: bool = False) -> WholeFleet:
-        """Return the fleet as plugins see it; `track`: note what they read."""
-        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track, patient=self.patient)
+    def view(self, *, track: bool = False, held: Rows | None = None) -> WholeFleet:
+        """Return the fleet as plugins see it; `track`: note what they read; `held`: as if the placement had these."""
+        return WholeFleet(self.fleet, self.now, self.own, ocm=self.ocm, track=track, patient=self.patient, held=held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,12 @@ _NO_ROWS: Rows = np.zeros(0, np.int64)
 
 @dataclass(slots=True)
 class PlacementChoice:
-    """`rows` passed all filters and have `totals`. `picked` are the chosen rows, best first."""
+    """`rows` passed all filters and have `totals`. `picked` are the chosen rows, best first.
+
+    `settled_totals` are theirs once the placement has them, which Steady rewards. With hysteresis another cluster must
+    have more than `margin` on a chosen one; `compared` are the totals with that advantage, and `kept` are the rows that
+    are chosen because of it.
+    """
 
     question: PlacementQuestion
     sets: tuple[str, ...] = ()
@@ -134,6 +140,11 @@ class PlacementChoice:
     totals: Ints = field(default_factory=lambda: _NO_ROWS)
     picked: Rows = field(default_factory=lambda: _NO_ROWS)
     picked_totals: Ints = field(default_factory=lambda: _NO_ROWS)
+    settled_totals: Ints = field(default_factory=lambda: _NO_ROWS)
+    by_held: bool = False  # if totals depend on which clusters the placement has
+    margin: int = 0
+    compared: Ints = field(default_factory=lambda: _NO_ROWS)
+    kept: Rows = field(default_factory=lambda: _NO_ROWS)
     unscheduled: int = 0
     status: ClusterPluginStatus = SUCCEEDED
     error: PluginError | None = None  # of a plugin that failed
@@ -149,6 +160,15 @@ class PlacementChoice:
     def best(self) -> dict[str, int]:
         """Return the names of the chosen clusters, best first, and their totals."""
         return dict(zip(self.names, self.picked_totals.tolist(), strict=True))
+
+    def settled(self) -> dict[str, int]:
+        """Return the names of the chosen clusters, best first, and their totals once the placement has them."""
+        return dict(zip(self.names, self.settled_totals.tolist(), strict=True))
+
+    @property
+    def kept_names(self) -> frozenset[str]:
+        """The clusters that hysteresis keeps: without it others would be chosen."""
+        return frozenset(self.question.fleet.named(self.kept))
 
     def ranking(self) -> Iterator[tuple[str, int]]:
         """Iterate over the clusters that were ranked, in the order of their names, and their totals."""
@@ -172,11 +192,12 @@ class PlacementChoice:
     def missing(self) -> dict[str, int]:
         """Return what each cluster that was not chosen lacks, by name.
 
-        It lacks what the last chosen cluster has more, plus 1 if the order of names favours the chosen one.
+        It lacks what the last chosen cluster has more, plus 1 if the order of names favours the chosen one. Hysteresis
+        counts as points that the chosen one has.
         """
         if not len(self.picked) or len(self.picked) == len(self.rows):
             return {}
-        rank, totals = self.question.fleet.rank(), dict(zip(self.rows.tolist(), self.totals.tolist(), strict=True))
+        rank, totals = self.question.fleet.rank(), dict(zip(self.rows.tolist(), self.compared.tolist(), strict=True))
         last = min(self.picked.tolist(), key=lambda row: (totals[row], -rank[row]))
         chosen = frozenset(self.picked.tolist())
         return {

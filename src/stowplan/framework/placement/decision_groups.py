@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
+from stowplan.framework.placement import hysteresis
 from stowplan.framework.placement.choice import MISCONFIGURED, ClusterPluginStatus, PlacementChoice
-from stowplan.objects import selectors
+from stowplan.objects import selector_errors, selectors
 from stowplan.objects.placements import MOST_IN_A_SLICE, DecisionGroup, Placement
 
 STRATEGY = "spec.decisionStrategy.groupStrategy"
@@ -72,16 +73,24 @@ def _percent(text: str) -> float | None:
 
 
 def _order(choice: PlacementChoice) -> Callable[[str], tuple[int, bytes]]:
-    """Return the key to sort clusters by: the name, or the highest total first if the placement says so."""
+    """Return the key to sort clusters by: the name, or the highest total first if the placement says so.
+
+    With hysteresis the order stays as it is until totals differ enough.
+    """
     by_score = choice.question.placement.by_score and not choice.question.ocm
-    totals = choice.best() if by_score else {}
+    totals = choice.settled() if by_score else {}
+    if choice.margin and by_score:
+        so_far = choice.question.fleet.named(choice.question.own)
+        names = dict.fromkeys((*(name for name in so_far if name in totals), *totals))
+        places = {name: place for place, name in enumerate(hysteresis.ordered(list(names), totals, choice.margin))}
+        return lambda name: (places[name], b"")
     return lambda name: (-totals.get(name, 0), name.encode())
 
 
 def _matching(choice: PlacementChoice, index: int, wanted: DecisionGroup) -> frozenset[str] | ClusterPluginStatus:
     given = wanted.group_cluster_selector
     for part, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
-        problem = selectors.problem(selector)
+        problem = selector_errors.problem(selector)
         if problem:
             path = f"{STRATEGY}.decisionGroups[{index}].groupClusterSelector.{part}"
             remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"

@@ -4,7 +4,7 @@
     2 filter       filters, in order; what each keeps is recorded
     3 weigh        which prioritizers count, and their weights
     4 score        each prioritizer's scores times its weight, added up
-    5 select       the highest totals; of equal totals the first names
+    5 select       the highest totals; of equal totals the first names; with hysteresis, clusters that are chosen stay
 
 Candidates are ordered by name, and every step keeps that order, so the first of equal totals has the first name.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.fleet.cluster_sets import ClusterSets
 from stowplan.columns.fleet.views import Clusters, WholeFleet
+from stowplan.framework.placement import hysteresis
 from stowplan.framework.placement.choice import (
     ERROR,
     MISCONFIGURED,
@@ -73,7 +74,7 @@ def finished(ask: Callable[[], PlacementChoice]) -> PlacementChoice:
 
 def _drop(choice: PlacementChoice) -> None:
     """Drop what was chosen before a plugin failed."""
-    choice.rows = choice.totals = choice.picked = choice.picked_totals = choice.rows[:0]
+    choice.rows = choice.totals = choice.picked = choice.picked_totals = choice.settled_totals = choice.rows[:0]
     choice.prioritized.clear()
 
 
@@ -94,11 +95,16 @@ def _decide(
     prioritizers = weigh(question.placement, policy, ocm=question.ocm)
     if isinstance(prioritizers, ClusterPluginStatus):
         return prioritizers
+    points = 0 if question.ocm else hysteresis.noise(question.placement, question.hysteresis)
+    if isinstance(points, ClusterPluginStatus):
+        return points
+    choice.margin = hysteresis.margin(points, prioritizers, policy)
     clusters = _exclude(choice, clusters, prioritizers, policy)
     status = _score(choice, clusters, prioritizers, policy)
     if status.failed:
         return status
-    _select(choice, clusters, policy)
+    indexes = _select(choice, clusters, policy)
+    choice.settled_totals = _settled(choice, indexes, prioritizers, policy)
     _look_ahead(choice, candidates, policy)
     return status
 
@@ -158,6 +164,7 @@ def _score(
     """Score the clusters. No plugin is asked about no clusters."""
     status, placement = SUCCEEDED, choice.question.placement
     totals: Ints = np.zeros(len(clusters), np.int64)
+    clusters.fleet.asked_held = False
     for enabled, weight in prioritizers:
         bounded = enabled.name in policy.third_party
         scored = call_cluster_score(enabled, placement, clusters, bounded=bounded) if len(clusters) else NO_SCORES
@@ -169,20 +176,48 @@ def _score(
         warning = policy.hook(enabled, "warning")
         if warning is not None and (text := warning(clusters)):
             status = ClusterPluginStatus(WARNING, enabled.name, text, CONFIGURATIONS, RENEW)
-    choice.totals = totals
+    choice.totals, choice.by_held = totals, clusters.fleet.asked_held
     return status
 
 
-def _select(choice: PlacementChoice, clusters: Clusters, policy: ClusterPolicy) -> None:
-    placement, wanted = choice.question.placement, choice.question.placement.spec.number_of_clusters
+def _select(choice: PlacementChoice, clusters: Clusters, policy: ClusterPolicy) -> Rows:
+    """Choose clusters. Return their indexes."""
+    wanted = choice.question.placement.spec.number_of_clusters
     number = len(choice.rows) if wanted is None else min(wanted, len(choice.rows))
-    if placement.spec.spread_policy.spread_constraints and policy.spread is not None:
-        weight = spread_weight(placement, policy)
-        indexes = policy.spread.select(placement, clusters, choice.totals, number, weight)
-    else:
-        indexes = best(choice.totals, number)
+    favours = choice.margin > 0 and clusters.fleet.holds_any and number < len(choice.rows)
+    choice.compared = choice.totals
+    if favours:
+        choice.compared = hysteresis.favoured(choice.totals, clusters.current, choice.margin)
+    indexes = _selected(choice, clusters, policy, choice.compared, number)
     choice.picked, choice.picked_totals = choice.rows[indexes], choice.totals[indexes]
+    if favours:
+        otherwise = choice.rows[_selected(choice, clusters, policy, choice.totals, number)]
+        choice.kept = np.setdiff1d(choice.picked, otherwise)
     choice.unscheduled = 0 if wanted is None else wanted - len(indexes)
+    return indexes
+
+
+def _selected(choice: PlacementChoice, clusters: Clusters, policy: ClusterPolicy, totals: Ints, number: int) -> Rows:
+    """Return the indexes that have the highest of these totals, or that spread clusters best."""
+    placement = choice.question.placement
+    if placement.spec.spread_policy.spread_constraints and policy.spread is not None:
+        return policy.spread.select(placement, clusters, totals, number, spread_weight(placement, policy))
+    return best(totals, number)
+
+
+def _settled(choice: PlacementChoice, indexes: Rows, prioritizers: WeightedPrioritizers, policy: ClusterPolicy) -> Ints:
+    """Return the totals of the chosen clusters once the placement has them: Steady asks for that, say."""
+    question = choice.question
+    if question.ocm or not choice.by_held or np.array_equal(np.unique(question.own), np.sort(choice.picked)):
+        return choice.picked_totals
+    after = Clusters(question.view(held=choice.picked), choice.rows)
+    totals: Ints = np.zeros(len(after), np.int64)
+    for enabled, weight in prioritizers:
+        scored = call_cluster_score(enabled, question.placement, after, bounded=enabled.name in policy.third_party)
+        if isinstance(scored, Misconfigured):
+            return choice.picked_totals
+        totals += weight * scored.values
+    return totals[indexes]
 
 
 def _look_ahead(choice: PlacementChoice, candidates: Clusters, policy: ClusterPolicy) -> None:

@@ -12,6 +12,8 @@ from stowplan.objects.placements import Placement
 
 
 class Balance:
+    exact = True  # it counts decisions, and measures nothing
+
     def score(self, placement: Placement, clusters: Clusters) -> Ints | int:  # noqa: ARG002
         """Return 100 for a cluster that no other placement has, -100 for as many as any cluster of the fleet has."""
         most = int(clusters.fleet.decided.max(initial=0))

@@ -18,7 +18,7 @@ from stowplan.columns.fleet.one_cluster import WHOLE, OneCluster
 from stowplan.columns.fleet.views import Clusters
 from stowplan.framework.decision import Reject
 from stowplan.framework.placement.interfaces import Misconfigured
-from stowplan.objects import selectors
+from stowplan.objects import selector_errors, selectors
 from stowplan.objects.placements import Placement, RequiredClusterSelector
 from stowplan.objects.selectors import Selector
 from stowplan.plugins.clusters.cel_selector import CelExpressions, CelWork, compiled
@@ -112,7 +112,7 @@ def _compile(index: int, given: RequiredClusterSelector) -> CompiledPredicate | 
     """Compile the predicate of this index; or return what is wrong with it."""
     path = _path(index)
     for name, selector in (("labelSelector", given.label_selector), ("claimSelector", given.claim_selector.as_labels)):
-        problem = selectors.problem(selector)
+        problem = selector_errors.problem(selector)
         if problem:
             remedy = "use In, NotIn, Exists or DoesNotExist, with valid keys and values"
             return Misconfigured(problem, f"{path}.{name}", remedy)

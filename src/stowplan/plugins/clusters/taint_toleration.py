@@ -41,6 +41,7 @@ class TaintResults:
 
 class ClusterTaintToleration:
     counts_always = True  # PreferNoSelect counts in mode Exact as well
+    exact = True  # it measures nothing
     additions = ("score",)
 
     def filter(self, placement: Placement, clusters: Clusters) -> Iterator[Reject | Misconfigured]:

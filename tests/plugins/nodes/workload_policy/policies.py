@@ -18,8 +18,8 @@ OWNERS = {"ReplicaSet": ReplicaSet, "Deployment": Deployment, "StatefulSet": Sta
 
 
 def a_policy(
-    domains: Mapping[str, int] | None = None, *, name: str = "policy", namespace: str = "default", generation: int = 1,
-    **spec: Any,
+    domains: Mapping[str, int] | Mapping[str, str] | None = None, *, name: str = "policy", namespace: str = "default",
+    generation: int = 1, **spec: Any,
 ) -> WorkloadPolicy:  # fmt: skip
     """Zones a and b with two pods each, of those with `app: x`; `spec` takes any field in the API's spelling."""
     listed = [{"name": each, "replicas": number} for each, number in (domains or {"a": 2, "b": 2}).items()]

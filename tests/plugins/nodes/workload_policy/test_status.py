@@ -7,18 +7,24 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client import CollectorRegistry
 
+from stowplan.apps.run.plugin_gauges import PluginGauges
 from stowplan.columns.nodes.views import Cluster
 from stowplan.objects.actions import Patch
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Condition, Object
 from stowplan.objects.workload_policies import DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 from stowplan.plugins.nodes.workload_policy import status as policy_status
-from stowplan.testing.builders import a_node, a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_profile, a_state
 from stowplan.testing.world import World
 from tests.engine.small_plugins import profiles
 from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, placed, reference, zoned
 
+CONFIG = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "WorkloadPolicy"}]}}}],
+}  # fmt: skip
 NODES = zoned("a1", "a2", "b1", "c1", "-x")
 DAEMONS = reference("DaemonSet", "agents")
 
@@ -223,3 +229,42 @@ def test_a_condition_that_stands_keeps_its_time() -> None:
     valid, satisfied = patch.body["status"]["conditions"]
     assert (valid["status"], valid["lastTransitionTime"]) == ("True", since)
     assert satisfied["status"] == "False" and "lastTransitionTime" not in satisfied
+
+
+# -- metrics
+
+
+def test_the_gauges_have_the_numbers_of_each_domain() -> None:
+    policies = [
+        a_policy({"a": 2, "b": 1}),
+        a_policy({"a": "50%", "b": "50%"}, name="shares"),
+        a_policy(name="broken", allocationType="soft"),
+    ]
+    state = a_state(nodes=NODES, pods=[*placed("a1", "a1", "c1"), *waiting("w")], others=policies)
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for each in policy_status.gauges(Cluster(state)):
+        found.setdefault(each.name, {})[tuple(each.labels.values())] = each.value
+    assert found == {
+        "workload_policy_desired_pods": {
+            ("default", "policy", "a"): 2, ("default", "policy", "b"): 1,
+            ("default", "shares", "a"): 2, ("default", "shares", "b"): 2,
+        },
+        "workload_policy_pods": {
+            ("default", "policy", "a"): 2, ("default", "policy", "b"): 0,
+            ("default", "shares", "a"): 2, ("default", "shares", "b"): 0,
+        },
+        "workload_policy_pods_elsewhere": {("default", "policy"): 1, ("default", "shares"): 1},
+        "workload_policy_pending_pods": {("default", "policy"): 1, ("default", "shares"): 1},
+    }  # fmt: skip
+
+
+def test_the_gauges_are_among_the_metrics() -> None:
+    world = World(nodes=NODES, profiles={"default-scheduler": a_profile(CONFIG)})
+    world.submit(a_policy({"a": 1, "b": 1}), *waiting("v", "w"))
+    world.run()
+    registry = CollectorRegistry()
+    PluginGauges(registry).update(world.scheduler, lambda problem: pytest.fail(str(problem)))
+    for name in ("workload_policy_desired_pods", "workload_policy_pods"):
+        for domain in ("a", "b"):
+            labels = {"namespace": "default", "policy": "policy", "domain": domain}
+            assert registry.get_sample_value(f"stowplan_{name}", labels) == 1

@@ -61,16 +61,16 @@ class InterPodAffinity:
         if self._ignore_existing and not pod.shape.preferred_affinity:
             return None
         cluster = nodes.cluster
-        liked, any_match = np.zeros(len(nodes), np.int64), False
+        liked: Ints | None = None
         for key, pods, weights, factor in self._preferred_terms(pod, cluster):
             if not cluster.has_label(key):
                 continue
             counts = cluster.by_domain(pods, key)
             if counts.any():
-                any_match = True
                 counts = counts if weights is pods else cluster.by_domain(weights, key)
-                liked += counts[nodes.label(key).codes] * np.int64(factor)
-        return _normalized(liked) if any_match else None
+                more = counts[nodes.label(key).codes] * np.int64(factor)
+                liked = more if liked is None else liked + more
+        return None if liked is None else _normalized(liked)
 
     def _preferred_terms(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Tally, Tally, int]]:
         """Yield (topology key, pods that count, their weights, a factor) of the pod's and of existing pods' terms."""

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from stowplan.columns.arrays import Ints
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.decision import SKIP, Only, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
@@ -28,6 +29,7 @@ CONFLICT = "pod affinity terms conflict"
 class NodeAffinityPlugin:
     configurable_at = ("preScore",)
     local = "node"
+    pre_filters_by_shape = True
     filters_by_row = True
 
     def __init__(self, added_affinity: Mapping[str, Any] | None = None) -> None:
@@ -64,6 +66,17 @@ class NodeAffinityPlugin:
         if shape.node_terms is not None:
             matched &= nodes.matching_any(shape.node_terms)
         yield Reject(~matched & ~not_enforced, REASON, resolvable=False)
+
+    def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
+        labels, name, shape = node.labels, node.name, pod.shape
+        if self._added is not None and not any(term.matches(labels, name) for term in self._added):
+            return ENFORCED, False
+        terms = shape.node_terms
+        if selectors.matches(shape.node_labels, labels) and (
+            terms is None or any(term.matches(labels, name) for term in terms)
+        ):
+            return None
+        return REASON, False
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
         if not pod.spec.affinity.node_affinity.preferred and not self._prefers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
@@ -15,6 +16,7 @@ REASON = "node(s) didn't match Pod's required features"
 
 class NodeDeclaredFeatures:
     local = "node"
+    pre_filters_by_shape = True
     filters_by_row = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
@@ -23,6 +25,9 @@ class NodeDeclaredFeatures:
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         needed = needed_features(pod)
         yield Reject(nodes.features.where(lambda declared: not needed <= declared), REASON, resolvable=False)
+
+    def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
+        return None if needed_features(pod) <= set(node.node.status.declared_features) else (REASON, False)
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeDeclaredFeature"), hint="node_declares_features")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.pods import Pod
+
+REASON = "node(s) didn't match the requested node name"
 
 
 class NodeName:
@@ -19,7 +22,10 @@ class NodeName:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         if pod.node_name:
-            yield Reject(nodes.name != pod.node_name, "node(s) didn't match the requested node name", resolvable=False)
+            yield Reject(nodes.name != pod.node_name, REASON, resolvable=False)
+
+    def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
+        return (REASON, False) if pod.node_name and pod.node_name != node.name else None
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add",))

@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.shape import ANY_ADDRESS
+from stowplan.objects.shape import ANY_ADDRESS, Use
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
 class NodePorts:
     local = "pods"
+    pre_filters_by_shape = True
     filters_by_row = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
@@ -25,13 +27,14 @@ class NodePorts:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         taken = np.zeros(len(nodes), np.bool_)
-        for address, protocol, port in pod.shape.host_ports:
-            conflicting = ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address)
-            for other in conflicting:
-                tally = nodes.used(("port", protocol, port, other))
-                if tally is not None:
-                    taken |= nodes.counts_of(tally) > 0
+        for use in _conflicting(pod):
+            tally = nodes.used(use)
+            if tally is not None:
+                taken |= nodes.counts_of(tally) > 0
         yield Reject(taken, REASON)
+
+    def fits(self, pod: Pod, node: OneNode) -> str | None:
+        return REASON if any(node.uses(use) for use in _conflicting(pod)) else None
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Delete",), hint="pod_freed_port")
@@ -42,3 +45,10 @@ class NodePorts:
             return False
         wanted = {(protocol, port) for _, protocol, port in pod.shape.host_ports}
         return any((protocol, port) in wanted for _, protocol, port in old.shape.host_ports)
+
+
+def _conflicting(pod: Pod) -> Iterator[Use]:
+    """Yield the uses of ports that leave no room for the pod's own."""
+    for address, protocol, port in pod.shape.host_ports:
+        for other in ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address):
+            yield "port", protocol, port, other

@@ -6,14 +6,16 @@ no change, up to 100 for the greatest improvement, down to 50.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Floats, Ints
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
-from stowplan.framework.scoring import MAX_SCORE
+from stowplan.framework.scoring import MAX_SCORE, int64
 from stowplan.objects import requests
 from stowplan.objects.pods import Pod
 
@@ -43,6 +45,35 @@ class NodeResourcesBalancedAllocation:
             deviation = np.array([_deviation(taken, offered, present), _deviation(with_pod, offered, present)])
         before, after = ((1 - deviation) * MAX_SCORE).astype(np.int64)
         return np.asarray((after - before + MAX_SCORE // 2) // 2 + MAX_SCORE // 2)
+
+    def rate(self, pod: Pod, node: OneNode) -> int:
+        before: list[float] = []
+        after: list[float] = []
+        for name in self._resources:
+            wanted = pod.shape.balanced.get(name, 0)
+            room = node.allocatable(name)
+            if not room or not requests.is_counted(name) or (not wanted and requests.is_scalar(name)):
+                continue
+            used = node.requested(name)
+            before.append(min(float(used) / float(room), 1.0))
+            after.append(min(float(int64(used + wanted)) / float(room), 1.0))
+        change = int((1 - _deviation_of_one(after)) * MAX_SCORE) - int((1 - _deviation_of_one(before)) * MAX_SCORE)
+        return (change + MAX_SCORE // 2) // 2 + MAX_SCORE // 2
+
+
+def _deviation_of_one(fractions: list[float]) -> float:
+    """Return half the difference of two, the standard deviation of more, else 0."""
+    if len(fractions) == 2:
+        return abs((fractions[0] - fractions[1]) / 2)
+    if len(fractions) < 2:
+        return 0.0
+    total = squares = 0.0
+    for fraction in fractions:  # in this order: floating-point sums depend on it
+        total += fraction
+    mean = total / len(fractions)
+    for fraction in fractions:
+        squares += (fraction - mean) * (fraction - mean)
+    return math.sqrt(squares / len(fractions))
 
 
 def _of_two(taken: list[Ints], with_pod: list[Ints], offered: list[Ints]) -> Floats:

@@ -7,6 +7,7 @@ configured shape.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -14,15 +15,17 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.scoring import percent, rounded
+from stowplan.framework.scoring import int64, percent, percent_of_one, rounded
 from stowplan.objects import devices, quantity, requests
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 FIXED = ("cpu", "memory", "ephemeral-storage")
+PRESUMED = ("cpu", "memory")  # counted with a default for containers that request nothing
 DEFAULT_RESOURCES = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1})
 
 
@@ -45,7 +48,9 @@ class NodeResourcesFit:
         listed: Sequence[Mapping[str, Any]] = strategy.get("resources") or DEFAULT_RESOURCES
         self._resources = [(str(each["name"]), int(each.get("weight") or 1)) for each in listed]
         ratio = strategy.get("requestedToCapacityRatio") or {}
-        self._shape = [(point["utilization"], 10 * point["score"]) for point in ratio.get("shape") or ()]
+        self._shape: list[tuple[int, int]] = [
+            (point["utilization"], 10 * point["score"]) for point in ratio.get("shape") or ()
+        ]
 
     # -- filter
 
@@ -58,6 +63,16 @@ class NodeResourcesFit:
             lacking = allocatable - nodes.requested[resource] < amount
             if lacking.any():
                 yield Reject(lacking, f"Insufficient {resource}", resolvable=allocatable >= amount)
+
+    def fits(self, pod: Pod, node: OneNode) -> list[tuple[str, bool]] | None:
+        found = []
+        if node.requested("pods") >= node.allocatable("pods"):
+            found.append(("Too many pods", True))
+        for resource, amount in self._needed(pod):
+            allocatable = node.allocatable(resource)
+            if int64(allocatable - node.requested(resource)) < amount:
+                found.append((f"Insufficient {resource}", allocatable >= amount))
+        return found or None
 
     def needs_free(self, pod: Pod) -> Iterator[tuple[str, int]]:
         """Return what the filter requires to be free on a node."""
@@ -86,6 +101,39 @@ class NodeResourcesFit:
             total += rating if weight == 1 else rating * weight
             weights.add(weight, counts)
         return weights.mean(total, to_nearest=self._kind == "RequestedToCapacityRatio")
+
+    def rate(self, pod: Pod, node: OneNode) -> int:
+        total = weights = 0
+        by_shape = self._kind == "RequestedToCapacityRatio"
+        for resource, weight in self._resources:
+            wanted = pod.shape.scored.get(resource, 0)
+            if not requests.is_counted(resource) or (wanted == 0 and requests.is_scalar(resource)):
+                continue
+            capacity = node.allocatable(resource)
+            taken = node.presumed(resource) if resource in PRESUMED else node.requested(resource)
+            rating = self._rating_of_one(int64(taken + wanted), capacity) if capacity else 0
+            total += rating * weight
+            weights += weight if (rating > 0 if by_shape else capacity) else 0
+        if by_shape:
+            mean = total / max(weights, 1)
+            return math.floor(mean) + (mean - math.floor(mean) >= 0.5)
+        return total // max(weights, 1)
+
+    def _rating_of_one(self, after: int, capacity: int) -> int:
+        if self._kind == "LeastAllocated":
+            return percent_of_one(max(int64(capacity - after), 0), capacity)
+        used = percent_of_one(min(after, capacity), capacity)
+        return used if self._kind == "MostAllocated" else self._shaped_one(used)
+
+    def _shaped_one(self, utilization: int) -> int:
+        (lowest, first), last = self._shape[0], self._shape[-1][1]
+        if utilization <= lowest:
+            return first
+        for (low, start), (high, end) in zip(self._shape, self._shape[1:], strict=False):
+            if utilization <= high:
+                rise = (end - start) * (utilization - low)
+                return start + (abs(rise) // (high - low) if rise >= 0 else -(abs(rise) // (high - low)))
+        return last
 
     def _rate(self, nodes: Nodes, resource: str, wanted: int) -> tuple[Ints, Bools | None]:
         """Return one resource's rating, and the nodes where it counts (None: all): those that have the resource."""

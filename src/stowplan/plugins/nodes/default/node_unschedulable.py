@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
@@ -23,6 +24,9 @@ class NodeUnschedulable:
         cordoned = nodes.unschedulable
         if cordoned.any() and not tolerated(CORDONED, pod.tolerations):
             yield Reject(cordoned, REASON, resolvable=False)
+
+    def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
+        return (REASON, False) if node.unschedulable and not tolerated(CORDONED, pod.tolerations) else None
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="node_uncordoned")

@@ -65,6 +65,9 @@ class PodTopologySpread:
         self._system = defaulting_type == "System"
         listed = tuple(msgspec.convert(constraint, TopologySpreadConstraint) for constraint in default_constraints)
         self._defaults = SYSTEM if self._system else listed
+        self._defaults_of = {
+            kind: [each for each in self._defaults if each.when_unsatisfiable == kind] for kind in (HARD, SOFT)
+        }
 
     # -- hard constraints
 
@@ -110,7 +113,7 @@ class PodTopologySpread:
         own = pod.spec.topology_spread_constraints
         if own:
             return [self._compiled(each, _own_selector(each, pod)) for each in own if each.when_unsatisfiable == kind]
-        wanted = [each for each in self._defaults if each.when_unsatisfiable == kind]
+        wanted = self._defaults_of[kind]
         if not wanted:
             return []
         selector = _default_selector(pod, cluster)
@@ -147,7 +150,7 @@ class PodTopologySpread:
     def node_counts(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         """True if a node with all topology keys is added or deleted, or changes its domain or taints."""
         keys = [each.topology_key for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == HARD]
-        keys = keys or [each.topology_key for each in self._defaults if each.when_unsatisfiable == HARD]
+        keys = keys or [each.topology_key for each in self._defaults_of[HARD]]
         before, after = (_domains(node, keys) for node in (old, new))
         if old is None or new is None:
             return before is not None or after is not None

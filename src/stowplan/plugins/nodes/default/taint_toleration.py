@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.columns.arrays import Ints
+from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
 from stowplan.framework.feature_gates import DEFAULT_GATES
@@ -20,8 +21,9 @@ from stowplan.objects.taints import PREFER_NO_SCHEDULE, Taint, has_untolerated, 
 REASON = "node(s) had untolerated taint(s)"
 
 
-class TaintToleration:
-    configurable_at = ("preScore",)
+class TaintFilter:
+    """The filter alone; what counts as tolerated is up to `_untolerated`."""
+
     local = "node"
     filters_by_row = True
     feature_gates = DEFAULT_GATES
@@ -39,6 +41,21 @@ class TaintToleration:
         untolerated = nodes.taints.where(lambda taints: self._untolerated(taints, pod))
         yield Reject(untolerated, REASON, resolvable=False)
 
+    def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
+        return (REASON, False) if node.taints and self._untolerated(node.taints, pod) else None
+
+    def wakes_on(self) -> Iterable[Wake]:
+        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="taints_tolerated_now")
+        yield Wake("Pod", ("UpdatePodToleration",), own=True)
+
+    def taints_tolerated_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        was_rejected = old is None or self._untolerated(old.taints, pod)
+        return new is not None and was_rejected and not self._untolerated(new.taints, pod)
+
+
+class TaintToleration(TaintFilter):
+    configurable_at = ("preScore",)
+
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         if nodes.taints.all_empty():
             return MAX_SCORE
@@ -51,11 +68,3 @@ class TaintToleration:
             )
 
         return normalized(nodes.taints.number(untolerated), reverse=True)
-
-    def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="taints_tolerated_now")
-        yield Wake("Pod", ("UpdatePodToleration",), own=True)
-
-    def taints_tolerated_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        was_rejected = old is None or self._untolerated(old.taints, pod)
-        return new is not None and was_rejected and not self._untolerated(new.taints, pod)

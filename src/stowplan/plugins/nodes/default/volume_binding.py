@@ -72,6 +72,9 @@ class VolumeBinding:
         self.planner = VolumePlanner()
         self._drivers = DerivedLookup(CSINode, DriverColumns)
 
+    def pre_filters_by_shape(self, pod: Pod) -> bool:
+        return not pod.shape.claims
+
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         if not pod.shape.claims:
             return SKIP

@@ -32,6 +32,9 @@ CLAIM_TAKEN = (
 class VolumeRestrictions:
     reads = ("PersistentVolumeClaim",)
 
+    def pre_filters_by_shape(self, pod: Pod) -> bool:
+        return not pod.shape.volumes
+
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         if not pod.shape.volumes:
             return SKIP

@@ -27,6 +27,9 @@ class VolumeZone:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     local = "node"
 
+    def pre_filters_by_shape(self, pod: Pod) -> bool:
+        return not pod.shape.volumes
+
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         zones = _zones(pod, cluster)
         if isinstance(zones, str):

@@ -8,14 +8,17 @@ namespace, bound or assumed, and not terminating. The shared tallies count them,
     Required     nodes of domains that are full, not listed or missing are rejected; Preferred rejects none of them
     Balance      the proportionally emptiest domain is best; Fill: the proportionally fullest one that is not full
     overflow     (Preferred) full domains come after all others, the proportionally fullest last
+    percentages  are of the policy's pods that exist, with or without a node: each further pod has one place more
 
-`scores.py` ranks the nodes, `status.py` writes the status of policies.
+`scores.py` ranks the nodes, `status.py` writes the status of policies, `deletion_costs.py` says which pods go first
+when a workload is scaled down, `rebalancing.py` moves pods after an edit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,41 +28,68 @@ from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
 from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
-from stowplan.framework.interfaces import Evaluator, Wake
+from stowplan.framework.interfaces import Evaluator, Gauge, Wake
 from stowplan.objects import selectors, workload_policies
-from stowplan.objects.actions import Patch
+from stowplan.objects.actions import Write
 from stowplan.objects.affinity import PodQuery
+from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object, OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule
-from stowplan.objects.workloads import Deployment, ReplicaSet, StatefulSet
+from stowplan.objects.workloads import Deployment
 from stowplan.plugins.nodes.workload_policy import scores as policy_scores
 from stowplan.plugins.nodes.workload_policy import status
+from stowplan.plugins.nodes.workload_policy.deletion_costs import DeletionCosts
+from stowplan.plugins.nodes.workload_policy.naming import OWNERS, named_by, policy_name
+from stowplan.plugins.nodes.workload_policy.rebalancing import Rebalancing
 
-SLASH, DOT = "workload-policy/kosmos.io", "workload-policy.kosmos.io"  # labels of pods; the first takes precedence
-OWNERS: dict[str, type[Object]] = {"ReplicaSet": ReplicaSet, "Deployment": Deployment, "StatefulSet": StatefulSet}
-
+MOST_EVICTIONS = 60  # a minute
 FULL, HELPS = 1, 2  # a node of a full domain; a node where the eviction of the policy's pods would change that
 
 
 class PolicyMatch(NamedTuple):
-    """A pod's policy, and the count of the policy's pods."""
+    """A pod's policy, the pods of it that count, and their number by node."""
 
+    pod: Pod
     name: str
     rule: AllocationRule
+    query: PodQuery
     tally: Tally
+
+    def desired(self, cluster: Cluster) -> Mapping[str, int]:
+        """Return how many pods each listed domain should have now: in a trial there may be fewer pods."""
+        pods = cluster.existing_count(self.query, with_pod=self.pod) if self.rule.by_shares else 0
+        return self.rule.desired(pods)
 
 
 class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
-    writes: ClassVar = {"WorkloadPolicy": ("status",)}
+    writes: Mapping[str, tuple[str, ...]] = MappingProxyType({"WorkloadPolicy": ("status",)})
     reconciles = ("WorkloadPolicy", "Pod", "Node")
     configurable_at = ("reserve",)  # the original counts there; here an assumed pod counts at once
 
-    def __init__(self, kube_config_path: str = "") -> None:
-        """`kubeConfigPath` is an argument of the original, and not used."""
+    one_for_all = True  # it writes for all profiles
+
+    def __init__(
+        self, kube_config_path: str = "", deletion_cost: bool = False, evictions_per_minute: float = 0.0
+    ) -> None:
+        """`deletionCost`: write costs to pods, so that scaling down keeps the ratio; the right to patch pods is needed.
+
+        `evictionsPerMinute`: how many pods may be evicted for all policies that say `rebalance: Evict`; the right to
+        create evictions is needed. 0: none.
+
+        `kubeConfigPath` is an argument of the original, and not used.
+        """
         unused = "kubeConfigPath is not used, policies are read from the cluster whose pods are scheduled"
         self.config_notes = (unused,) if kube_config_path else ()
+        if not 0 <= evictions_per_minute <= MOST_EVICTIONS:
+            problem = f"evictionsPerMinute is {evictions_per_minute:g}"
+            raise ConfigError(problem, remedy=f"choose 0 (none) to {MOST_EVICTIONS}; 0.5 is one in two minutes")
+        self._costs = DeletionCosts() if deletion_cost else None
+        self._rebalancing = Rebalancing(evictions_per_minute) if evictions_per_minute else None
+        of_pods = [word for word, wanted in (("patch", deletion_cost), ("evict", evictions_per_minute)) if wanted]
+        if of_pods:
+            self.writes = {**self.writes, "Pod": tuple(of_pods)}
 
     # -- filtering
 
@@ -83,7 +113,7 @@ class WorkloadPolicyPlugin:
         if found is None or isinstance(found, RejectPod) or not found.rule.confines:
             return PostFilterResult()
         there = status.in_domains(found.rule, found.tally, cluster)
-        return PostFilterResult((f"WorkloadPolicy {found.name}: {status.shown(found.rule.desired, there)}",))
+        return PostFilterResult((f"WorkloadPolicy {found.name}: {status.shown(found.desired(cluster), there)}",))
 
     # -- scoring
 
@@ -91,12 +121,23 @@ class WorkloadPolicyPlugin:
         found = self._found(pod, nodes.cluster)
         if found is None or isinstance(found, RejectPod):
             return None
-        return policy_scores.scores(found.rule, found.tally, nodes)
+        return policy_scores.scores(found.rule, found.desired(nodes.cluster), found.tally, nodes)
 
-    # -- the status of policies
+    # -- what is written
 
-    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
-        return status.patches(changed, cluster)
+    @property
+    def reconcile_at(self) -> float | None:
+        return None if self._rebalancing is None else self._rebalancing.look_again_at
+
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Write]:
+        yield from status.patches(changed, cluster, evicts=self._rebalancing is not None)
+        if self._costs is not None:
+            yield from self._costs.patches(changed, cluster)
+        if self._rebalancing is not None:
+            yield from self._rebalancing.evictions(changed, cluster)
+
+    def gauges(self, cluster: Cluster) -> Iterator[Gauge]:
+        return status.gauges(cluster)
 
     # -- requeueing
 
@@ -141,17 +182,11 @@ class WorkloadPolicyPlugin:
 # -- a pod's policy
 
 
-def named_by(labels: Mapping[str, str]) -> str:
-    """Return the name of the policy in these labels; empty if there is none."""
-    return labels.get(SLASH) or labels.get(DOT) or ""
-
-
 def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
-    if pod.of_daemon_set:
-        return None
-    name = named_by(pod.labels) or _named_by_owner(pod.controller(), pod.namespace, cluster)
-    if isinstance(name, RejectPod):
-        return name
+    name = policy_name(pod, cluster)
+    if isinstance(name, OwnerReference):
+        # The watch of owners may be behind the watch of pods. A pod that is bound without its policy cannot be moved.
+        return _waiting(f"{name.kind} {name.name}, which may name a WorkloadPolicy, is not known yet")
     if not name:
         return None
     policy = cluster.get(workload_policies.WorkloadPolicy, f"{pod.namespace}/{name}")
@@ -161,25 +196,8 @@ def _policy_of(pod: Pod, cluster: Cluster) -> PolicyMatch | RejectPod | None:
         return _waiting(f"WorkloadPolicy {name} is not valid: {'; '.join(policy.rule.problems)}")
     if not selectors.matches(policy.rule.selector, pod.labels):
         return RejectPod((f"pod's labels don't match the labelSelector of WorkloadPolicy {name}",), resolvable=False)
-    return PolicyMatch(name, policy.rule, cluster.count(_counted(pod, policy), settled="always"))
-
-
-def _named_by_owner(owner: OwnerReference | None, namespace: str, cluster: Cluster) -> str | RejectPod:
-    """Return the policy that a pod's ReplicaSet, the Deployment of that, or its StatefulSet names.
-
-    The watch of owners may be behind the watch of pods. A pod that is bound without its policy cannot be moved, so a
-    pod waits until its owner is known.
-    """
-    for _ in range(2):
-        if owner is None or owner.kind not in OWNERS or not owner.api_version.startswith("apps/"):
-            return ""
-        found = cluster.get(OWNERS[owner.kind], f"{namespace}/{owner.name}")
-        if found is None or found.uid != owner.uid:  # or an earlier object of the same name
-            return _waiting(f"{owner.kind} {owner.name}, which may name a WorkloadPolicy, is not known yet")
-        if named_by(found.labels):
-            return named_by(found.labels)
-        owner = found.controller()
-    return ""
+    query = _counted(pod, policy)
+    return PolicyMatch(pod, name, policy.rule, query, cluster.count(query, settled="always"))
 
 
 def _waiting(reason: str) -> RejectPod:
@@ -199,9 +217,9 @@ def _counted(pod: Pod, policy: workload_policies.WorkloadPolicy) -> PodQuery:
 # -- domains
 
 
-def _listed(rule: AllocationRule, label: Labels) -> dict[int, int]:
+def _listed(wanted: Mapping[str, int], label: Labels) -> dict[int, int]:
     """Return how many pods each listed domain should have, by the label's code. Domains without nodes are left out."""
-    codes = ((label.code(name), desired) for name, desired in rule.desired.items())
+    codes = ((label.code(name), desired) for name, desired in wanted.items())
     return {code: desired for code, desired in codes if code is not None}
 
 
@@ -210,8 +228,10 @@ def _may_reject(found: PolicyMatch, cluster: Cluster) -> bool:
     rule = found.rule
     if not rule.confines:
         return False
+    if rule.required and rule.by_shares:  # an eviction may take a place away
+        return True
     label = cluster.nodes.label(rule.topology_key)
-    listed = _listed(rule, label)
+    listed = _listed(rule.weights, label)
     if not label.everywhere or label.value_count > len(listed):
         return True
     counts, more = cluster.by_domain(found.tally, label.key).tolist(), cluster.nomination_count
@@ -221,7 +241,7 @@ def _may_reject(found: PolicyMatch, cluster: Cluster) -> bool:
 def _rejections(found: PolicyMatch, nodes: Nodes) -> Iterator[Reject]:
     """Reject nodes outside of the listed domains, and (Required) in full domains."""
     rule, label, what = found.rule, nodes.label(found.rule.topology_key), f"WorkloadPolicy {found.name}"
-    listed = _listed(rule, label)
+    listed = _listed(found.desired(nodes.cluster), label)
     if not label.everywhere:
         yield Reject(~label.present, f"node(s) didn't have label {label.key} of {what}", resolvable=False)
     if label.value_count > len(listed):

@@ -1,7 +1,8 @@
 """The scores of nodes under a WorkloadPolicy: first by the level of their domain.
 
     3  OPEN       fewer pods than desired: the proportionally emptiest is best (Balance), or the fullest (Fill)
-    2  FILLED     as many as desired or more: the smaller the excess in proportion, the better
+    2  FILLED     as many as desired or more: the smaller the excess in proportion, the better; with percentages, the
+                  domain whose next place would come first
     1  OUTSIDE    no domain, a domain that is not listed, or one where no pod is desired: these nodes score 0
 
 Nodes of one domain are ranked by the policy's pods on each of them, if that leaves the order of domains: see `ranked`.
@@ -9,7 +10,7 @@ Nodes of one domain are ranked by the policy's pods on each of them, if that lea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -45,8 +46,8 @@ class Domain(NamedTuple):
     most: int
 
 
-def scores(rule: AllocationRule, tally: Tally, nodes: Nodes) -> Bytes:
-    """Return the scores of these nodes.
+def scores(rule: AllocationRule, desired: Mapping[str, int], tally: Tally, nodes: Nodes) -> Bytes:
+    """Return the scores of these nodes. `desired`: how many pods each listed domain should have.
 
     Nodes of one domain with the same number of the policy's pods form a class and score the same.
     """
@@ -58,7 +59,7 @@ def scores(rule: AllocationRule, tally: Tally, nodes: Nodes) -> Bytes:
         classes = cluster.domain_counts(tally, label.key)
         class_of, width = nodes.pick(classes.pair_of), classes.width
         sizes = classes.rows if nodes is cluster.nodes else np.bincount(class_of, minlength=label.size * width)
-    domains, inside = _domains(rule, label, cluster.by_domain(tally, label.key), sizes.reshape(-1, width))
+    domains, inside = _domains(rule, desired, label, cluster.by_domain(tally, label.key), sizes.reshape(-1, width))
     by_class = _by_class(domains, inside < len(nodes), rule.fills, label.size, width)
     return by_class.take(class_of)
 
@@ -79,14 +80,16 @@ def _by_class(domains: tuple[Domain, ...], outside: bool, fills: bool, size: int
     return by_class.ravel()
 
 
-def _domains(rule: AllocationRule, label: Labels, counts: Ints, sizes: Ints) -> tuple[tuple[Domain, ...], int]:
+def _domains(
+    rule: AllocationRule, wanted: Mapping[str, int], label: Labels, counts: Ints, sizes: Ints
+) -> tuple[tuple[Domain, ...], int]:
     """Return the listed domains with nodes, except those where no pod is desired; and how many nodes are in them.
 
     `sizes` has, for each domain by its label's code, the number of nodes with 0, 1, 2 … pods.
     """
     domains, inside = [], 0
-    for name, desired in rule.desired.items():
-        code = label.code(name) if desired else None
+    for name, desired in wanted.items():
+        code = label.code(name) if rule.weights[name] else None
         numbers = [] if code is None else sizes[code].tolist()
         if code is not None and any(numbers):
             fewest, most = 0, len(numbers) - 1
@@ -94,12 +97,16 @@ def _domains(rule: AllocationRule, label: Labels, counts: Ints, sizes: Ints) -> 
                 fewest += 1
             while not numbers[most]:
                 most -= 1
-            domains.append(Domain(code, _level(rule, desired, int(counts[code])), fewest, most))
+            count = int(counts[code])
+            domains.append(Domain(code, _level(rule, desired, count, rule.weights[name]), fewest, most))
             inside += sum(numbers)
     return tuple(domains), inside
 
 
-def _level(rule: AllocationRule, desired: int, count: int) -> DomainLevel:
+def _level(rule: AllocationRule, desired: int, count: int, weight: int) -> DomainLevel:
+    """With percentages a domain may have no place at all now."""
+    if count >= desired and rule.by_shares:
+        return DomainLevel(FILLED, 0, -(PER_MILLION * (2 * count + 1) // weight))
     if count >= desired:
         return DomainLevel(FILLED, 0, -(PER_MILLION * (count - desired) // desired))
     if rule.fills:

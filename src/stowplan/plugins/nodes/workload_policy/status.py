@@ -17,6 +17,7 @@ import msgspec
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.tally import Tally
+from stowplan.framework.interfaces import Gauge
 from stowplan.objects import selectors
 from stowplan.objects.actions import Patch
 from stowplan.objects.meta import Condition, Object
@@ -25,11 +26,17 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule, DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 
 MOST_SHOWN = 8  # domains in a message
+DESIRED_PODS = "Pods of a WorkloadPolicy that a domain should have."
+PODS = "Pods of a WorkloadPolicy that a domain has."
+ELSEWHERE = "Pods of a WorkloadPolicy on nodes outside of its domains."
+PENDING_PODS = "Pods of a WorkloadPolicy without a node."
+NO_EVICTIONS = "rebalance: Evict has no effect, since the scheduler's configuration sets no evictionsPerMinute"
 
 
-def patches(changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
-    for policy in _affected(changed, cluster.every(WorkloadPolicy)):
-        status = _with_times(status_of(policy, cluster), policy.status)
+def patches(changed: Sequence[Object] | None, cluster: Cluster, *, evicts: bool = False) -> Iterator[Patch]:
+    """`evicts`: the scheduler may evict pods for policies that say so."""
+    for policy in affected(changed, cluster.every(WorkloadPolicy)):
+        status = _with_times(status_of(policy, cluster, evicts=evicts), policy.status)
         if status != policy.status:
             yield Patch(kind="WorkloadPolicy", key=policy.key, body={"status": _written(status)})
 
@@ -37,7 +44,7 @@ def patches(changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patc
 def in_domains(rule: AllocationRule, tally: Tally, cluster: Cluster) -> dict[str, int]:
     """Return how many of the counted pods each listed domain has."""
     label, sums = cluster.nodes.label(rule.topology_key), cluster.by_domain(tally, rule.topology_key)
-    codes = {name: label.code(name) for name in rule.desired}
+    codes = {name: label.code(name) for name in rule.weights}
     return {name: 0 if code is None else int(sums[code]) for name, code in codes.items()}
 
 
@@ -51,8 +58,8 @@ def shown(desired: Mapping[str, int], there: Mapping[str, int]) -> str:
 # -- which policies to look at
 
 
-def _affected(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
-    if changed is None or _domains_changed(each for each in changed if isinstance(each, Node)):
+def affected(changed: Sequence[Object] | None, every: Mapping[str, WorkloadPolicy]) -> list[WorkloadPolicy]:
+    if changed is None or relabelled(each for each in changed if isinstance(each, Node)):
         return list(every.values())
     own = {each.key for each in changed if isinstance(each, WorkloadPolicy)}
     pods: defaultdict[str, set[frozenset[tuple[str, str]]]] = defaultdict(set)
@@ -66,32 +73,34 @@ def _selects(policy: WorkloadPolicy, label_sets: Iterable[frozenset[tuple[str, s
     return any(selectors.matches(policy.rule.selector, dict(labels)) for labels in label_sets)
 
 
-def _domains_changed(nodes: Iterable[Node]) -> bool:
-    """True if a node was added or deleted, or has other labels. An update has two versions, the others have one."""
+def relabelled(nodes: Iterable[Node]) -> list[str]:
+    """Return the nodes that are new or gone, or have other labels. An update has two versions, the others have one."""
     versions: defaultdict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         versions[node.name].append(node)
-    return any(len(each) % 2 or any(node.labels != each[0].labels for node in each) for each in versions.values())
+    found = versions.items()
+    return [name for name, each in found if len(each) % 2 or any(node.labels != each[0].labels for node in each)]
 
 
 # -- the status
 
 
-def status_of(policy: WorkloadPolicy, cluster: Cluster) -> WorkloadPolicyStatus:
+def status_of(policy: WorkloadPolicy, cluster: Cluster, *, evicts: bool = False) -> WorkloadPolicyStatus:
     """Return the status by the pods as they are now. All revisions of a workload count, even with matchLabelKeys."""
     rule = policy.rule
     if rule.problems:
-        return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {})))
+        return WorkloadPolicyStatus(policy.metadata.generation, conditions=tuple(_conditions(policy, {}, {})))
     tally = cluster.count(policy.selected, settled="always")
     there, waiting = in_domains(rule, tally, cluster), cluster.pending_count(policy.selected)
+    wanted = rule.desired(tally.total + waiting)
     return WorkloadPolicyStatus(
         observed_generation=policy.metadata.generation,
-        desired=sum(rule.desired.values()),
+        desired=sum(wanted.values()),
         current=sum(there.values()),
-        elsewhere=int(tally.sparse()[1].sum()) - sum(there.values()),
+        elsewhere=tally.total - sum(there.values()),
         pending=waiting,
-        domains=tuple(_domain(name, desired, there[name], waiting) for name, desired in rule.desired.items()),
-        conditions=tuple(_conditions(policy, there)),
+        domains=tuple(_domain(name, desired, there[name], waiting) for name, desired in wanted.items()),
+        conditions=tuple(_conditions(policy, wanted, there, evicts=evicts)),
     )
 
 
@@ -100,16 +109,36 @@ def _domain(name: str, desired: int, current: int, waiting: int) -> DomainStatus
     return DomainStatus(name, desired, current, min(max(desired - current, 0), waiting))
 
 
-def _conditions(policy: WorkloadPolicy, there: Mapping[str, int]) -> Iterator[Condition]:
+def _conditions(
+    policy: WorkloadPolicy, wanted: Mapping[str, int], there: Mapping[str, int], *, evicts: bool = False
+) -> Iterator[Condition]:
     rule, generation = policy.rule, policy.metadata.generation
     if rule.problems:
         yield Condition("Valid", "False", "Invalid", "; ".join(rule.problems), generation)
         yield Condition("Satisfied", "Unknown", "Invalid", "the policy is not in force", generation)
         return
-    yield Condition("Valid", "True", "Accepted", "; ".join(rule.remarks), generation)
-    satisfied = all(there[name] >= desired for name, desired in rule.desired.items())
+    remarks = (*rule.remarks, *((NO_EVICTIONS,) if rule.evicts and not evicts else ()))
+    yield Condition("Valid", "True", "Accepted", "; ".join(remarks), generation)
+    satisfied = all(there[name] >= desired for name, desired in wanted.items())
     status, reason = ("True", "Filled") if satisfied else ("False", "PlacesLeft")
-    yield Condition("Satisfied", status, reason, shown(rule.desired, there), generation)
+    yield Condition("Satisfied", status, reason, shown(wanted, there), generation)
+
+
+# -- metrics
+
+
+def gauges(cluster: Cluster) -> Iterator[Gauge]:
+    """Yield the numbers of the status of all valid policies."""
+    for policy in cluster.every(WorkloadPolicy).values():
+        if policy.rule.problems:
+            continue
+        status, names = status_of(policy, cluster), {"namespace": policy.namespace, "policy": policy.name}
+        for domain in status.domains:
+            labels = {**names, "domain": domain.name}
+            yield Gauge("workload_policy_desired_pods", DESIRED_PODS, domain.desired, labels)
+            yield Gauge("workload_policy_pods", PODS, domain.current, labels)
+        yield Gauge("workload_policy_pods_elsewhere", ELSEWHERE, status.elsewhere, names)
+        yield Gauge("workload_policy_pending_pods", PENDING_PODS, status.pending, names)
 
 
 # -- the patch
