@@ -80,29 +80,27 @@ def flags_for(plane: ControlPlane, folder: Path, config: Any, port: int, seen: P
 
 @contextlib.contextmanager
 def deployed(
-    plane: ControlPlane, folder: Path, config: Any, more: Sequence[str] = (), *, waits: bool = False, ends: int = 0
+    plane: ControlPlane, folder: Path, config: Any, more: Sequence[str] = (), *, waits: bool = False
 ) -> Iterator[Deployed]:
-    """From sources; leading when the block begins, or ready if it waits for the lease. `ends`: its exit code."""
+    """From sources; leading when the block begins, or ready if it waits for the lease."""
     port = flags.free_port()
     arguments = ["-m", "stowplan.apps.cli", "run", *flags_for(plane, folder, config, port), *more]
     log = folder / "stowplan.log"
-    with running(plane, Path(sys.executable), arguments, log, port, waits=waits, ends=ends) as scheduler:
+    with running(plane, Path(sys.executable), arguments, log, port, waits=waits) as scheduler:
         yield scheduler
 
 
 @contextlib.contextmanager
 def running(
-    plane: ControlPlane, path: Path, arguments: Sequence[str], log: Path, port: int,
-    *, waits: bool = False, ends: int = 0,
-) -> Iterator[Deployed]:  # fmt: skip
+    plane: ControlPlane, path: Path, arguments: Sequence[str], log: Path, port: int, *, waits: bool = False
+) -> Iterator[Deployed]:
     with Program(path, arguments, log) as program:
         scheduler = Deployed(plane, program, port)
         program.wait_until(scheduler.is_ready if waits else scheduler.leads)
         yield scheduler
-        if not ends:
-            program.check()
+        program.check()
         program.stop(grace=90)
-    assert program.code == ends, program.tail()
+    assert program.code == 0, program.tail()
     assert not holder(plane), "the lease is given back"
 
 

@@ -14,6 +14,7 @@ from stowplan.framework.interfaces import Wake
 from stowplan.framework.per_node import per_node
 from stowplan.framework.plugin_checks import check_plugin
 from stowplan.framework.random_clusters import PREFERRED, draw
+from stowplan.objects.applications import MINIMA, NAMES
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
 from stowplan.testing.builders import a_namespace, a_pod
@@ -28,6 +29,7 @@ PODS = {  # for plugins that act on fields which random pods do not have
     "NodeName": [a_pod(node="n0")],
     "NodeAffinity": [a_pod(affinity=PREFERS)],
     "NodeDeclaredFeatures": [a_pod(hostNetwork=True, hostUsers=False)],
+    "GangPacking": [a_pod(labels={NAMES[0]: "training", MINIMA[0]: "4"}, cpu="500m")],
 }
 VOLUMES = [
     *("filter", "score", "pre_bind", "topologies_changed", "is_claimed", "migrated_plugins_changed"),

@@ -28,7 +28,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stowplan.apps import leader_election
+from stowplan.apps import leader_election, memory
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
@@ -171,6 +171,7 @@ class Program(ABC):
             self.start_task(loop.run())
         if self.recorder is not None:
             self.start_task(self.recorder.run())
+        self.start_task(memory.keep_trimmed())
         self.start()
 
     async def _end(self) -> None:

@@ -70,11 +70,12 @@ def waits(pod: Pod, message: str) -> Iterator[SetCondition | Record]:
 
     It gets an event, and no condition, as a gated pod of kube-scheduler: an autoscaler adds nodes for pods that are
     Unschedulable, and nodes are not what this one waits for. A condition of an earlier attempt must not stay either.
+    Since no condition says what the group waits for now, each event has its own note.
     """
     message, now = shortened(message, MOST_OF_MESSAGE), pod.condition("PodScheduled")
     if now is not None and now.status == "False" and now.reason in (UNSCHEDULABLE, ERROR):
         yield SetCondition(pod=ref(pod), status="False", reason=GATED, message=message)
-    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+    yield _event(pod, "Warning", "FailedScheduling", "Scheduling", message, by_note=True)
 
 
 def set_aside(pod: Pod, problem: str) -> Iterator[SetCondition | Record]:
@@ -181,8 +182,8 @@ def _some(pods: Counted) -> str:
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
-def _event(pod: Pod, kind: str, reason: str, action: str, note: str) -> Record:
-    note = shortened(note, MOST_OF_NOTE)
+def _event(pod: Pod, kind: str, reason: str, action: str, note: str, *, by_note: bool = False) -> Record:
     return Record(
-        pod=ref(pod), type=kind, reason=reason, action=action, note=note, reporting_controller=pod.scheduler_name
-    )
+        pod=ref(pod), type=kind, reason=reason, action=action, note=shortened(note, MOST_OF_NOTE),
+        reporting_controller=pod.scheduler_name, by_note=by_note,
+    )  # fmt: skip

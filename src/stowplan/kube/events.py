@@ -214,9 +214,10 @@ class EventRecorder:
 
 
 def _key(event: Record) -> tuple[str, ...]:
-    """What repetitions have in common: all but the note."""
+    """What repetitions have in common: all but the note, unless the event says otherwise."""
     related = event.related.uid or event.related.name if event.related is not None else ""
-    return event.pod.uid, event.reason, event.action, event.type, event.reporting_controller, related
+    note = event.note if event.by_note else ""
+    return event.pod.uid, event.reason, event.action, event.type, event.reporting_controller, related, note
 
 
 def _namespace(series: _Series) -> str:

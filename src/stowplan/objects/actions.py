@@ -69,7 +69,11 @@ class Nominate(AnyAction, frozen=True):
 
 
 class Record(AnyAction, frozen=True):
-    """Write an event about a pod, or by an ObjectRef about another object, in the terms of events.k8s.io."""
+    """Write an event about a pod, or by an ObjectRef about another object, in the terms of events.k8s.io.
+
+    Events that differ in their note only become one series, with the first note. `by_note`: those with another note are
+    another series. So each note can be read, if there are few.
+    """
 
     pod: PodRef
     type: str
@@ -78,6 +82,7 @@ class Record(AnyAction, frozen=True):
     note: str
     reporting_controller: str
     related: PodRef | None = None
+    by_note: bool = False
 
 
 class Patch(AnyAction, frozen=True):

@@ -5,8 +5,8 @@
     yes                             no                      stowplan              kube-scheduler
     no                              (not asked)             stowplan              kube-scheduler
 
-The user of kube-scheduler may touch no other lease than its own. Other users may touch `stowplan` alone, unless they
-are to replace kube-scheduler. So rights decide, unless `--replace`, a flag or the file names the lease.
+Every Kubernetes lets the user of kube-scheduler hold that lease; older ones let it hold no other. The account of
+deploy/rbac.yaml may hold `stowplan` alone. So rights decide, unless `--replace`, a flag or the file names the lease.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Watchdog:
         *,
         hung: Callable[[PluginQuestion, str], None] = lambda *_: None,
         last_words: Callable[[PluginQuestion | None, str], None] = lambda *_: None,
-        limits: WatchdogLimits = LIMITS,
+        limits: WatchdogLimits | None = None,
         of_our_own: WatchdogLimits = OF_OUR_OWN,
         end: Callable[[int], Any] = os._exit,
     ) -> None:
@@ -94,7 +94,7 @@ class Watchdog:
         against anybody: then there is no call in the last words. `of_our_own`: the limits of our own plugins.
         """
         self._log, self._hung, self._last_words, self._end = log, hung, last_words, end
-        self._limits, self._of_our_own, self._stopping = limits, of_our_own, False
+        self._limits, self._of_our_own, self._stopping = limits or LIMITS, of_our_own, False
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self._ended = threading.Event()
         self._calls: dict[FrameType, WatchedCall] = {}  # that have not ended, the innermost first
