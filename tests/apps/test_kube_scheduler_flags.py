@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
-from stowplan.apps.kube_scheduler_flags import AS_IT_IS, REFUSED
+from stowplan.apps.kube_scheduler_flags import AS_IT_IS, DROPPED_AS_IT_IS, DROPPED_REFUSED, REFUSED
 from stowplan.apps.run import service
 from stowplan.apps.run.options import RunOptions
 
@@ -62,6 +62,12 @@ def test_every_flag_of_kube_scheduler_has_its_place() -> None:
     assert not (AS_IT_IS.keys() | REFUSED.keys()) - {*KUBE_SCHEDULER}
 
 
+def test_flags_that_kube_scheduler_dropped_have_their_place_too(ran: list[RunOptions]) -> None:
+    assert not (DROPPED_AS_IT_IS.keys() | DROPPED_REFUSED.keys()) & ({*KUBE_SCHEDULER} | options())
+    assert not DROPPED_AS_IT_IS.keys() & DROPPED_REFUSED.keys()
+    assert invoked("--port=0", "--logtostderr=true", "--alsologtostderr").exit_code == 0 and len(ran) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -100,6 +106,11 @@ def test_accepted(ran: list[RunOptions], arguments: list[str], expected: dict[st
     ("argument", "problem"),
     [
         pytest.param("--cert-dir=/tmp", "--cert-dir is a flag of kube-scheduler that Stowplan does not have: ", id="-"),
+        pytest.param(
+            "--log-dir=/var/log", "--log-dir is an old flag of kube-scheduler that Stowplan does not have: ", id="old"
+        ),
+        pytest.param("--address=0.0.0.0", "is --bind-address", id="old, with a new name"),
+        pytest.param("--port=10251", "found '10251', expected '0': there is no port without TLS", id="an open port"),
         pytest.param("--vmodule=x=4", "the verbosity is one for all parts (-v)", id="with an equals sign"),
         pytest.param("--client_ca_file=x", "clients of the pages show tokens", id="with underscores"),
         pytest.param("--contention-profiling", "found 'true', expected 'false'", id="a value that is not so"),

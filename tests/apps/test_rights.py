@@ -122,6 +122,19 @@ def test_the_command_names_the_folders_with_code(config: Path, tmp_path: Path) -
     assert grant.endswith(f"--rbac {config} --plugin-path {folder} | kubectl apply -f -")
 
 
+def test_files_with_arguments_are_named(tmp_path: Path) -> None:
+    """So nobody takes a file for checked that was not read."""
+    file = tmp_path / "config.yaml"
+    enabled = {"multiPoint": {"enabled": [{"name": "SPPriority"}]}}
+    arguments = [{"name": "SPPriority", "args": {"configFile": "own.yaml"}}]
+    document = {**yaml.safe_load(CONFIG), "profiles": [{"plugins": enabled, "pluginConfig": arguments}]}
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    (tmp_path / "own.yaml").write_text("skipMultiReplica: true", encoding="utf-8")
+    assert f"{tmp_path / 'own.yaml'}: read, valid\n" in check(str(file))
+    answer = CliRunner().invoke(main, ["config", "check", str(tmp_path / "own.yaml")])
+    assert answer.exit_code == 2 and "checked with the configuration that names it" in " ".join(answer.output.split())
+
+
 def test_rights_are_not_printed_for_placements(tmp_path: Path) -> None:
     file = tmp_path / "place.yaml"
     file.write_text("apiVersion: stowplan.io/v1alpha1\nkind: PlacementConfiguration\n", encoding="utf-8")

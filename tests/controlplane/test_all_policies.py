@@ -47,10 +47,7 @@ POLICY: dict[str, Any] = {
 
 
 def configuration() -> Any:
-    """With the file of SPPriority where it is in the repository, since nothing is mounted."""
-    text = (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8")
-    file = PROFILES / "sp-priority" / "sppriority.yaml"
-    return yaml.safe_load(text.replace("/etc/stowplan/sppriority.yaml", str(file)))
+    return yaml.safe_load((PROFILES / "all" / "config.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(params=EVERYWHERE)

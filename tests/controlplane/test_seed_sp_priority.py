@@ -83,7 +83,7 @@ def as_in_the_seed(cluster: Cluster) -> Iterator[Setup]:
 def as_a_profile(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Setup]:
     config = tmp_path / "config.yaml"
     text = (PROFILE / "config.yaml").read_text(encoding="utf-8")
-    config.write_text(text.replace("/etc/stowplan/", f"{PROFILE}/"), encoding="utf-8")  # where the ConfigMap is mounted
+    config.write_text(text.replace("sppriority.yaml", f"{PROFILE}/sppriority.yaml", 1), encoding="utf-8")
     with ExitStack() as stack:
         kubeconfig = cluster.kubeconfig()
         if isinstance(cluster, ControlPlane):

@@ -15,7 +15,12 @@ SORT = {"queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name
 
 
 def configuration(name: str) -> Any:
-    return yaml.safe_load((PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
+    """With the arguments that are in a file of their own."""
+    found = yaml.safe_load((PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
+    for each in (each for profile in found["profiles"] for each in profile.get("pluginConfig", ())):
+        if file := each["args"].pop("configFile", ""):
+            each["args"] |= yaml.safe_load((PROFILES / name / file).read_text(encoding="utf-8"))
+    return found
 
 
 def test_the_profiles_equal_those_of_the_single_configurations() -> None:
@@ -31,8 +36,7 @@ def test_the_profiles_equal_those_of_the_single_configurations() -> None:
 
 def test_each_policy_runs_in_its_own_profile_only() -> None:
     text = (PROFILES / "all" / "config.yaml").read_text(encoding="utf-8")
-    mounted = text.replace("/etc/stowplan/sppriority.yaml", str(PROFILES / "sp-priority" / "sppriority.yaml"))
-    found, profiles = profile_loader.configured(mounted)
+    found, profiles = profile_loader.configured(text)
     policies = {"FlavourClusterWide", "SPPriority", "WorkloadPolicy", "ResourceReservation", "PreExtender"}
     assert found.notes == ()
     assert {name: {enabled.name for enabled in profile.all} & policies for name, profile in profiles.items()} == {

@@ -37,8 +37,7 @@ def needed(profile: Profile) -> set[tuple[str, str]]:
 
 
 def configured() -> tuple[Configuration, dict[str, Profile]]:
-    text = (PROFILE / "config.yaml").read_text(encoding="utf-8").replace("/etc/stowplan/", f"{PROFILE}/")
-    return profile_loader.configured(text)
+    return profile_loader.read_configuration(PROFILE / "config.yaml")
 
 
 def test_the_rights_are_exactly_those_of_the_configuration() -> None:

@@ -39,11 +39,7 @@ POLICY: dict[str, Any] = {
 
 def write_configuration(folder: Path) -> Path:
     """All policies, and a plain profile for everybody else."""
-    profiles = DEPLOY / "profiles"
-    text = (profiles / "all" / "config.yaml").read_text(encoding="utf-8")
-    found = yaml.safe_load(
-        text.replace("/etc/stowplan/sppriority.yaml", str(profiles / "sp-priority" / "sppriority.yaml"))
-    )
+    found = yaml.safe_load((DEPLOY / "profiles" / "all" / "config.yaml").read_text(encoding="utf-8"))
     plain = {"queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}}
     found["profiles"].append({"schedulerName": "stowplan", "plugins": plain})
     file = folder / "config.yaml"

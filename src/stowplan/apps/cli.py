@@ -265,7 +265,7 @@ def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
             raise ConfigError("--rbac is for a KubeSchedulerConfiguration", file=str(file), remedy=remedy)
         config_commands.check(file, plugin_path)
         return
-    configuration, profiles = profile_loader.read_configuration(file, plugin_path)
+    configuration, profiles, arguments = profile_loader.read_files(file, plugin_path)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
     more = rights.beyond(profiles.values())
@@ -273,10 +273,13 @@ def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
         click.echo(rights.manifest(more, next(iter(profiles))))
         return
     click.echo(f"{file}: valid, {len(profiles)} profile(s): {', '.join(profiles)}")
+    for source, text in arguments.items():
+        click.echo(f"{source}: {'read, valid' if text else 'does not exist, so the configuration alone counts'}")
     if more:
         click.echo(f"Its plugins need rights that deploy/rbac.yaml does not grant: {rights.told(more)}.")
         flags = "".join(f" --plugin-path {folder}" for folder in plugin_path)
-        click.echo(f"To grant them: stowplan config check --rbac {file}{flags} | kubectl apply -f -")
+        grant = f"stowplan config check --rbac {file}{flags} | kubectl apply -f -"
+        click.echo(f"To grant them to the service account of deploy/: {grant}")
 
 
 @config.command(epilog=EXIT_CODES)

@@ -6,6 +6,9 @@ Units and manifests of kube-scheduler hold its flags. Each flag of kube-schedule
     one value says how it is    that value is accepted, any other is refused (`AS_IT_IS`)
     it has none                 it is refused, with the reason (`REFUSED`)
 
+Flags that kube-scheduler itself has dropped since 1.19 are still in units, so they are treated in the same way
+(`DROPPED_AS_IT_IS`, `DROPPED_REFUSED`).
+
 Names may have underscores instead of dashes, and `--flag=false` works for each flag that is true or false, as in Go.
 """
 
@@ -64,6 +67,38 @@ REFUSED: dict[str, str] = {
     "--tls-sni-cert-key": "the port has one certificate (--tls-cert-file)",
     "--vmodule": "the verbosity is one for all parts (-v)",
     "--write-config-to": "`stowplan config show` prints the configuration in force",
+}
+
+# Flags that kube-scheduler had before.
+DROPPED_AS_IT_IS: dict[str, tuple[str, str]] = {
+    "--add-dir-header": (FALSE, "lines of the log have no folders"),
+    "--alsologtostderr": (TRUE, "the log goes to standard error"),
+    "--experimental-logging-sanitization": (FALSE, "secrets are never logged"),
+    "--logtostderr": (TRUE, "the log goes to standard error"),
+    "--one-output": (FALSE, "the log goes to standard error"),
+    "--port": ("0", "there is no port without TLS; the pages are at --secure-port"),
+    "--skip-headers": (FALSE, "each line of the log has its header"),
+    "--skip-log-headers": (FALSE, "each line of the log has its header"),
+}
+_FILES = "the log goes to standard error"
+_POLICY = "policies are no longer read, by kube-scheduler since 1.23; write a KubeSchedulerConfiguration (--config)"
+_IN_CONFIG = "it is a field of the configuration (--config)"
+DROPPED_REFUSED: dict[str, str] = {
+    "--address": "there is no port without TLS; the address of --secure-port is --bind-address",
+    "--algorithm-provider": _POLICY,
+    "--hard-pod-affinity-symmetric-weight": "it is an argument of InterPodAffinity (hardPodAffinityWeight)",
+    "--lock-object-name": "it is --leader-elect-resource-name now",
+    "--lock-object-namespace": "it is --leader-elect-resource-namespace now",
+    "--log-backtrace-at": "the log has no stack traces",
+    "--log-dir": _FILES,
+    "--log-file": _FILES,
+    "--log-file-max-size": _FILES,
+    "--policy-config-file": _POLICY,
+    "--policy-configmap": _POLICY,
+    "--policy-configmap-namespace": _POLICY,
+    "--scheduler-name": f"{_IN_CONFIG}: profiles[].schedulerName",
+    "--stderrthreshold": _FILES,
+    "--use-legacy-policy-config": _POLICY,
 }
 
 
@@ -137,10 +172,12 @@ class KubeSchedulerCommand(click.Command):
         try:
             return super().parse_args(ctx, list(_without_as_it_is(args)))
         except click.NoSuchOption as error:
-            if error.option_name not in REFUSED:
+            refused = REFUSED | DROPPED_REFUSED
+            if error.option_name not in refused:
                 raise
-            why = f"{error.option_name} is a flag of kube-scheduler that Stowplan does not have: "
-            raise click.UsageError(f"{why}{REFUSED[error.option_name]}.", ctx=ctx) from None
+            which = "a flag of kube-scheduler" if error.option_name in REFUSED else "an old flag of kube-scheduler"
+            why = f"{error.option_name} is {which} that Stowplan does not have: {refused[error.option_name]}."
+            raise click.UsageError(why, ctx=ctx) from None
 
 
 def _without_as_it_is(args: Sequence[str]) -> Iterator[str]:
@@ -156,10 +193,10 @@ def _without_as_it_is(args: Sequence[str]) -> Iterator[str]:
             yield argument
             continue
         name = name.replace("_", "-")
-        if name not in AS_IT_IS:
+        if name not in AS_IT_IS and name not in DROPPED_AS_IT_IS:
             yield name + equals + value
             continue
-        expected, reason = AS_IT_IS[name]
+        expected, reason = AS_IT_IS.get(name) or DROPPED_AS_IT_IS[name]
         if not equals:
             value = TRUE if expected in (TRUE, FALSE) else next(given, "")
         if _plain(value) != expected:

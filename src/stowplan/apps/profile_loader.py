@@ -44,10 +44,18 @@ def read_configuration(
     Code may come from the folder of the file, and from those of `plugin_path`. A note names each file that `stowplan
     run` would not load without a flag.
     """
+    found, profiles, _ = read_files(file, plugin_path, gates)
+    return found, profiles
+
+
+def read_files(
+    file: Path, plugin_path: Sequence[Path] = (), gates: FeatureGates = DEFAULT_GATES
+) -> tuple[Configuration, dict[str, Profile], dict[Path, str]]:
+    """Do the same. Return also the texts of the files with arguments of plugins; "" for one that does not exist."""
     plugins = registry(file.parent, (*plugin_path, file.parent), gates)
     configuration, profiles = read_with(plugins, file, read_text(file))
     notes = (*configuration.notes, *code_notes(plugins, plugin_path, "run"))
-    return msgspec.structs.replace(configuration, notes=notes), profiles
+    return msgspec.structs.replace(configuration, notes=notes), profiles, plugins.argument_files
 
 
 def code_notes(plugins: Registry, plugin_path: Sequence[Path], command: str) -> Iterator[str]:

@@ -36,6 +36,7 @@ OTHER_KINDS = {
     "ConfigMap": "give the text under its data",
     "PlacementConfiguration": "it is for `stowplan place`",
 }
+NO_KIND = "a file with arguments of a plugin is checked with the configuration that names it"
 
 Positive32 = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Positive64 = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -149,7 +150,7 @@ def _version(plain: dict[str, Any]) -> str:
     kind, api_version = plain.get("kind"), plain.get("apiVersion")
     if kind != KIND:
         word = kind if isinstance(kind, str) else ""
-        remedy = OTHER_KINDS.get(word) or suggestion(word, [KIND])
+        remedy = OTHER_KINDS.get(word) or (suggestion(word, [KIND]) if word else NO_KIND)
         raise ConfigError(f"found {shown(kind)}, expected {shown(KIND)}", path="kind", remedy=remedy)
     group, _, version = api_version.partition("/") if isinstance(api_version, str) else ("", "", "")
     if group != GROUP or version not in ("v1", *old_versions.OLD):
