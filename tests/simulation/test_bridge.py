@@ -233,6 +233,7 @@ def test_a_pod_of_a_group_that_ends_becomes_a_finished_member() -> None:
     told = [(type(change), type(change.object), change.object.name) for change in bridge.changes()]
     ended = [(Gone, Pod, "of-a-group"), (Put, FinishedMember, "of-a-group"), (Gone, Pod, "alone")]
     assert told[:3] == ended and told[-1] == (Gone, FinishedMember, "of-a-group")
+    assert (Put, FinishedMember, "alone") not in told
 
 
 def test_an_object_that_cannot_be_read_is_reported_and_skipped() -> None:
