@@ -14,6 +14,8 @@ from stowplan.embedded.errors import ApiError
 from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.requests import Request
 from stowplan.embedded.http.watches import EmbeddedWatch
+from stowplan.kube.resources import FINISHED, UNFINISHED
+from stowplan.objects.applications import POD_GROUP
 from tests.embedded.kubectl_manifests import DEFINITION
 from tests.embedded.virtual_cluster import VirtualCluster
 
@@ -71,6 +73,28 @@ def test_a_selector_turns_changes_into_arrivals_and_departures(world: VirtualClu
     world.update({**made, "metadata": {**made["metadata"], "labels": {"a": "c"}}})
     world.delete("configmaps", "default/x")
     assert told(lines(started.take())) == [("ADDED", "x"), ("MODIFIED", "x"), ("DELETED", "x")]
+
+
+def test_a_pod_that_ends_goes_from_one_watch_to_another(world: VirtualCluster) -> None:
+    """The watch that it leaves is told of the version before, at the resource version of now."""
+    version, every = str(world.store.version), "/api/v1/pods"
+    going, _ = watch(world, every, fieldSelector=UNFINISHED, resourceVersion=version)
+    ended, _ = watch(world, every, fieldSelector=FINISHED, labelSelector=POD_GROUP, resourceVersion=version)
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    for name, labels in (("of-a-group", {POD_GROUP: "g"}), ("alone", {})):
+        made = world.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
+        )
+        for phase in ("Running", "Succeeded"):
+            made = world.update({**made, "status": {**made["status"], "phase": phase}}, "status")
+    left = [event for event in lines(going.take()) if event["type"] == "DELETED"]
+    assert [(event["object"]["metadata"]["name"], event["object"]["status"]["phase"]) for event in left] == [
+        ("of-a-group", "Running"),
+        ("alone", "Running"),
+    ]
+    (came,) = lines(ended.take())
+    assert (came["type"], came["object"]["status"]["phase"]) == ("ADDED", "Succeeded")
+    assert came["object"]["metadata"]["resourceVersion"] == left[0]["object"]["metadata"]["resourceVersion"]
 
 
 def test_other_namespaces_are_left_out(world: VirtualCluster) -> None:

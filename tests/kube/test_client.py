@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from stowplan.kube.resources import PODS, RESOURCES, ApiResource
+from stowplan.kube.resources import FINISHED, PODS, RESOURCES, UNFINISHED, ApiResource
 from stowplan.kube.responses import RefusedError, UnreachableError
 from stowplan.objects import kinds
+from stowplan.objects.applications import POD_GROUP
 from tests.kube.fakes import a_client, a_stream, answered, refused, serving
 
 
@@ -100,6 +101,31 @@ async def test_kinds_that_every_server_has_need_no_discovery() -> None:
 
 async def refusing(request: web.Request) -> web.Response:
     return refused(500)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "labels", "fields"),
+    [
+        pytest.param("Pod", "", None, UNFINISHED, id="pods that have not ended"),
+        pytest.param("FinishedMember", "", POD_GROUP, FINISHED, id="pods of groups that have ended"),
+        pytest.param("FinishedMember", "a=b", f"{POD_GROUP},a=b", FINISHED, id="some of these"),
+        pytest.param("Node", "", None, None, id="all"),
+    ],
+)
+async def test_a_resource_says_which_objects_are_listed_and_watched(
+    kind: str, given: str, labels: str | None, fields: str | None
+) -> None:
+    queries: list[tuple[str | None, str | None]] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        queries.append((request.query.get("labelSelector"), request.query.get("fieldSelector")))
+        return answered({"kind": "List", "items": [], "metadata": {"resourceVersion": "1"}})
+
+    async with serving(handler) as fake, a_client(fake) as client:
+        _ = [page async for page in client.list_pages(RESOURCES[kind], labels=given)]
+        async with client.watch(RESOURCES[kind], "1", labels=given):
+            pass
+    assert queries == [(labels, fields)] * 2
 
 
 async def test_events_may_come_in_pieces_of_any_size() -> None:

@@ -24,8 +24,10 @@ from stowplan.objects.actions import (
     RequestEviction,
     SetCondition,
 )
+from stowplan.objects.applications import POD_GROUP
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.custom_resources import CustomResource
+from stowplan.objects.finished_members import FinishedMember
 from stowplan.objects.meta import ApiValue, Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -210,7 +212,28 @@ def test_a_pod_that_ends_is_gone() -> None:
     cluster, bridge, _ = a_pending_pod()
     found = cluster.get("pods", "default/p")
     cluster.update({**found, "status": {**found["status"], "phase": "Succeeded"}}, "status")
-    assert [type(change) for change in bridge.changes()] == [Put, Gone]
+    put, gone = bridge.changes()
+    assert (type(put), type(gone)) == (Put, Gone)
+    last = gone.object
+    assert isinstance(last, Pod) and last.status.phase == "Pending", "the version before"
+    now = cluster.get("pods", "default/p")["metadata"]["resourceVersion"]
+    assert last.metadata.resource_version == now != put.object.metadata.resource_version
+
+
+def test_a_pod_of_a_group_that_ends_becomes_a_finished_member() -> None:
+    cluster = VirtualCluster(controllers=False)
+    for name, labels in (("of-a-group", {POD_GROUP: "g"}), ("alone", {})):
+        cluster.create(pod_manifest(name, labels=labels))
+    bridge = Bridge(cluster.api, [RESOURCES["Pod"], RESOURCES["FinishedMember"]])
+    assert [type(change.object) for change in bridge.changes()] == [Pod, Pod]
+    for name in ("of-a-group", "alone"):
+        found = cluster.get("pods", f"default/{name}")
+        cluster.update({**found, "status": {**found["status"], "phase": "Failed"}}, "status")
+    cluster.delete("pods", "default/of-a-group")
+    told = [(type(change), type(change.object), change.object.name) for change in bridge.changes()]
+    ended = [(Gone, Pod, "of-a-group"), (Put, FinishedMember, "of-a-group"), (Gone, Pod, "alone")]
+    assert told[:3] == ended and told[-1] == (Gone, FinishedMember, "of-a-group")
+    assert (Put, FinishedMember, "alone") not in told
 
 
 def test_an_object_that_cannot_be_read_is_reported_and_skipped() -> None:

@@ -238,7 +238,9 @@ def _events(lines: list[bytes]) -> list[WatchEvent]:
 
 
 def _selection(resource: ApiResource, labels: str, fields: str | None) -> dict[str, str]:
-    resolved = {"labelSelector": labels, "fieldSelector": resource.fields if fields is None else fields}
+    """`labels` are selected besides those of the resource, `fields` instead of them."""
+    selected = ",".join(filter(None, (resource.labels, labels)))
+    resolved = {"labelSelector": selected, "fieldSelector": resource.fields if fields is None else fields}
     return {name: value for name, value in resolved.items() if value}
 
 

@@ -13,11 +13,14 @@ from urllib.parse import quote
 import msgspec
 
 from stowplan.objects import kinds
+from stowplan.objects.applications import POD_GROUP
 from stowplan.objects.custom_resources import CustomResource
 from stowplan.objects.meta import Object
 
 # kube-scheduler ignores finished pods, too.
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+# A field selector has no "or", so all other phases are named.
+FINISHED = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
 
 
 class ApiResource(msgspec.Struct, frozen=True):
@@ -27,6 +30,7 @@ class ApiResource(msgspec.Struct, frozen=True):
     versions: tuple[str, ...] = ("v1",)
     namespaced: bool = True
     fields: str = ""  # a field selector for lists and watches
+    labels: str = ""  # a label selector for lists and watches
     own_type: type[Object] | None = None  # the type of its objects, if it is not in objects.kinds
     optional: bool = False  # not served by every server: a custom resource, for example
     api_kind: str = ""  # its kind in documents, if that is another than `kind`
@@ -106,6 +110,7 @@ RESOURCES: dict[str, ApiResource] = {
         ApiResource("ResourceSlice", "resourceslices", _resource, namespaced=False),
         ApiResource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2"), optional=True),
         ApiResource("SigsPodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), optional=True),
+        ApiResource("FinishedMember", "pods", fields=FINISHED, labels=POD_GROUP, api_kind="Pod"),
         ApiResource("Workload", "workloads", _scheduling, ("v1beta1", "v1alpha2")),
         ApiResource("WorkloadPolicy", "workloadpolicies", "kosmos.io", ("v1alpha1",), optional=True),
         ApiResource(

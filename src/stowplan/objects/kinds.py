@@ -19,6 +19,7 @@ import msgspec
 from stowplan.objects import (
     clusters,
     devices,
+    finished_members,
     json_text,
     nodes,
     placements,
@@ -58,6 +59,7 @@ KINDS: dict[str, type[Object]] = {
         reservations.ResourceReservation,
         pod_groups.PodGroup,
         pod_groups.SigsPodGroup,
+        finished_members.FinishedMember,
         clusters.ManagedCluster,
         clusters.ManagedClusterSet,
         clusters.ManagedClusterSetBinding,

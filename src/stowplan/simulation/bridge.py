@@ -101,7 +101,7 @@ class Bridge:
                 self._objects[place] = found
                 self._changes.append(Put(found))
         elif (known := self._objects.pop(place, None)) is not None:
-            last = self._decode(watched.resource, change.document)
+            last = self._decode(watched.resource, _last(change))
             self._changes.append(Gone(known if last is None else last))
 
     def _decode(self, resource: ApiResource, document: Document) -> Object | None:
@@ -198,4 +198,12 @@ def _collection(resource: ApiResource) -> str:
 
 def _watched(resource: ApiResource) -> _Watched:
     fields = selectors.fields(resource.fields, _collection(resource))
-    return _Watched(resource, selectors.matcher(selectors.labels(""), fields))
+    return _Watched(resource, selectors.matcher(selectors.labels(resource.labels), fields))
+
+
+def _last(change: StoreChange) -> Document:
+    """The last that is told of an object: of one that a selector does not match any more, the version before."""
+    if change.now is None or change.before is None:
+        return change.document
+    version = change.now["metadata"]["resourceVersion"]
+    return {**change.before, "metadata": {**change.before["metadata"], "resourceVersion": version}}

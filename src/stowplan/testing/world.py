@@ -33,6 +33,7 @@ from stowplan.objects.pods import Pod
 from stowplan.testing import invariants, journal
 from stowplan.testing.api_server import FakeApiServer
 from stowplan.testing.builders import a_node, a_profile
+from stowplan.testing.pod_watches import PodWatches
 
 
 class World:
@@ -91,6 +92,7 @@ class World:
             own_types={name: kind for each in self.profiles.values() for name, kind in each.own_types.items()},
         )
         self._seed, self._options = seed, options
+        self._watches = PodWatches(lambda: self.profiles.values())
         self._failures: deque[tuple[int, str]] = deque()  # of the next bindings: the HTTP status and a message
         self._inbox: deque[Put | Gone | Result] = deque()
         self.restart()
@@ -165,8 +167,7 @@ class World:
         self.undelivered.clear()
         self.scheduler = Scheduler(self.profiles, np.random.default_rng(self._seed), **self._options)
         self._inbox.clear()
-        for each in self.objects.values():
-            self._inbox.append(Put(each))
+        self._inbox.extend(self._watches.listed(self.objects.values()))
         self._deliver()
 
     def adopt(self, profiles: Mapping[str, Profile], **options: Any) -> None:
@@ -310,7 +311,7 @@ class World:
 
     def _changed(self, change: Put | Gone) -> None:
         self.on_change(change)
-        (self.undelivered if self.watch_paused else self._inbox).append(change)
+        (self.undelivered if self.watch_paused else self._inbox).extend(self._watches.told(change))
 
     def _bound(self, pod: Pod, node_name: str) -> None:
         invariants.check_node(self, node_name, pod)

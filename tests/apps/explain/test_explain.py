@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from stowplan.apps import cluster_objects
 from stowplan.apps.cli import main
 from stowplan.objects import yaml_text
 from stowplan.objects.meta import Object
@@ -303,3 +304,14 @@ def test_a_pod_that_needs_claims_is_told_that_they_are_not_allocated(tmp_path: P
     answer = explain("web", "--from", dump(tmp_path, *NODES, pod))
     assert answer.exit_code == 1
     assert "this scheduler does not allocate resource claims yet" in " ".join(answer.output.split())
+
+
+def test_a_finished_pod_of_a_group_in_a_file_is_a_pod(tmp_path: Path) -> None:
+    """Finished members are pods of the API: a document says Pod, and is read as one."""
+    metadata = {"name": "done", "namespace": "default", "labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+    file = tmp_path / "dump.json"
+    file.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Failed"}})
+    )
+    found, skipped = cluster_objects.from_files([file])
+    assert [type(each) for each in found] == [Pod] and not skipped

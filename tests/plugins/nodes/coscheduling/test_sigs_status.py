@@ -9,8 +9,11 @@ import msgspec
 import pytest
 
 from stowplan.objects.actions import Patch
-from stowplan.objects.changes import Result
+from stowplan.objects.changes import Gone, Put, Result
+from stowplan.objects.finished_members import FinishedMember, FinishedMemberSpec, FinishedMemberStatus
+from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pod_groups import SigsPodGroup, SigsPodGroupStatus
+from stowplan.objects.pod_parts import SchedulingGroup
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.coscheduling.sigs_status import _phase
 from stowplan.testing.builders import a_pod
@@ -71,6 +74,130 @@ def test_what_had_ended_before_a_restart_still_counts() -> None:
     world.advance(3)
     in_phase(world, "p1", "Succeeded")
     assert (status(world).running, status(world).succeeded, status(world).failed) == (1, 1, 1)
+
+
+def a_running_group(count: int = 3, minimum: int | None = None) -> World:
+    world = a_world(nodes=count)
+    world.submit(a_pod_group("p", count if minimum is None else minimum), *pods(*range(count)))
+    world.advance(2)
+    for at in range(count):
+        in_phase(world, f"p{at}", "Running")
+    return world
+
+
+def numbers(world: World) -> tuple[int, int, int]:
+    found = status(world)
+    return found.running, found.succeeded, found.failed
+
+
+def test_a_pod_that_ends_is_told_of_as_gone_and_as_a_finished_member() -> None:
+    world = a_running_group()
+    handed: list[Put | Gone | Result] = []
+    handle = world.scheduler.handle
+    world.scheduler.handle = lambda change, now: handed.append(change) or handle(change, now)  # type: ignore[method-assign,func-returns-value]
+    world.finish("p0")
+    (gone, ended) = handed
+    assert isinstance(gone, Gone) and isinstance(gone.object, Pod) and gone.object.status.phase == "Running"
+    assert isinstance(ended, Put) and isinstance(ended.object, FinishedMember) and ended.object.phase == "Succeeded"
+
+
+def test_one_that_is_deleted_after_it_ended_stays_counted() -> None:
+    world = a_running_group()
+    for at in range(3):
+        in_phase(world, f"p{at}", "Succeeded")
+    world.delete(*(world.pod(f"p{at}") for at in range(3)))
+    world.advance(5)
+    assert (status(world).phase, numbers(world)) == ("Finished", (0, 3, 0))
+
+
+def test_one_that_ends_and_is_deleted_at_once_counts() -> None:
+    world = a_running_group()
+    world.finish("p0", phase="Failed")
+    world.delete(world.pod("p0"))
+    world.advance(5)
+    assert numbers(world) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+def test_a_restart_counts_nobody_twice(deleted: int) -> None:
+    world = a_running_group(4)
+    in_phase(world, "p0", "Failed")
+    in_phase(world, "p1", "Failed")
+    world.delete(*(world.pod(f"p{at}") for at in range(deleted)))
+    for _ in range(2):
+        world.restart()
+        world.advance(3)
+        assert numbers(world) == (2, 0, 2)
+    in_phase(world, "p2", "Failed")
+    assert numbers(world) == (1, 0, 3)
+
+
+def test_what_ended_while_no_scheduler_ran_counts() -> None:
+    world = a_running_group()
+    world.pause_watch()
+    world.finish("p0")
+    world.watch_paused = False
+    world.restart()
+    world.advance(3)
+    assert numbers(world) == (2, 1, 0)
+
+
+def test_one_that_ends_because_it_is_deleted_does_not_count() -> None:
+    world = a_running_group()
+    metadata = msgspec.structs.replace(world.pod("p0").metadata, deletion_timestamp=MOMENT)
+    world.submit(msgspec.structs.replace(world.pod("p0"), metadata=metadata))
+    world.finish("p0", phase="Failed")
+    world.advance(3)
+    assert numbers(world) == (2, 0, 0)
+    world.delete(world.pod("p0"))
+    world.advance(3)
+    assert numbers(world) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("first", ["the pod", "the member"])
+def test_no_phase_is_written_for_the_moment_between_both_watches(first: str) -> None:
+    world = a_running_group()
+    world.pause_watch()
+    for at in range(3):
+        world.finish(f"p{at}")
+    kinds = (Pod, FinishedMember) if first == "the pod" else (FinishedMember, Pod)
+    changes = list(world.undelivered)
+    world.undelivered.clear()
+    world.undelivered.extend(sorted(changes, key=lambda each: isinstance(each.object, kinds[1])))
+    before, world.checks = len(world.actions), False  # for a moment the scheduler has pods that have ended
+    world.resume_watch(3)
+    world.advance(0.5)
+    world.resume_watch()
+    world.advance(5)
+    written = [each.body["status"]["phase"] for each in world.actions[before:] if isinstance(each, Patch)]  # type: ignore[call-overload]
+    assert set(written) == {"Finished"} and numbers(world) == (0, 3, 0)
+
+
+def test_a_running_pod_that_is_deleted_counts_no_more() -> None:
+    world = a_running_group()
+    world.delete(world.pod("p0"))
+    world.advance(5)
+    assert (status(world).phase, numbers(world)) == ("Pending", (2, 0, 0))
+
+
+def test_another_group_of_the_same_name_begins_with_the_pods_that_exist() -> None:
+    world = a_running_group()
+    in_phase(world, "p0", "Failed")
+    in_phase(world, "p1", "Failed")
+    world.delete(world.pod("p0"))
+    world.advance(2)
+    other = a_pod_group("p", 3)
+    world.submit(msgspec.structs.replace(other, metadata=msgspec.structs.replace(other.metadata, uid="another")))
+    world.advance(3)
+    assert numbers(world) == (1, 0, 1)
+
+
+def test_a_pod_of_a_group_of_kubernetes_is_no_member() -> None:
+    """Its spec names its group; the label is not looked at."""
+    spec = FinishedMemberSpec(SchedulingGroup("other"))
+    metadata = ObjectMeta(name="x", namespace="default", labels=LABELS)
+    assert FinishedMember(metadata, spec, FinishedMemberStatus("Failed")).group == ""
+    assert FinishedMember(metadata, status=FinishedMemberStatus("Failed")).group == "default/p"
 
 
 def test_when_it_first_had_enough_pods_is_told_once() -> None:

@@ -37,9 +37,9 @@ COMPLETE, EVICT = "Complete", "Evict"
 
 
 class Coscheduling:
-    reads = ("PodGroup", "SigsPodGroup")
+    reads = ("PodGroup", "SigsPodGroup", "FinishedMember")
     writes: ClassVar = {"PodGroup": ("status",), "SigsPodGroup": ("status",)}
-    reconciles = ("PodGroup", "SigsPodGroup", "Pod")
+    reconciles = ("PodGroup", "SigsPodGroup", "Pod", "FinishedMember")
     wanted_at: ClassVar = {
         "queueSort": "groups do not age, and missing members of partially bound groups do not go first",
         "preFilter": "a pod whose labels are invalid or contradict each other is scheduled alone, without a message",
@@ -118,7 +118,7 @@ class Coscheduling:
         return None
 
     def wakes_on(self) -> Iterable[Wake]:
-        for kind in self.reads:
+        for kind in ("PodGroup", "SigsPodGroup"):
             yield Wake(kind, ("Add", "Update"), hint="its_group")
         yield Wake("Pod", ("Update",), own=True)
 
@@ -142,6 +142,10 @@ class Coscheduling:
         return (*place, since, waiting.group, waiting.pod.key)
 
     # -- the status of PodGroups
+
+    @property
+    def reconcile_at(self) -> float | None:
+        return self._statuses.again_at
 
     def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterable[Patch]:
         yield from self._statuses.patches(changed, cluster)
