@@ -126,7 +126,8 @@ def test_texts_that_are_no_configuration(text: str | bytes, error: str) -> None:
         ),
         pytest.param(
             "leaderElection: {leaseDuration: 1900ms, renewDeadline: 1500ms, retryPeriod: 100ms}",
-            "leaderElection.leaseDuration: found 1.9s, which a Lease has as 1s",
+            "leaderElection.leaseDuration: found 1.9s, which a Lease has as 1s; write whole seconds, more than "
+            "renewDeadline (1.5s)",
             id="a lease that others take for shorter",
         ),
         pytest.param(
