@@ -19,6 +19,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import count
 from typing import Any
 
+from stowplan.engine.queue import heaps
 from stowplan.engine.queue.cluster_events import EVERYTHING, ClusterEvent
 from stowplan.engine.queue.gate import Gate
 from stowplan.engine.queue.inflight_events import InflightEvents
@@ -26,6 +27,8 @@ from stowplan.engine.queue.order import Key, QueueOrder
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.queue.requeue_hints import RequeueHints
 from stowplan.engine.unit import Unit
+
+TOLERATED = 100  # entries of units that are gone, besides as many as there are units
 
 
 class UnitQueue:
@@ -49,6 +52,7 @@ class UnitQueue:
         self._backoff: list[tuple[int, Key, int, int, Unit]] = []  # within one second, by the queue's order
         self._errors: list[tuple[float, int, int, Unit]] = []  # backoff that is never cut short: after errors, groups
         self._groups: list[tuple[Key, int, int, Unit]] = []  # the rejected groups among them, by the queue's order
+        self._heaps: tuple[list[Any], ...] = (self._active, self._backoff, self._errors, self._groups)
         self._waiting: dict[tuple[str, str], dict[Hashable, Unit]] = {}  # units by (profile, rejecting plugin)
         self._oldest: deque[tuple[float, int, Unit]] = deque()  # unschedulable units, in the order they came
         self._tickets = count()
@@ -101,7 +105,17 @@ class UnitQueue:
         if unit is not None:
             self._leave(unit)
             self.inflight.end(unit)
+            self._tidy()
         return unit
+
+    def _tidy(self) -> None:
+        """Forget units that are gone, once these are many. A replica that waits for the lease pops none of them."""
+        most = 2 * len(self.units) + TOLERATED
+        for heap in self._heaps:
+            if len(heap) > most:
+                heaps.tidy(heap)
+        if len(self._aging) > most:
+            self._aging = deque(unit for unit in self._aging if self.units.get(unit.key) is unit)
 
     def pop(self, now: float) -> Unit | None:
         """The next unit to attempt. If none is active, a rejected pod in backoff is taken early."""
@@ -111,7 +125,7 @@ class UnitQueue:
             self._age(now)
         if self._stale:
             self._reorder_all()
-        unit = _pop_valid(self._active) or (_pop_valid(self._backoff) if self._may_go_early() else None)
+        unit = heaps.pop(self._active) or (heaps.pop(self._backoff) if self._may_go_early() else None)
         if unit is None:
             return None
         self._leave(unit)
@@ -123,7 +137,7 @@ class UnitQueue:
 
     def _may_go_early(self) -> bool:
         """True if a pod in backoff comes before all groups in backoff. Otherwise freed room is for the group."""
-        pod, group = _peek(self._backoff), _peek(self._groups)
+        pod, group = heaps.peek(self._backoff), heaps.peek(self._groups)
         return pod is not None and (group is None or bool(pod[1] < group[0]))
 
     def take_out(self, unit: Unit) -> None:
@@ -266,18 +280,18 @@ class UnitQueue:
 
     def next_deadline(self) -> float | None:
         """When time alone makes a unit ready; minus infinity if one is ready now."""
-        if _peek(self._active) is not None or self._may_go_early():
+        if heaps.peek(self._active) is not None or self._may_go_early():
             return float("-inf")
-        moments = [entry[0] for entry in (_peek(self._errors), self._peek_oldest()) if entry is not None]
-        if (pod := _peek(self._backoff)) is not None:
+        moments = [entry[0] for entry in (heaps.peek(self._errors), self._peek_oldest()) if entry is not None]
+        if (pod := heaps.peek(self._backoff)) is not None:
             moments.append(pod[-1].queued.ready_at)
         return min(moments, default=None)
 
     def _release(self, now: float) -> None:
         """Requeue units whose backoff is over, and those that have been unschedulable for too long."""
-        heaps: tuple[list[Any], ...] = (self._backoff, self._errors)
-        for heap in heaps:
-            while (entry := _peek(heap)) is not None and entry[-1].queued.ready_at <= now:
+        timed: tuple[list[Any], ...] = (self._backoff, self._errors)
+        for heap in timed:
+            while (entry := heaps.peek(heap)) is not None and entry[-1].queued.ready_at <= now:
                 heapq.heappop(heap)
                 self._activate(entry[-1], "BackoffComplete")
         while (oldest := self._peek_oldest()) is not None and oldest[0] <= now:
@@ -362,8 +376,7 @@ class UnitQueue:
     def set_backoff(self, *, initial_backoff: float, max_backoff: float) -> None:
         """Other backoffs, for units that enter from now on; all units have been removed."""
         self._initial, self._max = initial_backoff, max_backoff
-        heaps: tuple[list[Any], ...] = (self._active, self._backoff, self._errors, self._groups)
-        for heap in heaps:  # void entries have keys that may not compare with those of another sort plugin
+        for heap in self._heaps:  # void entries have keys that may not compare with those of another sort plugin
             heap.clear()
         self._aging.clear()
         self._oldest.clear()
@@ -375,22 +388,3 @@ class UnitQueue:
 
     def stages(self) -> Iterator[tuple[Hashable, QueueStage]]:
         return ((key, unit.queued.stage) for key, unit in self.units.items())
-
-
-def _peek(heap: list[Any]) -> Any | None:
-    """The first valid entry of a heap. Entries of units that moved on are dropped."""
-    while heap:
-        entry = heap[0]
-        if entry[-1].queued.ticket == entry[-2]:
-            return entry
-        heapq.heappop(heap)
-    return None
-
-
-def _pop_valid(heap: list[Any]) -> Unit | None:
-    entry = _peek(heap)
-    if entry is None:
-        return None
-    heapq.heappop(heap)
-    unit: Unit = entry[-1]
-    return unit
