@@ -66,6 +66,7 @@ class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
     writes: Mapping[str, tuple[str, ...]] = MappingProxyType({"WorkloadPolicy": ("status",)})
     reconciles = ("WorkloadPolicy", "Pod", "Node")
+    retries_by_object = True
     configurable_at = ("reserve",)  # the original counts there; here an assumed pod counts at once
 
     one_for_all = True  # it writes for all profiles
