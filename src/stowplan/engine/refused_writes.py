@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from stowplan.objects.actions import Create, RequestEviction, Write, written_part
+from stowplan.objects.actions import Delete, RequestEviction, Write, written_part
 
 SHORTEST_PAUSE = 1.0  # seconds
 LONGEST_PAUSE = 300.0
@@ -76,7 +76,8 @@ def written_uid(write: Write) -> str:
     """Return the uid of the object that a write is for; empty if it does not say so."""
     if isinstance(write, RequestEviction):
         return write.pod.uid
-    body = None if isinstance(write, Create) else getattr(write, "body", None)
-    metadata = body.get("metadata") if isinstance(body, dict) else None
+    if isinstance(write, Delete):
+        return write.uid
+    metadata = write.body.get("metadata") if isinstance(write.body, dict) else None
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
-    return uid if isinstance(uid, str) else getattr(write, "uid", "")
+    return uid if isinstance(uid, str) else ""
