@@ -52,6 +52,7 @@ Class attributes that a policy may have:
     filters_by_row   True if `filter` looks at nothing but the pod's spec and the node itself: answers are then cached
     scores_by_row    the same for `score`
     reconciles       names of kinds whose changes `reconcile` gets
+    retries_by_object   True if it gets the object of a write that failed, when that is tried again, and not None
     one_for_all      True if all profiles share one instance
 
 What follows is long. `Nodes`, `Cluster` and `Clusters` also have members for plugins that come with Stowplan (`state`,

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "profiles" / "kosmos-scheduler"
 
 
 MORE = FOLDER / "keep-ratios"
+LEAVES = FOLDER / "leaf-nodes"
 
 
 def profile(folder: Path = FOLDER) -> Profile:
@@ -76,3 +77,18 @@ def test_keeping_ratios_is_a_component_beside_the_profile() -> None:
     found: Any = yaml.safe_load((MORE / "kustomization.yaml").read_text())
     assert (found["kind"], found["resources"]) == ("Component", ["rbac.yaml"])
     assert found["configMapGenerator"][0]["behavior"] == "merge"
+
+
+def test_leaf_nodes_has_exactly_the_further_rights_that_their_plugins_need(tmp_path: Path) -> None:
+    document = yaml.safe_load((FOLDER / "config.yaml").read_text())
+    names = ("LeafNodeTaintToleration", "LeafNodeVolumeBinding", "LeafNodeDistribution")
+    document["profiles"][0]["plugins"]["multiPoint"]["enabled"] += [{"name": name} for name in names]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(document))
+    _, profiles = profile_loader.read_configuration(tmp_path / "config.yaml")
+    needed = rights.beyond(list(profiles.values()))
+    for key in rights.beyond([profile()]):
+        del needed[key]
+    assert granted(LEAVES / "rbac.yaml") == needed
+    assert needed.keys() == {("kosmos.io", "distributionpolicies"), ("kosmos.io", "clusterdistributionpolicies")}
+    found: Any = yaml.safe_load((LEAVES / "kustomization.yaml").read_text())
+    assert (found["kind"], found["resources"]) == ("Component", ["rbac.yaml"])

@@ -101,6 +101,11 @@ def test_the_seeds_policies_lose_nothing(file: str) -> None:
         pytest.param({"allocationPolicy": [{"name": "a", "replicas": "101%"}]}, "replicas", id="more than all"),
         pytest.param({"rebalance": "often"}, "spec.rebalance", id="another word for when to evict"),
         pytest.param({"allocationPolicy": []}, "spec.allocationPolicy", id="no domain"),
+        pytest.param(
+            {"allocationPolicy": [{"name": f"d{number}", "replicas": 1} for number in range(257)]},
+            "spec.allocationPolicy.*at most 256",
+            id="too many domains",
+        ),
     ],
 )
 def test_refusals(cluster: Embedded, spec: dict[str, Any], message: str) -> None:

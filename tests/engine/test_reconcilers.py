@@ -10,6 +10,7 @@ import pytest
 from stowplan.columns.nodes.views import Cluster
 from stowplan.engine.reconcilers import AFTER_ERROR, MOST_WRITES
 from stowplan.engine.reports import PluginMisbehaved, Report
+from stowplan.objects import kinds
 from stowplan.objects.actions import Patch, PodRef, Record, RequestEviction
 from stowplan.objects.changes import Result
 from stowplan.objects.meta import Object
@@ -221,6 +222,102 @@ def test_a_write_that_is_always_refused_backs_off(world: World, census: Census) 
     world.answers = lambda action: Result(action.id)
     world.advance(301)
     assert counted(world) == "1"
+
+
+# -- one object that is refused
+
+
+class Labels:
+    """Writes the number of a ReplicaSet's changes to it; says what it was told."""
+
+    reconciles = ("ReplicaSet",)
+    writes: ClassVar = {"ReplicaSet": ("patch",)}
+
+    def __init__(self, *, retries_by_object: bool) -> None:
+        self.retries_by_object = retries_by_object
+        self.told: list[set[str] | None] = []
+
+    def post_bind(self, *_: Any) -> tuple[()]:
+        return ()
+
+    def reconcile(self, changed: Sequence[Object] | None, cluster: Cluster) -> Iterator[Patch]:
+        self.told.append(None if changed is None else {each.name for each in changed})
+        every = cluster.every(ReplicaSet)
+        for key in every if changed is None else dict.fromkeys(each.key for each in changed):
+            if key in every and "wanted" in every[key].labels:
+                label = every[key].labels["wanted"]
+                if every[key].annotations.get("label") != label:
+                    yield Patch(kind="ReplicaSet", key=key, body={"metadata": {"annotations": {"label": label}}})
+
+
+def labelled(name: str, wanted: str) -> ReplicaSet:
+    return kinds.convert(ReplicaSet, {"metadata": {"name": name, "namespace": "default", "labels": {"wanted": wanted}}})
+
+
+def refusing(world: World, name: str, status: int = 403) -> None:
+    world.answers = lambda action: Result(
+        action.id, status if isinstance(action, Patch) and action.key.endswith(f"/{name}") else 200
+    )
+
+
+def writes_to(world: World, name: str) -> int:
+    return sum(isinstance(each, Patch) and each.key == f"default/{name}" for each in world.actions)
+
+
+@pytest.mark.parametrize("status", [403, 409, 500])
+def test_an_object_that_is_refused_for_good_delays_no_other(status: int) -> None:
+    """And the plugin is asked about that object alone, ever less often, however many other writes succeed."""
+    plugin = Labels(retries_by_object=True)
+    world = World(nodes=["a"], profiles=profiles(postBind=[plugin]))
+    refusing(world, "bad", status)
+    world.submit(labelled("bad", "1"), labelled("good", "0"))
+    world.run()
+    for second in range(1, 200):
+        world.submit(labelled("good", str(second)))
+        world.advance(1)
+    assert writes_to(world, "good") > 150
+    assert plugin.told[0] is None and None not in plugin.told[1:]
+    assert 5 <= writes_to(world, "bad") <= 10
+    world.answers = lambda action: Result(action.id)
+    world.advance(301)
+    assert world.objects["ReplicaSet", "default/bad"].annotations["label"] == "1"
+    told = len(plugin.told)
+    world.advance(1000)
+    assert len(plugin.told) <= told + 1, "nothing is left to do"
+
+
+def test_an_object_that_pauses_is_not_written_though_it_changes() -> None:
+    plugin = Labels(retries_by_object=True)
+    world = World(nodes=["a"], profiles=profiles(postBind=[plugin]))
+    refusing(world, "bad")
+    for second in range(200):
+        world.submit(labelled("bad", str(second)))
+        world.advance(1)
+    assert 5 <= writes_to(world, "bad") <= 10
+
+
+def test_a_plugin_that_does_not_say_so_is_asked_about_everything() -> None:
+    plugin = Labels(retries_by_object=False)
+    world = World(nodes=["a"], profiles=profiles(postBind=[plugin]))
+    refusing(world, "bad")
+    world.submit(labelled("bad", "1"), labelled("good", "1"))
+    for second in range(200):
+        world.submit(labelled("good", str(second)))
+        world.advance(1)
+    assert 5 <= sum(told is None for told in plugin.told) <= 10
+
+
+def test_a_refused_object_that_is_deleted_is_forgotten() -> None:
+    plugin = Labels(retries_by_object=True)
+    world = World(nodes=["a"], profiles=profiles(postBind=[plugin]))
+    refusing(world, "bad")
+    world.submit(labelled("bad", "1"))
+    world.advance(10)
+    world.delete(labelled("bad", "1"))
+    world.advance(300)
+    told = len(plugin.told)
+    world.advance(1000)
+    assert len(plugin.told) == told
 
 
 # -- evictions

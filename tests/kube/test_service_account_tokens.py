@@ -53,3 +53,15 @@ def test_tokens_that_cannot_be_renewed(token: str, said: str) -> None:
 )
 def test_when_it_is_time(token: TokenClaims, due: float) -> None:
     assert token.due_at(3600.0) == due
+
+
+@pytest.mark.parametrize(
+    ("token", "due"),
+    [
+        pytest.param(TokenClaims("a/b", 1000.0, 4600.0), 2800.0, id="half of its life"),
+        pytest.param(TokenClaims("a/b", 1000.0, 1000.0 + 86400), 44200.0, id="the server gives a day"),
+        pytest.param(TokenClaims("a/b", 1000.0, None), float("inf"), id="for ever"),
+    ],
+)
+def test_when_it_is_time_for_a_token_that_was_requested(token: TokenClaims, due: float) -> None:
+    assert token.due_at(3600.0, requested=True) == due

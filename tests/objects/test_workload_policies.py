@@ -106,6 +106,11 @@ def test_percentages_of_less_than_all_give_a_remark() -> None:
         ),
         pytest.param({"allocationPolicy": []}, "allocationPolicy lists no domain", id="no domains"),
         pytest.param(
+            {"allocationPolicy": [{"name": "a", "replicas": -1} for _ in range(257)]},
+            "allocationPolicy lists 257 domains; 256 or fewer are right",
+            id="too many domains, and no word on each of them",
+        ),
+        pytest.param(
             {"allocationPolicy": [{"name": "a", "replicas": -1}]},
             "allocationPolicy has -1 replicas for 'a'",
             id="less than nothing",

@@ -68,12 +68,13 @@ def test_a_list_without_items() -> None:
             {"cpuratio": 0.375, "memratio": 0.75, "cpu": 3.0, "mem": 12e9},
             id="more than a node has is all of it",
         ),
+        pytest.param({"a": {"cpu": "1", "memory": "2G"}}, {}, id="half of the nodes are not enough"),
         pytest.param(
-            {"a": {"cpu": "1", "memory": "2G"}},
-            {"cpuratio": 0.75, "memratio": 0.75, "cpu": 3.0, "mem": 6e9},
-            id="a node that was not measured does not count",
+            {"a": {"cpu": "1", "memory": "2G"}, "b": {"cpu": "1"}},
+            {"cpuratio": 0.75, "cpu": 6.0},
+            id="memory was not measured everywhere",
         ),
-        pytest.param({}, {"cpuratio": 0.0, "memratio": 0.0, "cpu": 0.0, "mem": 0.0}, id="nothing was measured"),
+        pytest.param({}, {}, id="nothing was measured: it is not known what is free"),
     ],
 )
 def test_what_is_not_used_is_free(used: dict[str, dict[str, str]], expected: dict[str, float]) -> None:
@@ -81,6 +82,26 @@ def test_what_is_not_used_is_free(used: dict[str, dict[str, str]], expected: dic
     measured: dict[str, Any] = usage.measured(actual_measures(), found)
     assert measured == {f"{name}-actual": value for name, value in expected.items()}
     assert usage.unmeasured(found) == sorted({"a", "b"} - used.keys())
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        pytest.param(10, {"cpuratio": 0.75, "cpu": 30.0}, id="all nodes"),
+        pytest.param(9, {"cpuratio": 0.75, "cpu": 27.0}, id="one in ten may be missing, and does not count"),
+        pytest.param(8, {}, id="two in ten are too many"),
+    ],
+)
+def test_most_nodes_must_be_measured(measured: int, expected: dict[str, float]) -> None:
+    usage = Usage()
+    usage.apply([Put(a_node(f"n{number}", cpu="4", memory="8G")) for number in range(10)])
+    used = used_by_node(metrics(**{f"n{number}": {"cpu": "1"} for number in range(measured)}))
+    assert usage.measured(actual_measures(), used) == {f"{name}-actual": value for name, value in expected.items()}
+
+
+def test_without_nodes_nothing_is_free() -> None:
+    assert set(Usage().measured(actual_measures(), {}).values()) == {0.0}
+    assert Usage().measured(actual_measures()) == {}, "nobody asked metrics-server"
 
 
 def test_requests_beside_usage() -> None:

@@ -65,6 +65,10 @@ class ObjectStore:
     def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
         return cast("AnyObject | None", self._kinds.get(kind, {}).get(key))
 
+    def named(self, kind: str, key: str) -> Object | None:
+        """Return an object by the name of its kind."""
+        return next((each.get(key) for found, each in self._kinds.items() if found.__name__ == kind), None)
+
     def every(self, kind: type[AnyObject]) -> dict[str, AnyObject]:
         """Return all objects of a kind by key, in the order of their creation; must not be changed."""
         return cast("dict[str, AnyObject]", self._kinds.get(kind, {}))

@@ -1,9 +1,11 @@
 """Plugins that keep objects in the API in step with the cluster: the status of a policy, for example.
 
 Each plugin is told what changed since it was last asked, and answers with writes. It is asked again once those are
-answered, and not sooner than a second later. At the start, and after a write failed, it is asked about everything. A
-plugin that must look again at a certain time says so (`reconcile_at`). Only some of its writes are under way at a time;
-the others follow as these are answered. An eviction that a disruption budget does not allow is no failure.
+answered, and not sooner than a second later. At the start it is asked about everything. After a write failed it is
+asked again when the pause of that object is over (`refused_writes`): about everything, or about that object alone if it
+declares `retries_by_object`. A plugin that must look again at a certain time says so (`reconcile_at`). Only some of its
+writes are under way at a time; the others follow as these are answered. An eviction that a disruption budget does not
+allow is no failure.
 """
 
 from __future__ import annotations
@@ -16,18 +18,18 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
 from stowplan.engine.outbox import Outbox
+from stowplan.engine.refused_writes import RefusedWrites, written_uid
 from stowplan.engine.reports import PluginMisbehaved, Report
 from stowplan.framework.interfaces import ReconcilePlugin
 from stowplan.framework.plugin_calls import call_actions, seconds_of
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.objects.actions import RequestEviction, Write
+from stowplan.objects.actions import Create, RequestEviction, Write
 from stowplan.objects.changes import Result
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
 PAUSE = 1.0  # seconds
-LONGEST_PAUSE = 300.0
 AFTER_ERROR = 10.0
 MOST_CHANGES = 100_000  # object versions to remember; beyond that, the plugin is asked about everything
 NOT_NOW = (409, 429)  # answers to an eviction: another pod of this name, a disruption budget
@@ -42,7 +44,7 @@ class PluginReconciler:
         self.kinds = frozenset(enabled.plugin.reconciles)
         self.changed: list[Object] | None = None
         self.ready_at = float("-inf")
-        self.refusals = 0  # in a row
+        self.refused = RefusedWrites()
         self.awaited: set[int] = set()
         self.to_send: deque[Write] = deque()
         self.problem = ""  # what is wrong with its `reconcile_at`
@@ -53,8 +55,23 @@ class PluginReconciler:
             return None
         if self.changed is None or self.changed:
             return self.ready_at
-        again = seconds_of(self.enabled, "reconcile_at", None)
+        moments = (seconds_of(self.enabled, "reconcile_at", None), self.refused.again_at)
+        again = min((moment for moment in moments if moment is not None), default=None)
         return None if again is None else max(again, self.ready_at)
+
+    def affected_by(self, write: Write, state: ClusterState) -> list[Object] | None:
+        """Return what the plugin is to look at after a write failed; None: at everything."""
+        if not getattr(self.enabled.plugin, "retries_by_object", False):
+            return None
+        if isinstance(write, Create) or write.kind not in self.kinds or write.kind == "Node":
+            return None
+        if write.kind != "Pod":
+            found = state.store.named(write.kind, write.key)
+        elif uid := written_uid(write):
+            found = state.known_pods.get(uid)
+        else:
+            return None
+        return [] if found is None else [found]  # nothing, if it is gone
 
 
 class Reconcilers:
@@ -117,9 +134,14 @@ class Reconcilers:
 
     def _ask(self, reconciler: PluginReconciler, now: float) -> None:
         changed, reconciler.changed, reconciler.ready_at = reconciler.changed, [], now + PAUSE
+        due = reconciler.refused.due(now)
+        if due and changed is not None:
+            again = [reconciler.affected_by(write, self._state) for write in due]
+            changed = None if None in again else [*changed, *(each for found in again for each in found or ())]
         try:
             enabled, cluster = reconciler.enabled, Cluster(self._state, node_for=self._node_for)
-            reconciler.to_send.extend(call_actions(enabled, enabled.plugin.reconcile, Write, changed, cluster))
+            writes = call_actions(enabled, enabled.plugin.reconcile, Write, changed, cluster)
+            reconciler.to_send.extend(reconciler.refused.permitted(writes, due, now))
         except PluginError as error:
             reconciler.changed, reconciler.ready_at = None, now + AFTER_ERROR
             self._misbehaved(error)
@@ -135,15 +157,12 @@ class Reconcilers:
             reconciler.awaited.add(sent.id)
 
     def _answered(self, reconciler: PluginReconciler, write: Write, result: Result, now: float) -> None:
-        """A plugin whose writes are refused again and again is asked less often: it may lack the right to write."""
         reconciler.awaited.discard(result.id)
         evicts = isinstance(write, RequestEviction)
         if isinstance(write, RequestEviction) and result.succeeded:
             self._outbox.send(messages.rebalanced(write), now)
         if result.succeeded or result.status == 404 or (evicts and result.status in NOT_NOW):
-            reconciler.refusals = 0
+            reconciler.refused.done(write, succeeded=result.succeeded)
         else:
-            reconciler.refusals += 1
-            pause = min(PAUSE * 2.0 ** min(reconciler.refusals - 1, 10), LONGEST_PAUSE)
-            reconciler.changed, reconciler.ready_at = None, max(reconciler.ready_at, now + pause)
+            reconciler.refused.refused(write, result.status, now)
         self._send(reconciler, now)

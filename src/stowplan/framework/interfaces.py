@@ -26,6 +26,7 @@ Class attributes that a plugin may have, all optional:
                       error
     reconciles        kinds whose changes make the engine call `reconcile`; see `ReconcilePlugin`
     reconcile_at      (of an instance) when to call `reconcile` again though nothing changed, by `cluster.now`, or None
+    retries_by_object   when a write that failed is to be tried again, `reconcile` gets that object alone, and not None
     holds_room        how objects of its kind hold room on nodes for pods that do not exist yet: a `HoldingSource`
                       (`columns/held/source.py`)
     own_kinds         kinds whose cluster events only the plugin itself knows; see `ClusterEventsPlugin`
@@ -299,7 +300,7 @@ class ReconcilePlugin(Protocol):
         """Return the writes that are due now.
 
         `changed` has the old and new versions of all objects of these kinds that changed since the last call. None:
-        look at all objects, at the start or because a write failed.
+        look at all objects, at the start or because a write failed (see `retries_by_object`).
         """
 
 

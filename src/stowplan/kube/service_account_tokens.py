@@ -28,10 +28,15 @@ class TokenClaims(msgspec.Struct, frozen=True):
     issued_at: float = 0.0
     expires_at: float | None = None
 
-    def due_at(self, lifetime: float) -> float:
-        """Return when it is time for a new token that lives so long. A token that lives far longer is due at once."""
-        if self.expires_at is None or self.expires_at - self.issued_at > 2 * lifetime:
+    def due_at(self, lifetime: float, *, requested: bool = False) -> float:
+        """Return when it is time for a new token that lives so long. A token that lives far longer is due at once.
+
+        `requested`: it is the answer to such a request. A server may give longer ones, and would do so again.
+        """
+        if not requested and (self.expires_at is None or self.expires_at - self.issued_at > 2 * lifetime):
             return 0.0
+        if self.expires_at is None:
+            return float("inf")
         return self.issued_at + (self.expires_at - self.issued_at) / 2
 
 

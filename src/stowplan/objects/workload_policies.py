@@ -23,6 +23,7 @@ from stowplan.objects.selectors import LabelSelector, Selector
 TYPES = {"": "Preferred", "preferred": "Preferred", "require": "Required", "required": "Required"}
 METHODS = {"": "Balance", "balance": "Balance", "fill": "Fill"}
 REBALANCING = {"": "Never", "never": "Never", "evict": "Evict"}
+MOST_DOMAINS = 256  # in a policy; the CRD says so, too
 PERCENTAGE = re.compile(r"(\d{1,3})(?:\.(\d{1,2}))?%", re.ASCII)
 
 
@@ -156,6 +157,9 @@ def _problems(spec: WorkloadPolicySpec, selector: Selector | None) -> Iterator[s
 def _allocation_problems(allocations: tuple[Allocation, ...]) -> Iterator[str]:
     if not allocations:
         yield "allocationPolicy lists no domain"
+    if len(allocations) > MOST_DOMAINS:  # with the CRD of an earlier version
+        yield f"allocationPolicy lists {len(allocations)} domains; {MOST_DOMAINS} or fewer are right"
+        return
     texts = [each for each in allocations if isinstance(each.replicas, str)]
     for each in texts:
         if each.share is None:

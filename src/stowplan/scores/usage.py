@@ -1,7 +1,8 @@
 """The free resources of a cluster: what its nodes offer, less what the pods on them request, or less what they use.
 
 Requests are updated with each change; real usage comes with each question, from metrics-server (`node_metrics`). A node
-that it has not measured counts as a node that is not there. Nodes that accept no pods do not count, nor do the pods on
+that it has not measured counts as a node that is not there; if these are too many (it has just started, say), there are
+no values by real usage at all. Nodes that accept no pods do not count, nor do the pods on
 them: cordoned nodes, control-plane nodes, and nodes with a taint of Kubernetes itself (not ready, unreachable, under
 pressure).
 """
@@ -22,6 +23,7 @@ from stowplan.scores.normalization import Bounds
 
 SYSTEM_TAINTS = ("node.kubernetes.io/", "node-role.kubernetes.io/")  # prefixes
 BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
+ENOUGH = 0.9  # the share of nodes that must be measured
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -119,13 +121,21 @@ class Usage:
         """The nodes that accept pods, and that were not measured."""
         return sorted(self._allocatable.keys() - used.keys())
 
+    def measured_share(self, resource: str, used: UsedByNode) -> float:
+        """The share of the nodes that accept pods of which this resource was measured."""
+        measured = sum(resource in used.get(node, {}) for node in self._allocatable)
+        return measured / len(self._allocatable) if self._allocatable else 1.0
+
     def measured(self, measures: Iterable[Measure], used: UsedByNode | None = None) -> dict[str, float]:
         """The values by score. A cluster without nodes that accept pods has nothing free.
 
-        `used`: what nodes really use, for measures of that.
+        `used`: what nodes really use, for measures of that. Without it, or if it lacks too many nodes, these measures
+        have no values.
         """
         found: dict[str, float] = {}
         for measure in measures:
+            if measure.actual and (used is None or self.measured_share(measure.resource, used) < ENOUGH):
+                continue
             free, total = self.free_and_total(measure.resource, used if measure.actual else None)
             found[measure.name] = (free / total if total else 0.0) if measure.share else free
         return found

@@ -28,6 +28,7 @@ class FakeServer:
 
     clock: Callable[[], float]
     status: int = 201
+    life: float = HOUR
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     expects_objects = False
 
@@ -37,7 +38,7 @@ class FakeServer:
             raise UnreachableError("no answer")
         document: dict[str, Any] = {"kind": "Status", "message": "no"}
         if self.status < 300:
-            token = a_token(sub=ACCOUNT, iat=self.clock(), exp=self.clock() + HOUR, n=len(self.asked))
+            token = a_token(sub=ACCOUNT, iat=self.clock(), exp=self.clock() + self.life, n=len(self.asked))
             document = {"kind": "TokenRequest", "status": {"token": token}}
         return Response(self.status, [], json.dumps(document).encode())
 
@@ -141,3 +142,37 @@ def test_a_secret_is_patched_and_its_file_may_come_later(world: World) -> None:
     assert not world.look() and "403" in world.token.problem
     own.status = 200
     assert world.look()
+
+
+def test_a_server_may_give_longer_tokens_than_it_is_asked_for(world: World) -> None:
+    world.give(issued=0, expires=HOUR)
+    world.now, world.server.life = HOUR / 2, 24 * HOUR
+    assert world.look()
+    for _ in range(11 * 60):
+        world.now += 60
+        assert not world.look()
+    world.now += 2 * HOUR
+    assert world.look(), "half of the life that it has"
+
+
+def test_a_new_token_that_does_not_come_into_the_file(world: World) -> None:
+    """The Secret is mounted by subPath, say. What is in use is the token of the file."""
+    world.give(issued=0, expires=HOUR)
+    old, own = world.file.read_text(), FakeServer(lambda: world.now)
+    world.token.store = TokenSecret(Client(own), "stowplan-scores/hub-kubeconfig", "token")  # type: ignore[arg-type]
+    world.now = HOUR / 2
+    assert world.look() and world.token.problem == "" and world.token.expires_at == HOUR
+    world.now += 180
+    assert not world.look() and world.token.problem == "", "the kubelet takes its time"
+    world.now += 1
+    assert not world.look() and len(world.server.asked) == 1
+    assert world.token.problem == (
+        f"{world.file}: a new token was stored at 1970-01-01T00:30:00Z, and the file has the old one, which is valid"
+        " until 1970-01-01T01:00:00Z; mount the Secret of --hub-token-secret as a folder, without subPath"
+    )
+    assert world.token.expires_at == HOUR
+    world.now += HOUR / 2
+    assert world.look() and world.token.problem, "another new one helps nothing"
+    assert world.said.getvalue().count("is not in its file") == 1
+    world.give(issued=world.now, expires=world.now + HOUR)
+    assert not world.look() and world.token.problem == "" and world.file.read_text() != old

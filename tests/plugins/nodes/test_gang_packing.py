@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from stowplan.apps import profile_loader
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.profile import Profile
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.gang_packing import GangPacking
@@ -132,3 +134,38 @@ def test_a_member_that_is_replaced_comes_back_to_the_others() -> None:
     world.submit(*ours(*gang("g", 1, 4, first=9, cpu=1, memory="1Gi")))
     world.advance(15)
     assert world.pod("g-9").node_name == home
+
+
+def test_profiles_share_what_is_known_of_groups(tmp_path: Path) -> None:
+    """Only one instance is told which pods are gone; after a reload, that one alone knows which pods are there."""
+    document = yaml.safe_load(CONFIG.read_text())
+    (profile,) = document["profiles"]
+    document["profiles"] = [profile, {**profile, "schedulerName": "second"}]
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(document))
+
+    def loaded() -> tuple[dict[str, Profile], list[GangPacking]]:
+        profiles = profile_loader.read_configuration(file)[1]
+        found = [each.plugin for profile in profiles.values() for each in profile.all if each.name == "GangPacking"]
+        return profiles, found
+
+    profiles, _ = loaded()
+    world = World(nodes=[a_node("a", cpu=64), a_node("b", cpu=64)], profiles=profiles)
+    gangs = {name: [_for(name, pod) for pod in gang(f"g-{name}", 3)] for name in (SCHEDULER, "second")}
+    for pods in gangs.values():
+        world.submit(*pods)
+    world.advance(5)
+    profiles, after_reload = loaded()
+    world.adopt(profiles)
+    world.advance(5)
+    for plugin in after_reload:
+        assert plugin._on.keys() == {f"default/g-{name}" for name in gangs}
+    for pods in gangs.values():
+        world.delete(*pods)
+    world.advance(5)
+    for plugin in after_reload:
+        assert not plugin._on and not plugin._node_of
+
+
+def _for(scheduler: str, pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name=scheduler))

@@ -149,7 +149,8 @@ def usage(
     twice = {each.name for each in measures if [other.name for other in measures].count(each.name) > 1}
     if twice:
         raise ConfigError(f"found two scores called {', '.join(sorted(twice))}", path="--free")
-    source = OwnCluster(cluster_name, measures, kubeconfig, context)
+    keep = 10 * options["interval"] if options["valid_for"] is None else options["valid_for"]
+    source = OwnCluster(cluster_name, measures, kubeconfig, context, keep=keep)
     _run(source, options, {each.name: each.bounds for each in measures})
 
 

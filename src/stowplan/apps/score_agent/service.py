@@ -204,11 +204,17 @@ class ScoreAgentService(Program):
         scores, failed = self._scored(read, wanted)
         if self._options.dry_run:
             self._show(scores)
-            return failed
-        failed += await self._publish(scores, read)
-        self.metrics.show(scores)
+        else:
+            failed += await self._publish(scores, read)
+            self.metrics.show(scores)
+        if read.problem is not None and self._single:
+            raise read.problem
         if failed:
             self.problem = f"{failed} clusters or values failed in the last round; the log says why"
+        if read.problem is not None:
+            self.problem = f"values are missing or old in the last round: {read.problem}"
+            self.log.error("Values are missing or old in this round", problem=str(read.problem))
+            failed += 1
         return failed
 
     def _show(self, scores: Mapping[str, Mapping[str, int]]) -> None:

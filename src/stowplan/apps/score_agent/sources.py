@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from stowplan.kube import credentials
 from stowplan.kube.client import Client
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects.clusters import ManagedCluster
-from stowplan.objects.errors import ConfigError
+from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.scores import prometheus, scorer
 from stowplan.scores.demand import Demand
 from stowplan.scores.http_source import HttpSource
@@ -19,19 +20,21 @@ from stowplan.scores.node_metrics import NODE_METRICS, UsedByNode, used_by_node
 from stowplan.scores.usage import Measure, Usage
 
 CONNECTIONS = 16
+MOST_NAMED = 3  # nodes in a message
 
 
 @dataclass
 class Measurements:
     """Values by score and cluster. `expected`: the message for a cluster that has no value; empty if none is due.
 
-    `must_exist`: it is an error if the hub has no cluster of a name.
+    `must_exist`: it is an error if the hub has no cluster of a name. `problem`: why some values are missing or old.
     """
 
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     expected: str = ""
     must_exist: bool = False
+    problem: StowplanError | None = None
 
 
 class Source(Protocol):
@@ -46,7 +49,11 @@ class Source(Protocol):
 
 @dataclass
 class OwnCluster:
-    """The free resources of the cluster that the agent runs in."""
+    """The free resources of the cluster that the agent runs in.
+
+    Without numbers of metrics-server, the last values by real usage stay for `keep` seconds; then there are none. Those
+    by requests do not depend on it.
+    """
 
     cluster: str
     measures: tuple[Measure, ...]
@@ -54,7 +61,11 @@ class OwnCluster:
     context: str = ""
     usage: Usage = field(default_factory=Usage)
     client: Client | None = None
+    keep: float = 600.0
+    now: Callable[[], float] = time.monotonic
     _unmeasured: frozenset[str] = frozenset()
+    _last: dict[str, float] = field(default_factory=dict)  # values by real usage
+    _last_at: float = 0.0
 
     def access(self) -> credentials.Access:
         """How to reach the cluster that is measured."""
@@ -71,13 +82,34 @@ class OwnCluster:
         async for _ in self.client.list_pages(RESOURCES["Node"], limit=1):
             break
         measures = [each for each in self.measures if each.name in wanted]
-        used = await self._used() if any(each.actual for each in measures) else None
+        found = self.usage.measured([each for each in measures if not each.actual])
+        by_usage = [each for each in measures if each.actual]
+        notes: list[str] = []
+        problem = None
+        if by_usage:
+            try:
+                used = await self._used()
+                notes = [f"metrics-server knows nothing of {node}" for node in self._news(used)]
+                self._measure(by_usage, used)
+            except StowplanError as error:
+                problem = error
+            if problem is None or self.now() < self._last_at + self.keep:
+                found |= {each.name: self._last[each.name] for each in by_usage if each.name in self._last}
+        values = {name: {self.cluster: value} for name, value in found.items()}
+        return Measurements(values, notes, problem=problem)
+
+    def _measure(self, measures: list[Measure], used: UsedByNode) -> None:
+        """Keep the values by real usage. Raises ConfigError if too few nodes were measured."""
         found = self.usage.measured(measures, used)
-        notes = [] if used is None else [f"metrics-server knows nothing of {node}" for node in self._news(used)]
-        return Measurements({name: {self.cluster: value} for name, value in found.items()}, notes)
+        if len(found) < len(measures):
+            missing = self.usage.unmeasured(used)
+            named = ", ".join(missing[:MOST_NAMED]) + (" and others" if len(missing) > MOST_NAMED else "")
+            problem = f"metrics-server has not measured enough nodes: {named or 'cpu or memory is missing'}"
+            raise ConfigError(problem, path=NODE_METRICS, remedy="look at metrics-server, unless it has just started")
+        self._last, self._last_at = found, self.now()
 
     async def _used(self) -> UsedByNode:
-        """What nodes really use. Without an answer there are no values at all: scores expire together."""
+        """What nodes really use."""
         assert self.client is not None
         answer = await self.client.transport.request("GET", NODE_METRICS)
         if answer.status in (404, 503):

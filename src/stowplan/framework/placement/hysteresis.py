@@ -12,6 +12,7 @@ whatever its score.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -53,12 +54,20 @@ def favoured(totals: Ints, chosen: Bools, margin: int) -> Ints:
 def ordered(names: Sequence[str], totals: Mapping[str, int], margin: int) -> list[str]:
     """Order names by total, the highest first. One goes before another only if it has more than `margin` on it.
 
-    `names` are in the order so far.
+    `names` are in the order so far. Each name comes right after the last one that it has no more than `margin` on. Such
+    a last one has more than all names after it, so those alone are searched (`peaks`, from the end to the beginning).
     """
-    found: list[str] = []
+    after: dict[str, str] = {}  # the next name, by name; "" is the beginning and the end
+    peaks: list[str] = []
+    heights: list[int] = []  # their totals, which rise
     for name in names:
-        place = len(found)
-        while place and totals[name] > totals[found[place - 1]] + margin:
-            place -= 1
-        found.insert(place, name)
+        total = totals[name]
+        least = bisect_left(heights, total - margin)
+        before = peaks[least] if least < len(peaks) else ""
+        after[name], after[before] = after.get(before, ""), name
+        lower = bisect_right(heights, total)  # these are no peaks any more
+        heights[least:lower], peaks[least:lower] = [total], [name]
+    found: list[str] = []
+    while name := after.get(found[-1] if found else "", ""):
+        found.append(name)
     return found

@@ -35,6 +35,7 @@ ENDLESS = np.int64(1 << 40)
 class GangPacking:
     reads = ("PodGroup", "SigsPodGroup")
     reconciles = ("Pod",)
+    one_for_all = True  # one instance is told where pods are, and that one must be asked for scores
 
     def __init__(self) -> None:
         self._node_of: dict[str, tuple[str, str]] = {}  # group and node of each pod with a node, by uid

@@ -17,7 +17,7 @@ from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.workload_policy.deletion_costs import COST, LOWEST, OWN
 from stowplan.testing.builders import a_profile
 from stowplan.testing.world import World
-from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, reference, zoned
+from tests.plugins.nodes.workload_policy.policies import a_member, a_policy, an_owner, reference, zoned
 from tests.plugins.nodes.workload_policy.test_over_time import in_zones
 
 REPLICAS = reference("ReplicaSet", "web-1")
@@ -134,6 +134,30 @@ def test_an_edit_of_the_policy_gives_new_costs() -> None:
     world.submit(a_policy({"a": 3, "b": 5}), *replicas(16))
     world.advance(3)
     world.submit(a_policy({"a": 1, "b": 1}, generation=2))
+    world.advance(3)
+    assert scaled_down(world, 8) == {"a": 4, "b": 4}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_the_costs_follow_the_label_of_an_owner(kind: str) -> None:
+    def owners(policy: str) -> list[Any]:
+        named = {"Deployment": "", "ReplicaSet": "", kind: policy}
+        deployment = an_owner("Deployment", "web", policy=named["Deployment"])
+        return [deployment, an_owner("ReplicaSet", "web-1", policy=named["ReplicaSet"], of=("Deployment", "web"))]
+
+    world = a_world()
+    policies = [a_policy({"a": 3, "b": 5}), a_policy({"a": 1, "b": 1}, name="second")]
+    pods = [a_member(f"pod-{i}", policy="", owner=REPLICAS, node=("a1", "b1")[i % 2]) for i in range(16)]
+    world.submit(*policies, *owners("policy"), *pods)
+    world.advance(3)
+    first = costs(world)
+    world.submit(*owners("second"))
+    world.advance(3)
+    assert costs(world) != first
+    world.submit(*owners(""))
+    world.advance(3)
+    assert set(costs(world).values()) == {0}, "no policy, no costs"
+    world.submit(*owners("second"))
     world.advance(3)
     assert scaled_down(world, 8) == {"a": 4, "b": 4}
 

@@ -258,6 +258,18 @@ def test_the_gauges_have_the_numbers_of_each_domain() -> None:
     }  # fmt: skip
 
 
+def test_the_gauges_of_domains_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policies with the longest lists have their totals only."""
+    monkeypatch.setattr(policy_status, "MOST_IN_METRICS", 5)
+    policies = [a_policy({f"d{i}": 1 for i in range(number)}, name=f"of-{number}") for number in (4, 3, 2)]
+    too_long = a_policy({f"d{i}": 1 for i in range(257)}, name="too-long")
+    found: dict[str, list[str]] = {}
+    for each in policy_status.gauges(Cluster(a_state(nodes=NODES, others=[*policies, too_long]))):
+        found.setdefault(each.name, []).append(each.labels["policy"])
+    assert found["workload_policy_desired_pods"] == found["workload_policy_pods"] == ["of-2"] * 2 + ["of-3"] * 3
+    assert found["workload_policy_pending_pods"] == ["of-2", "of-3", "of-4"]
+
+
 def test_the_gauges_are_among_the_metrics() -> None:
     world = World(nodes=NODES, profiles={"default-scheduler": a_profile(CONFIG)})
     world.submit(a_policy({"a": 1, "b": 1}), *waiting("v", "w"))

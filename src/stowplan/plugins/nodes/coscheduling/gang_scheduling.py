@@ -29,6 +29,7 @@ class GangScheduling:
     reads = ("PodGroup",)
     writes: ClassVar = {"PodGroup": ("status",)}
     reconciles = ("PodGroup", "Pod")
+    retries_by_object = True
     configurable_at = ("permit",)  # the engine does the work of this point
 
     def __init__(self) -> None:

@@ -40,6 +40,7 @@ class Coscheduling:
     reads = ("PodGroup", "SigsPodGroup", "FinishedMember")
     writes: ClassVar = {"PodGroup": ("status",), "SigsPodGroup": ("status",)}
     reconciles = ("PodGroup", "SigsPodGroup", "Pod", "FinishedMember")
+    retries_by_object = True
     wanted_at: ClassVar = {
         "queueSort": "groups do not age, and missing members of partially bound groups do not go first",
         "preFilter": "a pod whose labels are invalid or contradict each other is scheduled alone, without a message",

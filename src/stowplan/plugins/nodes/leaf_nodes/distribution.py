@@ -7,15 +7,13 @@ A policy selects pods (resourceSelectors) and says by the name of a term (policy
     adv      the node of a name, nodes with all of some labels, or nodes with one of some taints
     mix      all nodes; pods that no policy selects may have all nodes, too
 
-A DistributionPolicy of the pod's namespace comes before a ClusterDistributionPolicy. In each of the two, the name of a
-pod comes before the beginning of a name, and that before labels. Of equals, the policy whose name comes first wins, and
-in a policy the selector that is listed last. Pods of DaemonSets belong to their nodes and have no policy.
+`policy_index.py` says which policy wins if several select a pod. Pods of DaemonSets belong to their nodes and have no
+policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,26 +23,12 @@ from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import selectors
 from stowplan.objects.custom_resources import CustomResource
-from stowplan.objects.distribution_policies import (
-    AdvancedTerm,
-    ClusterDistributionPolicy,
-    DistributionPolicy,
-    PolicyTerm,
-)
+from stowplan.objects.distribution_policies import AdvancedTerm, ClusterDistributionPolicy, DistributionPolicy
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.taints import Taint
 from stowplan.plugins.nodes.leaf_nodes.columns import LEAF_LABEL
-
-
-class Selected(NamedTuple):
-    """The policy that selects a pod, and the term that it names."""
-
-    policy: DistributionPolicy | ClusterDistributionPolicy
-    term: PolicyTerm
-
-    def __str__(self) -> str:
-        return f"{type(self.policy).__name__} {self.policy.name}"
+from stowplan.plugins.nodes.leaf_nodes.policy_index import PolicyIndex, Selected
 
 
 class LeafNodeDistribution:
@@ -60,13 +44,14 @@ class LeafNodeDistribution:
         """`kubeConfigPath` is an argument of the original, and not used."""
         unused = "kubeConfigPath is not used, policies are read from the cluster whose pods are scheduled"
         self.config_notes: tuple[str, ...] = (unused,) if kube_config_path else ()
+        self._policies = PolicyIndex()
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
-        found = selected_by(pod, cluster)
+        found = self._found(pod, cluster)
         return SKIP if found is None or found.term.node_type in ("mix", "") else None
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        found = selected_by(pod, nodes.cluster)
+        found = self._found(pod, nodes.cluster)
         if found is None:
             return
         leaf = nodes.label(LEAF_LABEL).present
@@ -85,6 +70,15 @@ class LeafNodeDistribution:
                 right = "host, leaf, mix or adv is right"
                 yield Reject(nowhere, f"the nodeType of {found} is {other!r}; {right}", resolvable=False)
 
+    def _found(self, pod: Pod, cluster: Cluster) -> Selected | None:
+        """Return the pod's policy, looked up once for a decision; None if the pod has none."""
+        cached = cluster.notes.get("LeafNodeDistribution")
+        if cached is None or cached[0] is not pod:
+            answer = None if pod.of_daemon_set else self._policies.find(pod, cluster)
+            cached = cluster.notes["LeafNodeDistribution"] = (pod, answer)
+        found: Selected | None = cached[1]
+        return found
+
     # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
@@ -95,27 +89,6 @@ class LeafNodeDistribution:
 
     def of_its_namespace(self, pod: Pod, old: Object | None, new: Object | None) -> bool:
         return any(each is not None and each.namespace == pod.namespace for each in (old, new))
-
-
-def selected_by(pod: Pod, cluster: Cluster) -> Selected | None:
-    """Return the policy of a pod; None if there is none, or the policy has no term of the name that it says."""
-    if pod.of_daemon_set:
-        return None
-    own = (each for each in cluster.every(DistributionPolicy).values() if each.namespace == pod.namespace)
-    return _best(pod, own) or _best(pod, cluster.every(ClusterDistributionPolicy).values())
-
-
-def _best(pod: Pod, policies: Iterable[DistributionPolicy | ClusterDistributionPolicy]) -> Selected | None:
-    best, found = 0, None
-    for policy in sorted(policies, key=lambda each: each.name):
-        rank, name = max(
-            ((each.rank(pod), number, each.policy_name) for number, each in enumerate(policy.spec.resource_selectors)),
-            default=(0, 0, ""),
-        )[::2]
-        if rank > best:
-            best = rank
-            found = next((Selected(policy, term) for term in policy.spec.policy_terms if term.name == name), None)
-    return found
 
 
 def _meeting(term: AdvancedTerm, nodes: Nodes) -> Bools:

@@ -55,6 +55,7 @@ class ResourceReservationPlugin:
     reads = (reservations.KIND,)
     writes: ClassVar = {reservations.KIND: ("status", "create", "patch", "delete")}
     reconciles = (reservations.KIND, "Pod")
+    retries_by_object = True
     own_kinds = (reservations.KIND,)
     quick_pre_bind = True
     holds_room = ReservationHoldings()

@@ -26,7 +26,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule, WorkloadPolicy
-from stowplan.plugins.nodes.workload_policy.naming import policy_name
+from stowplan.plugins.nodes.workload_policy.naming import policy_name, renamed
 from stowplan.plugins.nodes.workload_policy.status import relabelled
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -95,7 +95,7 @@ class DeletionCosts:
         for ladder, pods in self._pods.items() if edited else ():
             if ladder.policy in edited:
                 found |= dict.fromkeys(pods.values())
-        for key in sorted(edited & self._policies.keys()):
+        for key in sorted((edited | renamed(changed or ())) & self._policies.keys()):
             found |= dict.fromkeys(cluster.state.uids_of(self._policies[key].selected))
         for name in relabelled(each for each in changed or () if isinstance(each, Node)):
             found |= dict.fromkeys(pod.uid for pod in cluster.pods_on(name))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.objects.meta import Object, OwnerReference
@@ -16,6 +17,18 @@ OWNERS: dict[str, type[Object]] = {"ReplicaSet": ReplicaSet, "Deployment": Deplo
 def named_by(labels: Mapping[str, str]) -> str:
     """Return the name of the policy in these labels; empty if there is none."""
     return labels.get(SLASH) or labels.get(DOT) or ""
+
+
+def renamed(changed: Iterable[Object]) -> set[str]:
+    """Return the keys of the policies that owners name now or named before, of owners that name another one now.
+
+    An update has two versions, of which one was known before.
+    """
+    versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # namespaces and names of policies, by uid
+    for each in changed:
+        if isinstance(each, tuple(OWNERS.values())):
+            versions[each.uid].add((each.namespace, named_by(each.labels)))
+    return {f"{namespace}/{name}" for named in versions.values() if len(named) > 1 for namespace, name in named}
 
 
 def policy_name(pod: Pod, cluster: Cluster) -> str | OwnerReference:

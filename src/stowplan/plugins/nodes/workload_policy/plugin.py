@@ -65,7 +65,8 @@ class PolicyMatch(NamedTuple):
 class WorkloadPolicyPlugin:
     reads = ("WorkloadPolicy", *OWNERS)
     writes: Mapping[str, tuple[str, ...]] = MappingProxyType({"WorkloadPolicy": ("status",)})
-    reconciles = ("WorkloadPolicy", "Pod", "Node")
+    reconciles: tuple[str, ...] = ("WorkloadPolicy", "Pod", "Node")
+    retries_by_object = True
     configurable_at = ("reserve",)  # the original counts there; here an assumed pod counts at once
 
     one_for_all = True  # it writes for all profiles
@@ -86,6 +87,8 @@ class WorkloadPolicyPlugin:
             problem = f"evictionsPerMinute is {evictions_per_minute:g}"
             raise ConfigError(problem, remedy=f"choose 0 (none) to {MOST_EVICTIONS}; 0.5 is one in two minutes")
         self._costs = DeletionCosts() if deletion_cost else None
+        if deletion_cost:
+            self.reconciles = (*self.reconciles, *OWNERS)  # their labels name policies
         self._rebalancing = Rebalancing(evictions_per_minute) if evictions_per_minute else None
         of_pods = [word for word, wanted in (("patch", deletion_cost), ("evict", evictions_per_minute)) if wanted]
         if of_pods:

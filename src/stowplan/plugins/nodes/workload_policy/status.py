@@ -26,6 +26,7 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule, DomainStatus, WorkloadPolicy, WorkloadPolicyStatus
 
 MOST_SHOWN = 8  # domains in a message
+MOST_IN_METRICS = 10_000  # domains, of all policies together
 DESIRED_PODS = "Pods of a WorkloadPolicy that a domain should have."
 PODS = "Pods of a WorkloadPolicy that a domain has."
 ELSEWHERE = "Pods of a WorkloadPolicy on nodes outside of its domains."
@@ -128,12 +129,16 @@ def _conditions(
 
 
 def gauges(cluster: Cluster) -> Iterator[Gauge]:
-    """Yield the numbers of the status of all valid policies."""
-    for policy in cluster.every(WorkloadPolicy).values():
-        if policy.rule.problems:
-            continue
+    """Yield the numbers of the status of all valid policies.
+
+    Users write policies, so the number of domains in metrics is limited. Those with the longest lists are left out.
+    """
+    valid = (policy for policy in cluster.every(WorkloadPolicy).values() if not policy.rule.problems)
+    left = MOST_IN_METRICS
+    for policy in sorted(valid, key=lambda each: len(each.rule.weights)):
         status, names = status_of(policy, cluster), {"namespace": policy.namespace, "policy": policy.name}
-        for domain in status.domains:
+        left -= len(status.domains)
+        for domain in status.domains if left >= 0 else ():
             labels = {**names, "domain": domain.name}
             yield Gauge("workload_policy_desired_pods", DESIRED_PODS, domain.desired, labels)
             yield Gauge("workload_policy_pods", PODS, domain.current, labels)
