@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -28,6 +29,11 @@ async def fails(_request: web.PageRequest) -> web.PageResponse:
     raise ZeroDivisionError
 
 
+async def endless(_request: web.PageRequest) -> web.PageResponse:
+    await asyncio.sleep(1000)
+    raise AssertionError
+
+
 def an_application() -> web.Application:
     app = web.Application(client_max_size=MOST)
     app.router.add_get("/echo", echo)
@@ -35,6 +41,7 @@ def an_application() -> web.Application:
     app.router.add_post("/echo", echo)
     app.router.add_post("/deaf", deaf)
     app.router.add_get("/fails", fails)
+    app.router.add_get("/endless", endless)
     return app
 
 
@@ -209,3 +216,17 @@ def test_headers_have_no_case_and_repeated_ones_are_joined() -> None:
     headers.add("ACCEPT", "b")
     assert headers.get("aCCept") == "a, b" == headers["Accept"] and "accept" in headers
     assert headers.get("Authorization", "") == ""
+
+
+def test_a_page_ends_when_its_client_goes(server: Server) -> None:
+    with server.connect() as gone:
+        gone.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: len(server.runner.answering) == 1)
+    wait_until(lambda: not server.runner.answering)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)

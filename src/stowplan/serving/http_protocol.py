@@ -92,6 +92,8 @@ class HttpProtocol(asyncio.Protocol):
         self._transport = None
         self._waiting.clear()
         self._body.lose()
+        if self._task is not None:
+            self._task.cancel()  # nobody reads the answer, and what it waits for may take long
 
     def eof_received(self) -> bool:
         """A client that sends no more may still read its answer."""
