@@ -70,7 +70,8 @@ def waits(pod: Pod, message: str) -> Iterator[SetCondition | Record]:
 
     It gets an event, and no condition, as a gated pod of kube-scheduler: an autoscaler adds nodes for pods that are
     Unschedulable, and nodes are not what this one waits for. A condition of an earlier attempt must not stay either.
-    Since no condition says what the group waits for now, each event has its own note.
+    Since no condition says what the group waits for now, each event has its own note; numbers in it may be old, as a
+    group whose pods come one by one would have an event for each pod and number.
     """
     message, now = shortened(message, MOST_OF_MESSAGE), pod.condition("PodScheduled")
     if now is not None and now.status == "False" and now.reason in (UNSCHEDULABLE, ERROR):

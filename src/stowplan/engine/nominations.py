@@ -2,7 +2,8 @@
 
 The cluster state counts a nominated pod on its node for pods of equal or lower priority. A nomination is made here
 before the API server knows it, and follows what the pod's status says. The companions of a pod (pods that do not exist
-yet) are known here only: after a restart the pod is attempted first, and its companions are found again.
+yet) are known here only: after a restart the pod is attempted first, and its companions are found again. Room is kept
+for companions for some minutes only: a victim may hang in its termination for ever.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from stowplan.engine.unit import Unit
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 
+LONGEST_FOR_COMPANIONS = 600.0  # seconds
+
 
 class Nominations:
     def __init__(
         self, profiles: Mapping[str, Profile], state: ClusterState, groups: Groups, queue: SchedulingQueue
     ) -> None:
         self._profiles, self._state, self._groups, self._queue = profiles, state, groups, queue
+        self._kept_since: dict[str, float] = {}  # when room was first kept for companions, by the pod's uid
 
     def nominate(self, pod: Pod, node_name: str, companions: Companions = ()) -> None:
         """Keep room on a node for a pod, against all pods of equal or lower priority.
@@ -40,6 +44,8 @@ class Nominations:
         nominated = self._state.nominated_pods
         if companions is None:
             companions = nominated.companions_of(pod.uid) if node_name == nominated.node_of(pod.uid) else ()
+        if companions and now - self._kept_since.setdefault(pod.uid, now) > LONGEST_FOR_COMPANIONS:
+            companions = ()
         freed = nominated.drop(pod.uid)
         if node_name:
             self.nominate(pod, node_name, companions)
@@ -61,6 +67,8 @@ class Nominations:
         `new` is None for a pod that is gone. A nomination keeps out pods of equal or lower priority; a
         partially bound group's also keeps out others.
         """
+        if new is None or new.node_name:
+            self._kept_since.pop(old.uid, None)
         if not old.nominated_node or old.node_name:
             return
         if new is None or (not new.node_name and new.nominated_node != old.nominated_node):

@@ -8,6 +8,7 @@ over, or by `drain`. An event is lost only if the queue is full.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,6 +30,7 @@ MAX_SERIES = 50_000  # series that are kept in memory
 # A pod is bound once: this event never repeats, and there are as many as pods, so it starts no series.
 UNREPEATED = "Scheduled"
 MAX_NAME = 253
+_NUMBERS = re.compile(r"\d+")
 
 
 class _Series(msgspec.Struct):
@@ -214,9 +216,9 @@ class EventRecorder:
 
 
 def _key(event: Record) -> tuple[str, ...]:
-    """What repetitions have in common: all but the note, unless the event says otherwise."""
+    """What repetitions have in common: all but the note, or all but the numbers in it."""
     related = event.related.uid or event.related.name if event.related is not None else ""
-    note = event.note if event.by_note else ""
+    note = _NUMBERS.sub("", event.note) if event.by_note else ""
     return event.pod.uid, event.reason, event.action, event.type, event.reporting_controller, related, note
 
 

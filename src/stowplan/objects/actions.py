@@ -71,8 +71,8 @@ class Nominate(AnyAction, frozen=True):
 class Record(AnyAction, frozen=True):
     """Write an event about a pod, or by an ObjectRef about another object, in the terms of events.k8s.io.
 
-    Events that differ in their note only become one series, with the first note. `by_note`: those with another note are
-    another series. So each note can be read, if there are few.
+    Events that differ in their note only become one series, with the first note. `by_note`: those whose notes differ in
+    more than numbers are another series, so that each can be read.
     """
 
     pod: PodRef

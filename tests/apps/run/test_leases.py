@@ -20,6 +20,7 @@ from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
 from stowplan.kube.client import Client
 from stowplan.kube.transport import Transport
+from stowplan.objects.errors import ConfigError
 from tests.kube.fakes import a_client, an_access, answered, refused, serving
 
 Handler = Callable[[web.Request], Any]
@@ -39,27 +40,71 @@ def settled(
     return asyncio.run(settle())
 
 
+def of_rights(*allowed: str, questions: list[Any] | None = None) -> Handler:
+    """An API server that allows the update of these leases."""
+
+    async def handler(request: web.Request) -> web.Response:
+        asked = json.loads(await request.read())["spec"]["resourceAttributes"]
+        if questions is not None:
+            questions.append(asked)
+        answer = {"kind": "SelfSubjectAccessReview", "status": {"allowed": asked["name"] in allowed}}
+        return answered(answer, 201)
+
+    return handler
+
+
 @pytest.mark.parametrize(
     ("loaded", "allowed", "lease"),
     [
-        pytest.param(instead_of_kube_scheduler, True, ("kube-scheduler", "stowplan"), id="kube-scheduler's user"),
-        pytest.param(instead_of_kube_scheduler, False, ("stowplan", "kube-scheduler"), id="another user"),
-        pytest.param(beside_kube_scheduler, True, ("stowplan", "kube-scheduler"), id="another name of a scheduler"),
+        pytest.param(
+            instead_of_kube_scheduler, ("kube-scheduler",), ("kube-scheduler", "stowplan"), id="kube-scheduler's user"
+        ),
+        pytest.param(
+            instead_of_kube_scheduler, ("stowplan", "kube-scheduler"), ("kube-scheduler", "stowplan"), id="both"
+        ),
+        pytest.param(instead_of_kube_scheduler, ("stowplan",), ("stowplan", "kube-scheduler"), id="another user"),
+        pytest.param(beside_kube_scheduler, (), ("stowplan", "kube-scheduler"), id="another name of a scheduler"),
     ],
 )
 def test_which_lease_is_taken_and_which_must_be_free(
-    loaded: Callable[[], LoadedConfiguration], allowed: bool, lease: tuple[str, str]
+    loaded: Callable[[], LoadedConfiguration], allowed: tuple[str, ...], lease: tuple[str, str]
 ) -> None:
     questions: list[Any] = []
+    election = settled(loaded, of_rights(*allowed, questions=questions))
+    assert (election.name, election.other) == lease
+    asked = {"group": "coordination.k8s.io", "resource": "leases", "verb": "update", "namespace": "here"}
+    names = () if loaded is beside_kube_scheduler else ("kube-scheduler", "stowplan")
+    assert questions == [{**asked, "name": name} for name in names]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(lambda: refused(503, "apiserver not ready"), id="it starts"),
+        pytest.param(lambda: answered({"status": {"allowed": False}}, 201), id="it has no rules yet"),
+    ],
+)
+def test_a_server_that_has_just_started_is_asked_again(
+    first: Callable[[], web.Response], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody may end at the wrong lease for good because of the server's first second."""
+    monkeypatch.setattr(kube_scheduler, "RIGHTS_PAUSE", 0.01)
+    asked, rights = list[int](), of_rights("kube-scheduler")
 
     async def handler(request: web.Request) -> web.Response:
-        questions.append(json.loads(await request.read())["spec"]["resourceAttributes"])
-        return answered({"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}}, 201)
+        asked.append(1)
+        return first() if len(asked) <= 6 else await rights(request)
 
-    election = settled(loaded, handler)
-    assert (election.name, election.other) == lease
-    asked = {"group": "coordination.k8s.io", "resource": "leases", "name": "kube-scheduler", "verb": "update"}
-    assert questions == ([] if loaded is beside_kube_scheduler else [{**asked, "namespace": "here"}])
+    assert settled(instead_of_kube_scheduler, handler).name == "kube-scheduler"
+
+
+def test_a_user_who_may_update_neither_lease_cannot_start() -> None:
+    async def ask() -> str:
+        async with serving(of_rights()) as fake, a_client(fake) as client:
+            return await kube_scheduler.lease_by_rights(client, "here", lambda _: None, within=0)
+
+    with pytest.raises(ConfigError, match="may update neither the lease kube-scheduler nor stowplan in here"):
+        asyncio.run(ask())
 
 
 def test_without_an_answer_about_rights_the_lease_is_our_own() -> None:

@@ -125,6 +125,17 @@ def test_texts_that_are_no_configuration(text: str | bytes, error: str) -> None:
             id="a lease as short as its renewal",
         ),
         pytest.param(
+            "leaderElection: {leaseDuration: 1900ms, renewDeadline: 1500ms, retryPeriod: 100ms}",
+            "leaderElection.leaseDuration: found 1.9s, which a Lease has as 1s; write whole seconds, more than "
+            "renewDeadline (1.5s)",
+            id="a lease that others take for shorter",
+        ),
+        pytest.param(
+            "leaderElection: {retryPeriod: 9s}",
+            "leaderElection.renewDeadline: found 10s, expected more than 1.2 times retryPeriod (10.8s)",
+            id="a retry after the deadline",
+        ),
+        pytest.param(
             "leaderElection: {retryPeriod: -1s}",
             "leaderElection.retryPeriod: found -1s, expected more than 0s",
             id="retry",

@@ -11,8 +11,10 @@ deploy/rbac.yaml may hold `stowplan` alone. So rights decide, unless `--replace`
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -21,10 +23,14 @@ from stowplan.apps.leader_election import KUBE_SCHEDULER, ElectionSettings, is_s
 from stowplan.apps.profile_loader import OWN_NAME
 from stowplan.kube.client import Client
 from stowplan.kube.resources import LEASES, ApiResource
+from stowplan.kube.responses import WireError
+from stowplan.objects.errors import ConfigError
 
 LEASE_NAME = KUBE_SCHEDULER
 LEASE_KEY = f"kube-system/{LEASE_NAME}"
 LEASE_PAIR = {LEASE_NAME: OWN_NAME, OWN_NAME: LEASE_NAME}
+RIGHTS_WITHIN = 30.0  # seconds in which an API server must know its rules
+RIGHTS_PAUSE = 1.0
 OWN_ACCESS = ApiResource(
     "SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False
 )
@@ -77,20 +83,57 @@ def paired(election: ElectionSettings) -> ElectionSettings:
     return replace(election, other=LEASE_PAIR.get(election.name, ""))
 
 
-async def may_take_lease(client: Client, namespace: str, warn: Callable[[str], None]) -> bool:
-    """Return whether this user may update kube-scheduler's lease."""
-    wanted = {"group": LEASES.group, "resource": LEASES.plural, "namespace": namespace, "name": LEASE_NAME}
+async def lease_by_rights(
+    client: Client, namespace: str, warn: Callable[[str], None], *, within: float = RIGHTS_WITHIN
+) -> str:
+    """Return the name of the lease that this user may update: kube-scheduler's, or else our own.
+
+    An API server that has just started refuses reviews, or has no rules yet and allows nothing. So it is asked again
+    for some seconds. Raises ConfigError if the user may update neither.
+    """
+    deadline, told = time.monotonic() + within, ""
+    while True:
+        answers = [await _may_update(client, namespace, name) for name in (LEASE_NAME, OWN_NAME)]
+        allowed = next((name for name, answer in answers if answer.allowed), "")
+        if allowed:
+            return allowed
+        problem = next((answer.problem for _, answer in answers if answer.problem), "")
+        if problem and problem != told:
+            told = problem
+            warn(f"Cannot see whether the lease {LEASE_NAME} may be updated: {problem}")
+        if any(answer.final for _, answer in answers):
+            return OWN_NAME  # who may hold it without a review will do so
+        if time.monotonic() > deadline:
+            raise ConfigError(
+                f"this user may update neither the lease {LEASE_NAME} nor {OWN_NAME} in {namespace}",
+                remedy="apply deploy/rbac.yaml, or name a lease that the user may update: --leader-elect-resource-name",
+            )
+        await asyncio.sleep(RIGHTS_PAUSE)
+
+
+@dataclass(frozen=True)
+class _Review:
+    """`final`: this user may not ask."""
+
+    allowed: bool = False
+    problem: str = ""
+    final: bool = False
+
+
+async def _may_update(client: Client, namespace: str, name: str) -> tuple[str, _Review]:
+    wanted = {"group": LEASES.group, "resource": LEASES.plural, "namespace": namespace, "name": name}
     body = {
         "apiVersion": f"{OWN_ACCESS.group}/v1",
         "kind": OWN_ACCESS.kind,
         "spec": {"resourceAttributes": {**wanted, "verb": "update"}},
     }
-    answer = await client.create(OWN_ACCESS, "", body)
-    if not answer.ok:
-        warn(f"Cannot see whether the lease {LEASE_NAME} may be updated: {answer.status} {answer.message}")
-        return False
     try:
-        return msgspec.json.decode(answer.body, type=_OwnAccess).status.allowed
+        answer = await client.create(OWN_ACCESS, "", body)
+    except WireError as error:
+        return name, _Review(problem=str(error))
+    if not answer.ok:
+        return name, _Review(problem=f"{answer.status} {answer.message}", final=answer.status in (403, 404))
+    try:
+        return name, _Review(msgspec.json.decode(answer.body, type=_OwnAccess).status.allowed)
     except msgspec.MsgspecError as error:
-        warn(f"Cannot see whether the lease {LEASE_NAME} may be updated: the answer cannot be read: {error}")
-        return False
+        return name, _Review(problem=f"the answer cannot be read: {error}", final=True)

@@ -136,8 +136,8 @@ class SchedulerService(Program):
         if self.options.rights_decide(self.loaded.configuration):
             client = self.client_of()  # which may write although this replica does not lead
             try:
-                if await kube_scheduler.may_take_lease(client, election.namespace, self.log.warning):
-                    election = replace(election, name=kube_scheduler.LEASE_NAME)
+                asking = kube_scheduler.lease_by_rights(client, election.namespace, self.log.warning)
+                election = replace(election, name=await self.unless_stopped(asking) or election.name)
             finally:
                 await client.close()
         return kube_scheduler.paired(election)

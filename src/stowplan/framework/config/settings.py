@@ -87,6 +87,9 @@ def completed(given: S) -> S:
 # --- what is invalid -------------------------------------------------------------------------------------------------
 
 
+JITTER = 1.2  # by how much retries of kube-scheduler may be late, in retryPeriods
+
+
 def check_leader_election(given: LeaderElection, path: str = "leaderElection") -> None:
     """Raise an error for durations that cannot work. Nothing is checked if leader election is off."""
     if not given.leader_elect:
@@ -101,6 +104,14 @@ def check_leader_election(given: LeaderElection, path: str = "leaderElection") -
     if given.lease_duration <= given.renew_deadline:
         problem = f"found {given.lease_duration:g}s, expected more than renewDeadline ({given.renew_deadline:g}s)"
         raise ConfigError(problem, path=under(path, "leaseDuration"))
+    if int(given.lease_duration) <= given.renew_deadline:  # others read the number in the Lease
+        problem = f"found {given.lease_duration:g}s, which a Lease has as {int(given.lease_duration)}s"
+        remedy = f"write whole seconds, more than renewDeadline ({given.renew_deadline:g}s)"
+        raise ConfigError(problem, path=under(path, "leaseDuration"), remedy=remedy)
+    least = JITTER * given.retry_period
+    if given.renew_deadline <= least:
+        problem = f"found {given.renew_deadline:g}s, expected more than {JITTER:g} times retryPeriod ({least:g}s)"
+        raise ConfigError(problem, path=under(path, "renewDeadline"))
     if given.resource_lock != "leases":
         problem = f'found {shown(given.resource_lock)}, expected "leases"'
         raise ConfigError(problem, path=under(path, "resourceLock"))

@@ -127,6 +127,20 @@ def test_nobody_takes_the_room_while_victims_leave() -> None:
     assert evicted(world) == victims
 
 
+def test_a_victim_that_never_goes_does_not_keep_the_cluster_idle() -> None:
+    world = a_world(*(a_node(f"n{at}", cpu=4) for at in range(10)), graceful=True)
+    world.submit(a_pod("victim", cpu=4, priority=1, node="n0"))
+    world.run()
+    world.submit(a_driver("app", annotations=needs(38, memory="1Mi"), priority=10))
+    world.advance(1)
+    small = [a_pod(f"small-{at}", cpu=1, priority=5) for at in range(10)]
+    world.submit(*small)
+    world.advance(60)
+    assert world.pod("app-driver").nominated_node and not {each.name for each in small} <= world.bindings.keys()
+    world.advance(1200)
+    assert {each.name for each in small} <= world.bindings.keys()
+
+
 def test_a_higher_priority_may_take_it() -> None:
     world = full()
     world.submit(app(5))
