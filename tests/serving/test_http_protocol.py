@@ -316,3 +316,17 @@ def wait_until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_a_body_that_is_on_its_way_is_read_although_the_server_stops() -> None:
+    stopping = Server()
+    with stopping.connect() as client:
+        client.sendall(b"POST /echo HTTP/1.1\r\nContent-Length: 6\r\nHost: x\r\n\r\nabc")
+        wait_until(lambda: len(stopping.runner.answering) == 1)
+        ending = threading.Thread(target=stopping.stop)
+        ending.start()
+        for rest in (b"d", b"e"):
+            time.sleep(0.05)
+            client.sendall(rest)
+        assert asked(client, b"f")[2] == b"POST /echo {} {} 6"
+        ending.join()

@@ -93,6 +93,7 @@ class HttpProtocol(asyncio.Protocol):
         self._unparsed = b""
         self._loose = 0  # bytes since the last head or part of a body ended
         self._in_head, self._ends, self._deaf, self._writable = True, False, False, True
+        self._heard_all = False  # the client sends no more
         self._target, self._headers, self._body = b"", Headers(), RequestBody(self)
 
     # -- the connection
@@ -112,7 +113,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """A client that sends no more may still read its answers."""
-        self._ends = True
+        self._ends = self._heard_all = True
         if not self._unparsed:
             self._nothing_follows()
         open_ = self._transport is not None and self._transport.get_extra_info("ssl_object") is None
@@ -183,7 +184,7 @@ class HttpProtocol(asyncio.Protocol):
             self.pause()
         elif self._deaf or self._body.complete or self._body.size <= READ_AHEAD:
             self.resume()
-        if self._ends and not self._unparsed:
+        if self._heard_all and not self._unparsed:
             self._nothing_follows()
 
     def _nothing_follows(self) -> None:
