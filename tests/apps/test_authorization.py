@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import tracemalloc
 from typing import Any
 
+import pytest
 from aiohttp import web
 
-from stowplan.apps.authorization import Authorizer, Refusal, ResourceAttributes
+from stowplan.apps import reviews
+from stowplan.apps.authorization import CACHED_FOR, Authorizer, Refusal, ResourceAttributes
 from tests.kube.fakes import Fake, a_client, serving
 
 PLACEMENT = {"verb": "get", "group": "cluster.open-cluster-management.io", "resource": "placements", "namespace": "ns"}
@@ -98,3 +102,62 @@ def test_an_api_server_that_refuses_the_review() -> None:
     scene.server.status = 403
     (refused,) = scene.ask(("Bearer secret", None, 0.0))
     assert refused is not None and refused[0] == 500 and refused[1].startswith("the API server did not answer: Token")
+
+
+def test_a_known_token_does_not_wait_behind_strangers() -> None:
+    server, go = ApiServer(), asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        if json.loads(await request.read())["spec"].get("user") == "system:anonymous":
+            await go.wait()
+        return await server.answer(request)
+
+    async def story() -> None:
+        now = 0.0
+        async with serving(answer) as fake, a_client(fake, connections=reviews.CONNECTIONS) as client:
+            authorizer = Authorizer(client, client, clock=lambda: now)
+            assert await authorizer.refusal("Bearer secret", "/metrics") is None
+            now = CACHED_FOR
+            crowd = [asyncio.create_task(authorizer.refusal("", f"/{number}")) for number in range(100)]
+            crowded = await asyncio.gather(*crowd[reviews.AT_ONCE + reviews.MOST_WAITING :])
+            assert {each[0] for each in crowded if each is not None} == {503} and len(crowded) == 82
+            async with asyncio.timeout(reviews.REVIEW_WITHIN / 2):
+                assert await authorizer.refusal("Bearer secret", "/metrics") is None
+            go.set()
+            assert set(await asyncio.gather(*crowd[: reviews.AT_ONCE + reviews.MOST_WAITING])) == {None}
+
+    asyncio.run(story())
+
+
+def test_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reviews, "REVIEW_WITHIN", 0.1)
+
+    async def story() -> Refusal | None:
+        async def hangs(_request: web.BaseRequest) -> web.Response:
+            await asyncio.sleep(20)
+            raise AssertionError
+
+        async with serving(hangs) as fake, a_client(fake) as client:
+            return await Authorizer(client, client).refusal("", "/metrics")
+
+    refused = asyncio.run(story())
+    assert refused is not None and refused[0] == 500 and "no review within" in refused[1]
+
+
+def test_the_cache_holds_neither_paths_nor_tokens() -> None:
+    async def story() -> None:
+        server = ApiServer()
+        server.allowed = False
+        async with serving(server.answer) as fake, a_client(fake) as client:
+            authorizer = Authorizer(client, client)
+            tracemalloc.start()
+            for number in range(50):
+                refused = await authorizer.refusal("", f"/{number}" + "a" * 100_000)
+                assert refused is not None and refused[0] == 403 and refused[1].endswith('a"')
+            fake.asked.clear()
+            gc.collect()
+            kept = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+            assert kept < 1_000_000
+
+    asyncio.run(story())

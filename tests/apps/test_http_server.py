@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, cast
@@ -11,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from stowplan.apps import certificates
-from stowplan.apps.authorization import Authorizer, Refusal, ResourceAttributes
-from stowplan.apps.http_server import HttpServer, Listener, Pages
+from stowplan.apps.authorization import ANONYMOUS, Authorizer, Refusal, ResourceAttributes, User
+from stowplan.apps.http_server import MAX_ANONYMOUS_BYTES, HttpServer, Listener, Pages, ResourceOf
 from stowplan.apps.logging import Log
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import web
@@ -23,7 +24,12 @@ GET = "GET {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n"
 
 
 class KnowsOneToken:
-    async def refusal(self, header: str, _path: str, _resource: ResourceAttributes | None) -> Refusal | None:
+    async def user_of(self, header: str) -> User | Refusal:
+        if not header:
+            return ANONYMOUS
+        return User("jane") if header == "Bearer secret" else (401, "Unauthorized")
+
+    async def refusal(self, header: str, _path: str, _resource: ResourceAttributes | None = None) -> Refusal | None:
         return None if header == "Bearer secret" else (401, "Unauthorized")
 
     async def close(self) -> None:
@@ -33,7 +39,7 @@ class KnowsOneToken:
 class Served:
     """A server with a secure port and a plain port."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, resource_of: ResourceOf | None = None) -> None:
         self.problems: list[dict[str, object]] = []
         self._stack = stack
         context = certificates.server_context("", "", self._problem)
@@ -41,7 +47,8 @@ class Served:
             Listener("127.0.0.1", 0, context, lambda: cast("Authorizer", KnowsOneToken())),
             Listener("127.0.0.1", 0),
         ]
-        pages = Pages(health={"ping": lambda: ""}, get={"/metrics": self._metrics, "/fails": self._fails})
+        get = {"/metrics": self._metrics, "/fails": self._fails}
+        pages = Pages({"ping": lambda: ""}, {}, get, {"/body": self._body}, resource_of)
         self.server = HttpServer(pages, listeners, self._problem, LIMITS)
         self.server.start()
         stack.callback(self.server.stop)
@@ -52,11 +59,14 @@ class Served:
     async def _metrics(self, _request: web.PageRequest) -> web.PageResponse:
         return web.PageResponse(text="a 1\n")
 
+    async def _body(self, request: web.PageRequest) -> web.PageResponse:
+        return web.PageResponse(text=str(len(await request.read())))
+
     async def _fails(self, _request: web.PageRequest) -> web.PageResponse:
         raise ZeroDivisionError("of a page")
 
-    def connected(self) -> socket.socket:
-        return self._stack.enter_context(socket.create_connection(("127.0.0.1", self.server.ports[0]), timeout=10))
+    def connected(self, port: int = 0) -> socket.socket:
+        return self._stack.enter_context(socket.create_connection(("127.0.0.1", self.server.ports[port]), timeout=10))
 
     def tls(self) -> ssl.SSLSocket:
         asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -137,6 +147,45 @@ def test_a_page_that_fails_is_logged(served: Served) -> None:
     assert served.problems == [
         {"message": "A page failed", "path": "/fails", "error": "ZeroDivisionError('of a page')"}
     ]
+
+
+def test_bodies_that_do_not_come_on_the_plain_port_shut_out_nobody(served: Served) -> None:
+    held = [served.connected(1) for _ in range(LIMITS.per_peer)]
+    for each in held:
+        each.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert each.recv(4096).endswith(b"ok")
+        each.sendall(b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+    time.sleep(0.1)
+    assert served.get("/livez") == (200, "ok")
+    assert answer_of(served.connected(1), GET.format("/livez", "").encode()) == (200, "ok")
+
+
+POST = b"POST /body HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "sent", "size", "status", "read"),
+    [
+        pytest.param(b"Authorization: Bearer other\r\n", 0, 10, 401, None, id="a wrong token, and no body"),
+        pytest.param(b"Authorization: Bearer other\r\n", 10, 10, 401, None, id="a wrong token, and a body"),
+        pytest.param(b"", 10, 10, 401, 10, id="no token"),
+        pytest.param(b"", MAX_ANONYMOUS_BYTES + 1, 1_000_000, 413, None, id="no token, and a large body"),
+        pytest.param(b"Authorization: Bearer secret\r\n", 1_000_000, 1_000_000, 200, 1_000_000, id="a token"),
+    ],
+)
+def test_a_body_is_read_when_it_is_known_whose_it_is(
+    header: bytes, sent: int, size: int, status: int, read: int | None
+) -> None:
+    found: list[int] = []
+
+    async def resource_of(request: web.PageRequest) -> ResourceAttributes | None:
+        found.append(len(await request.read()))
+        return {"verb": "create"}
+
+    with ExitStack() as stack:
+        served = Served(stack, resource_of)
+        assert answer_of(served.tls(), POST % (size, header) + b"a" * sent)[0] == status
+    assert found == ([] if read is None else [read])
 
 
 def test_a_port_that_is_taken() -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from stowplan.apps import certificates
-from stowplan.apps.authorization import Authorizer, ResourceAttributes
+from stowplan.apps.authorization import ANONYMOUS, Authorizer, Refusal, ResourceAttributes
 from stowplan.apps.serving_security import DEFAULT_SECURITY, ServingSecurity
 from stowplan.kube.client import Client
 from stowplan.objects.errors import ConfigError
@@ -33,7 +33,7 @@ MOST_CONNECTIONS, MOST_OF_A_PEER = 512, 64
 MOST_UNPROVEN = 32  # connections without a token that have spoken: each takes 300 KB with TLS
 KEEP_ALIVE = 60.0  # seconds between two requests
 MAX_BODY_BYTES = 1024 * 1024
-BODY_WITHIN = 10.0  # seconds to send a body, if it says which right is needed
+MAX_ANONYMOUS_BYTES = 64 * 1024  # of a body without a token that says which right is needed
 
 
 @dataclass
@@ -206,11 +206,9 @@ class HttpServer:
             with sockets.serving(request.transport) as prove:
                 try:
                     if authorizer is None:
-                        prove()  # on the loopback nobody has to
+                        prove(known=request.complete)  # on the loopback nobody needs a token, but all of a request
                     elif not security.is_open(request.path):
-                        resource = await self._resource(request)
-                        header = request.headers.get("Authorization", "")
-                        refused = await authorizer.refusal(header, request.path, resource)
+                        refused = await self._refused(request, authorizer)
                         if refused is not None:
                             return _refusal(*refused)
                         prove()
@@ -223,14 +221,20 @@ class HttpServer:
 
         return guard
 
-    async def _resource(self, request: web.PageRequest) -> ResourceAttributes | None:
+    async def _refused(self, request: web.PageRequest, authorizer: Authorizer) -> Refusal | None:
+        """Return why the client is refused. Nobody's body is read before it is known whose it is."""
+        header = request.headers.get("Authorization", "")
         if self._pages.resource_of is None:
-            return None
-        try:
-            async with asyncio.timeout(BODY_WITHIN):
-                return await self._pages.resource_of(request)
-        except TimeoutError:
-            raise web.HTTPRequestTimeout from None
+            return await authorizer.refusal(header, request.path)
+        user = await authorizer.user_of(header)
+        if isinstance(user, tuple):
+            return user
+        most = request.client_max_size
+        if user is ANONYMOUS:
+            request.client_max_size = min(most, MAX_ANONYMOUS_BYTES)
+        resource = await self._pages.resource_of(request)
+        request.client_max_size = most
+        return await authorizer.refusal(header, request.path, resource)
 
     @staticmethod
     def _route_health(app: web.Application, path: str, checks: dict[str, Check]) -> None:

@@ -28,7 +28,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stowplan.apps import leader_election, memory
+from stowplan.apps import leader_election, memory, reviews
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
@@ -263,7 +263,7 @@ class Program(ABC):
         """Return a client for the event loop of another thread."""
         access = self.access(kubeconfig)
         access.on_problem = self._credentials_failed
-        return Client(Transport(access, connections=2))
+        return Client(Transport(access, connections=reviews.CONNECTIONS))
 
     def _credentials_failed(self, problem: str) -> None:
         """Log it once a minute, whichever of the clients noticed it."""

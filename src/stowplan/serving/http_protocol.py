@@ -1,11 +1,15 @@
 """One connection of a server: bytes become requests, requests are answered one after the other.
 
-httptools parses. What a client may send before it is known is bounded here: the headers of a request, the requests that
-it sends ahead, and the part of a body that nobody has read yet. Times and numbers of connections are bounded by
-`connections`. What cannot be read as HTTP is answered with 400, and the connection ends.
+httptools parses. What a client may send before it is known is bounded here: the headers of a request, what surrounds
+the chunks of a body, the requests that it sends ahead, and the part of a body that nobody has read yet. Times and
+numbers of connections are bounded by `connections`.
 
-A body is read only if a page asks for it. If a page answers before the body is there, the client has a moment to read
-the answer; then the connection ends.
+While a request waits for its turn, what follows it is not parsed, and little more is read. The next answer is made
+when the client has read enough of the one before. What cannot be read as HTTP is answered with 400 after the requests
+before it, and the connection ends.
+
+A body is read only if a page asks for it, and must arrive in time then. Trailers are ignored. If a page answers before
+the body is there, the client has a moment to read the answer; then the connection ends.
 """
 
 from __future__ import annotations
@@ -23,13 +27,16 @@ from stowplan.serving.web import (
     HTTPBadRequest,
     HTTPException,
     HTTPRequestEntityTooLarge,
+    HTTPRequestTimeout,
     PageRequest,
     PageResponse,
 )
 
-MOST_OF_HEAD = 16 * 1024  # bytes of the request line and the headers
-MOST_AHEAD = 16  # requests that a client may send before it has the answers
-READ_AHEAD = 64 * 1024  # bytes of a body that wait for a page
+MOST_OF_HEAD = 16 * 1024  # bytes of the request line and the headers, or between two parts of a body, or after it
+MOST_HEADERS = 128
+MOST_AHEAD = 1  # requests that wait for their turn; a few more if they are short
+PARSED_AT_ONCE = 1024  # bytes, so that few requests more are parsed than may wait
+READ_AHEAD = 64 * 1024  # bytes of a body that wait for a page, and bytes that are not parsed yet
 
 
 class RequestBody:
@@ -39,7 +46,8 @@ class RequestBody:
         self._protocol = protocol
         self._parts: list[bytes] = []
         self._arrived = asyncio.Event()
-        self.size, self.complete, self.expected, self.lost = 0, False, False, False
+        self._wrong: Exception | None = None
+        self.size, self.complete, self.expected = 0, False, False
 
     def feed(self, data: bytes) -> None:
         self._parts.append(data)
@@ -50,19 +58,23 @@ class RequestBody:
         self.complete = True
         self._arrived.set()
 
-    def lose(self) -> None:
-        """The client is gone, with or without the rest."""
-        self.lost = not self.complete
+    def fail(self, wrong: Exception) -> None:
+        """There will be no more of it; unless it is complete, who reads it gets this."""
+        self._wrong = None if self.complete else self._wrong or wrong
         self._arrived.set()
 
     async def read(self, most: int) -> bytes:
         self._protocol.wants(self)
-        while not self.complete and not self.lost and self.size <= most:
-            self._arrived.clear()
-            self._protocol.resume()
-            await self._arrived.wait()
-        if self.lost:
-            raise ConnectionResetError("the client is gone")
+        try:
+            async with asyncio.timeout(self._protocol.body_within):
+                while not self.complete and self._wrong is None and self.size <= most:
+                    self._arrived.clear()
+                    self._protocol.resume()
+                    await self._arrived.wait()
+        except TimeoutError:
+            raise HTTPRequestTimeout from None
+        if self._wrong is not None:
+            raise self._wrong
         if self.size > most:
             raise HTTPRequestEntityTooLarge
         return b"".join(self._parts)
@@ -75,10 +87,13 @@ class HttpProtocol(asyncio.Protocol):
         self._runner = runner
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
-        self._waiting: list[tuple[PageRequest, RequestBody, bool]] = []  # and whether the connection goes on afterwards
+        # Whether the connection goes on afterwards, too. None: what cannot be read as a request.
+        self._waiting: list[tuple[PageRequest | None, RequestBody, bool]] = []
         self._task: asyncio.Task[None] | None = None
-        self._head = 0  # bytes of the current request's head
+        self._unparsed = b""
+        self._loose = 0  # bytes since the last head or part of a body ended
         self._in_head, self._ends, self._deaf, self._writable = True, False, False, True
+        self._heard_all = False  # the client sends no more
         self._target, self._headers, self._body = b"", Headers(), RequestBody(self)
 
     # -- the connection
@@ -91,13 +106,18 @@ class HttpProtocol(asyncio.Protocol):
         self._runner.connections.discard(self)
         self._transport = None
         self._waiting.clear()
-        self._body.lose()
+        self._unparsed = b""
+        self._body.fail(ConnectionResetError("the client is gone"))
+        if self._task is not None:
+            self._task.cancel()  # nobody reads the answer, and what it waits for may take long
 
     def eof_received(self) -> bool:
-        """A client that sends no more may still read its answer."""
-        self._ends = True
+        """A client that sends no more may still read its answers."""
+        self._ends = self._heard_all = True
+        if not self._unparsed:
+            self._nothing_follows()
         open_ = self._transport is not None and self._transport.get_extra_info("ssl_object") is None
-        return open_ and self._task is not None and self._body.complete  # TLS cannot be closed by half
+        return open_ and (self._task is not None or bool(self._waiting))  # TLS cannot be closed by half
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -105,15 +125,20 @@ class HttpProtocol(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        self.resume()
+        self._answer_next()
+        self._parse()
 
     def pause(self) -> None:
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        if self._transport is not None and self._writable:
+        if self._transport is not None and self._writable and len(self._unparsed) <= READ_AHEAD:
             self._transport.resume_reading()
+
+    @property
+    def body_within(self) -> float:
+        return self._runner.body_within
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -122,36 +147,59 @@ class HttpProtocol(asyncio.Protocol):
     def closing(self) -> None:
         """No further request is answered."""
         self._ends = True
+        self._waiting.clear()
+        self._unparsed = b""
         if self._task is None and self._transport is not None:
             self._transport.close()
+
+    @property
+    def ahead(self) -> int:
+        """How many requests wait for their turn."""
+        return len(self._waiting)
 
     # -- bytes
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
-            return
+        if not self._deaf:
+            self._unparsed += data
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse what has arrived, unless a request waits: then it is kept, and little more is read."""
+        begin, data = 0, self._unparsed
         try:
-            while data and not self._deaf:
-                part = data[: MOST_OF_HEAD + 1 - self._head] if self._in_head else data
-                if self._in_head:
-                    self._head += len(part)
+            while begin < len(data) and not self._deaf and len(self._waiting) < MOST_AHEAD:
+                part = data[begin : begin + PARSED_AT_ONCE]
+                begin += len(part)
+                self._loose += len(part)
                 self._parser.feed_data(part)
-                if self._in_head and self._head > MOST_OF_HEAD:
+                if self._loose > MOST_OF_HEAD:
                     raise httptools.HttpParserError("the headers are too long")
-                data = data[len(part) :]
         except httptools.HttpParserUpgrade:
             self._deaf = True  # the request is answered as it stands; what follows is another protocol
         except (httptools.HttpParserError, ValueError):
             self._refuse()
+        self._unparsed = b"" if self._deaf else data[begin:]
+        if len(self._unparsed) > READ_AHEAD:
+            self.pause()
+        elif self._deaf or self._body.complete or self._body.size <= READ_AHEAD:
+            self.resume()
+        if self._heard_all and not self._unparsed:
+            self._nothing_follows()
+
+    def _nothing_follows(self) -> None:
+        self._body.fail(ConnectionResetError("the client sends no more"))
+        if self._task is None and not self._waiting:
+            self._close()
 
     def _refuse(self) -> None:
         """This is no HTTP, or too much of it. Requests before it are answered still."""
         self._deaf = True
-        if self._task is None:
-            self._write(HTTPBadRequest(), goes_on=False)
-            self._linger()
+        if self._in_head:
+            self._waiting.append((None, self._body, False))
+            self._answer_next()
         else:
-            self._ends = True
+            self._body.fail(HTTPBadRequest())
 
     # -- the parser's callbacks
 
@@ -162,28 +210,29 @@ class HttpProtocol(asyncio.Protocol):
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return  # a trailer: no page needs one
+        if len(self._headers) >= MOST_HEADERS:
+            raise ValueError("there are too many headers")
         self._headers.add(name.decode("latin-1"), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
-        self._in_head, self._head = False, 0
         method = self._parser.get_method().decode("latin-1")
         goes_on = self._parser.should_keep_alive()
         self._body.expected = self._headers.get("expect").lower() == "100-continue"
         request = PageRequest(method, _path_of(self._target), self._headers, self._body, self._transport)
-        if len(self._waiting) >= MOST_AHEAD:
-            self.abort()
-            self._deaf = True
-            return
+        self._in_head, self._loose = False, 0
         self._waiting.append((request, self._body, goes_on))
         self._answer_next()
 
     def on_body(self, body: bytes) -> None:
+        self._loose = 0
         self._body.feed(body)
         if self._body.size > READ_AHEAD:
             self.pause()
 
     def on_message_complete(self) -> None:
-        self._in_head = True
+        self._in_head, self._loose = True, 0
         self._body.end()
 
     # -- answers
@@ -195,8 +244,12 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _answer_next(self) -> None:
-        if self._task is None and self._waiting and self._transport is not None:
+        if self._task is None and self._waiting and self._writable and self._transport is not None:
             request, body, goes_on = self._waiting.pop(0)
+            if request is None:
+                self._write(HTTPBadRequest(), goes_on=False)
+                self._linger()
+                return
             self._task = asyncio.get_running_loop().create_task(self._answer(request, body, goes_on))
             self._runner.answering.add(self._task)
             self._task.add_done_callback(self._runner.answering.discard)
@@ -211,11 +264,12 @@ class HttpProtocol(asyncio.Protocol):
             response = HTTPException()
         finally:
             self._task = None
-        goes_on = goes_on and not self._ends and not self._deaf and body.complete
+        more = bool(self._waiting or self._unparsed) or not (self._ends or self._deaf)
+        goes_on = goes_on and more and body.complete
         self._write(response, goes_on=goes_on, head_only=request.method == "HEAD")
         if goes_on:
-            self.resume()
             self._answer_next()
+            self._parse()
         elif body.complete:
             self._close()
         else:
@@ -244,7 +298,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _linger(self) -> None:
         """The client may be sending still: closed at once, it would not see the answer."""
-        self._deaf = True
+        self._deaf, self._unparsed = True, b""
         transport = self._transport
         if transport is None:
             return

@@ -171,16 +171,23 @@ class SocketListener:
         self._forget(one)
 
     @contextmanager
-    def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[Callable[[], None]]:
-        """A request of this connection is being answered. Yields what a handler calls when it knows the client."""
+    def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[Callable[..., None]]:
+        """A request of this connection is being answered. Yields what a handler calls when it knows the client.
+
+        It calls that with `known` False if the client is to be no better than others any more.
+        """
         one = None if transport is None else self._by_transport.get(transport)
         if one is None:
-            yield lambda: None
+            yield lambda **_: None
             return
+
+        def prove(*, known: bool = True) -> None:
+            one.proven = known
+
         self._table.request_begins(one)
         self._set_timer(one)
         try:
-            yield partial(setattr, one, "proven", True)
+            yield prove
         finally:
             self._table.request_ends(one, self._loop.time())
             if transport in self._by_transport:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, unquote
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from stowplan.serving.http_protocol import HttpProtocol
 
 MAX_BODY_BYTES = 1024 * 1024
+BODY_WITHIN = 10.0  # seconds to send a body, from when a page reads it
 
 
 class Headers(dict[str, str]):
@@ -45,26 +47,46 @@ class Headers(dict[str, str]):
 
 
 class Body(Protocol):
-    """Where a request's body comes from."""
+    """Where a request's body comes from, and whether all of it is here."""
+
+    complete: bool
 
     async def read(self, most: int) -> bytes:
         """Return all of it. Raises HTTPRequestEntityTooLarge if it is longer than this."""
 
 
 class PageRequest:
-    """A request whose headers are complete. `match_info`: the parts of the path that its page names."""
+    """A request whose headers are complete.
+
+    `match_info`: the parts of the path that its page names. `decoded`: what a page made of the body, to be used again.
+    """
 
     def __init__(
         self, method: str, target: bytes, headers: Headers, body: Body, transport: asyncio.BaseTransport | None
     ) -> None:
-        raw, _, query = target.partition(b"?")
         self.method, self.headers, self.transport = method, headers, transport
-        self.segments = [unquote(each) for each in raw.decode("latin-1").split("/")[1:]]
-        self.path = f"/{'/'.join(self.segments)}"
-        self.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+        self._raw, _, self._raw_query = target.partition(b"?")
         self.match_info: dict[str, str] = {}
+        self.decoded: object = None
         self.client_max_size = MAX_BODY_BYTES
         self._body = body
+
+    @cached_property
+    def segments(self) -> list[str]:
+        return [unquote(each) for each in self._raw.decode("latin-1").split("/")[1:]]
+
+    @cached_property
+    def path(self) -> str:
+        return f"/{'/'.join(self.segments)}"
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        return dict(parse_qsl(self._raw_query.decode("latin-1"), keep_blank_values=True))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the body is here."""
+        return self._body.complete
 
     async def read(self) -> bytes:
         return await self._body.read(self.client_max_size)
@@ -220,8 +242,15 @@ def _within(outer: Middleware, inner: Handler) -> Handler:
 class AppRunner:
     """The connections of an application: `server` makes the protocol of a new one."""
 
-    def __init__(self, app: Application, *, shutdown_timeout: float = 1.0, lingering_time: float = 1.0) -> None:
-        self.app, self.lingering_time = app, lingering_time
+    def __init__(
+        self,
+        app: Application,
+        *,
+        shutdown_timeout: float = 1.0,
+        lingering_time: float = 1.0,
+        body_within: float = BODY_WITHIN,
+    ) -> None:
+        self.app, self.lingering_time, self.body_within = app, lingering_time, body_within
         self._shutdown_timeout = shutdown_timeout
         self.connections: set[HttpProtocol] = set()
         self.answering: set[asyncio.Task[None]] = set()

@@ -25,7 +25,6 @@ from stowplan.serving import web
 READ_WITHIN = 10.0  # seconds
 UNSAVED = "/debug/placements"
 SAVED = UNSAVED + "/{namespace}/{name}"
-MAX_BODY = 1024 * 1024  # bytes
 
 
 def of(service: PlacementService, loop: asyncio.AbstractEventLoop) -> Pages:
@@ -75,10 +74,16 @@ def _right(verb: str, namespace: str) -> ResourceAttributes:
 
 async def sent(request: web.PageRequest) -> Placement:
     """Return the placement in a request's body. Raises HTTPBadRequest if there is none."""
+    if not isinstance(request.decoded, Placement):
+        request.decoded = await _decoded(request)
+    return request.decoded
+
+
+async def _decoded(request: web.PageRequest) -> Placement:
     try:
         document = kinds.decode_plain(await request.read())
     except web.HTTPRequestEntityTooLarge:
-        raise _refused(f"found more than {MAX_BODY} bytes") from None
+        raise _refused(f"found more than {request.client_max_size} bytes") from None
     except StowplanError as error:
         raise _refused(f"found no JSON: {error}") from None
     except RecursionError:

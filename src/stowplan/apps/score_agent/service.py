@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stowplan.apps import program
+from stowplan.apps import program, reviews
 from stowplan.apps.logging import Log
 from stowplan.apps.program import Program
 from stowplan.apps.score_agent.hub import Hub, HubFleet, ScoredCluster
@@ -124,7 +124,7 @@ class ScoreAgentService(Program):
         """Return a client for reviews of tokens and rights, at the cluster that the agent runs in."""
         if kubeconfig or not isinstance(self._source, OwnCluster):
             return self.client_of(kubeconfig)
-        return Client(Transport(self._source.access(), connections=2))
+        return Client(Transport(self._source.access(), connections=reviews.CONNECTIONS))
 
     def start(self) -> None:
         name, on_demand = self._options.resource_name, self._options.on_demand
