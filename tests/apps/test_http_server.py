@@ -13,7 +13,7 @@ import pytest
 
 from stowplan.apps import certificates
 from stowplan.apps.authorization import ANONYMOUS, Authorizer, Refusal, ResourceAttributes, User
-from stowplan.apps.http_server import MAX_ANONYMOUS_BYTES, HttpServer, Listener, Pages, ResourceOf
+from stowplan.apps.http_server import MAX_ANONYMOUS_BYTES, HttpServer, Listener, Page, Pages, ResourceOf
 from stowplan.apps.logging import Log
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import web
@@ -47,7 +47,7 @@ class Served:
             Listener("127.0.0.1", 0, context, lambda: cast("Authorizer", KnowsOneToken())),
             Listener("127.0.0.1", 0),
         ]
-        get = {"/metrics": self._metrics, "/fails": self._fails}
+        get: dict[str, Page] = {"/metrics": self._metrics, "/fails": self._fails}
         pages = Pages({"ping": lambda: ""}, {}, get, {"/body": self._body}, resource_of)
         self.server = HttpServer(pages, listeners, self._problem, LIMITS)
         self.server.start()

@@ -39,6 +39,8 @@ class Transport(asyncio.Transport):
 
 
 class NoBody:
+    complete = True
+
     async def read(self, most: int) -> bytes:
         return b""[:most]
 
