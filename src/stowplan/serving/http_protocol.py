@@ -94,12 +94,14 @@ class HttpProtocol(asyncio.Protocol):
         self._loose = 0  # bytes since the last head or part of a body ended
         self._in_head, self._ends, self._deaf, self._writable = True, False, False, True
         self._heard_all = False  # the client sends no more
+        self._by_tls = False
         self._target, self._headers, self._body = b"", Headers(), RequestBody(self)
 
     # -- the connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._by_tls = transport.get_extra_info("ssl_object") is not None
         self._runner.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
@@ -116,8 +118,9 @@ class HttpProtocol(asyncio.Protocol):
         self._ends = self._heard_all = True
         if not self._unparsed:
             self._nothing_follows()
-        open_ = self._transport is not None and self._transport.get_extra_info("ssl_object") is None
-        return open_ and (self._task is not None or bool(self._waiting))  # TLS cannot be closed by half
+        if self._transport is None or self._by_tls:  # TLS cannot be closed by half
+            return False
+        return self._task is not None or bool(self._waiting)
 
     def pause_writing(self) -> None:
         self._writable = False
