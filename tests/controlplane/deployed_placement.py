@@ -15,7 +15,7 @@ from tests.controlplane.api import Api
 from tests.controlplane.deployed import DEPLOY
 from tests.controlplane.hubs import define
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.process import Program
+from tests.controlplane.process import Program, until
 
 NAMESPACE = "stowplan-placement"
 RUNS = ("Deployment", "PodDisruptionBudget")
@@ -36,6 +36,8 @@ def rendered(plane: ControlPlane, folder: Path) -> list[Any]:
 def granted(plane: ControlPlane, folder: Path) -> Iterator[None]:
     """All but what runs, with the component."""
     define(plane)
+    gone = f"/api/v1/namespaces/{NAMESPACE}"
+    until("the last one's namespace is gone", lambda: not plane.api().answers(gone), 120)
     text = yaml.safe_dump_all([each for each in rendered(plane, folder) if each["kind"] not in RUNS])
     plane.kubectl("apply", "--filename=-", input=text)
     yield
