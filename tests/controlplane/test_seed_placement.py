@@ -72,7 +72,9 @@ def gets(hub: Hub, *clusters: str) -> None:
 
 def written(hub: Hub) -> dict[str, int]:
     """The scores in the decisions."""
-    found = [each for decision in hub.decisions("placement") for each in decision.get("status", {}).get("decisions", ())]
+    found = [
+        each for decision in hub.decisions("placement") for each in decision.get("status", {}).get("decisions", ())
+    ]
     return {each["clusterName"]: each.get("score", 0) for each in found}
 
 
