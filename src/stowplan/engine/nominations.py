@@ -52,6 +52,11 @@ class Nominations:
         if freed and (not node_name or freed != companions):
             companions_left(freed, self._queue, now, except_unit=self._queue.find(pod.uid))
 
+    def end(self, uid: str) -> Companions:
+        """The pod has a node, or is gone. Return its companions, whose room is free now."""
+        self._kept_since.pop(uid, None)
+        return self._state.nominated_pods.drop(uid)
+
     def pending_pod_changed(self, old: Pod | None, pod: Pod, now: float) -> None:
         """Follow the status of a pod without a node. A nomination that is not written yet stands until then."""
         current = self._state.nominated_pods.node_of(pod.uid)
@@ -67,8 +72,6 @@ class Nominations:
         `new` is None for a pod that is gone. A nomination keeps out pods of equal or lower priority; a
         partially bound group's also keeps out others.
         """
-        if new is None or new.node_name:
-            self._kept_since.pop(old.uid, None)
         if not old.nominated_node or old.node_name:
             return
         if new is None or (not new.node_name and new.nominated_node != old.nominated_node):

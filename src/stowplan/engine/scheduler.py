@@ -302,7 +302,7 @@ class Scheduler:
         if assumed_pod is not None:
             self.binding.pod_changed(assumed_pod, pod, out, now)
         if out or pod.node_name:
-            freed = self.state.nominated_pods.drop(pod.uid)
+            freed = self._nominations.end(pod.uid)
             if pod.uid in self.queue.unit_of:
                 self.queue.remove_pod(pod.uid, now)
             self.state.apply(Gone(pod) if out else Put(pod))

@@ -93,15 +93,15 @@ async def lease_by_rights(
     """
     deadline, told = time.monotonic() + within, ""
     while True:
-        answers = [await _may_update(client, namespace, name) for name in (LEASE_NAME, OWN_NAME)]
-        allowed = next((name for name, answer in answers if answer.allowed), "")
+        answers = {name: await _may_update(client, namespace, name) for name in (LEASE_NAME, OWN_NAME)}
+        allowed = next((name for name, answer in answers.items() if answer.allowed), "")
         if allowed:
             return allowed
-        problem = next((answer.problem for _, answer in answers if answer.problem), "")
+        problem = next((answer.problem for answer in answers.values() if answer.problem), "")
         if problem and problem != told:
             told = problem
             warn(f"Cannot see whether the lease {LEASE_NAME} may be updated: {problem}")
-        if any(answer.final for _, answer in answers):
+        if any(answer.final for answer in answers.values()):
             return OWN_NAME  # who may hold it without a review will do so
         if time.monotonic() > deadline:
             raise ConfigError(
@@ -120,7 +120,7 @@ class _Review:
     final: bool = False
 
 
-async def _may_update(client: Client, namespace: str, name: str) -> tuple[str, _Review]:
+async def _may_update(client: Client, namespace: str, name: str) -> _Review:
     wanted = {"group": LEASES.group, "resource": LEASES.plural, "namespace": namespace, "name": name}
     body = {
         "apiVersion": f"{OWN_ACCESS.group}/v1",
@@ -130,10 +130,10 @@ async def _may_update(client: Client, namespace: str, name: str) -> tuple[str, _
     try:
         answer = await client.create(OWN_ACCESS, "", body)
     except WireError as error:
-        return name, _Review(problem=str(error))
+        return _Review(problem=str(error))
     if not answer.ok:
-        return name, _Review(problem=f"{answer.status} {answer.message}", final=answer.status in (403, 404))
+        return _Review(problem=f"{answer.status} {answer.message}", final=answer.status in (403, 404))
     try:
-        return name, _Review(msgspec.json.decode(answer.body, type=_OwnAccess).status.allowed)
+        return _Review(msgspec.json.decode(answer.body, type=_OwnAccess).status.allowed)
     except msgspec.MsgspecError as error:
-        return name, _Review(problem=f"the answer cannot be read: {error}", final=True)
+        return _Review(problem=f"the answer cannot be read: {error}", final=True)

@@ -87,7 +87,7 @@ def completed(given: S) -> S:
 # --- what is invalid -------------------------------------------------------------------------------------------------
 
 
-JITTER = 1.2  # by how much retries of kube-scheduler may be late, in retryPeriods
+JITTER = 1.2  # a retry comes at most so many retryPeriods after the last one
 
 
 def check_leader_election(given: LeaderElection, path: str = "leaderElection") -> None:
