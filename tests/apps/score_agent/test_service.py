@@ -198,7 +198,7 @@ def test_a_named_cluster_that_does_not_exist_is_an_error(tmp_path: Path, once: b
             working = asyncio.ensure_future(program.main())
             await until(lambda: scores(hub, "east") == {"s": 5} and "nowhere" in said.getvalue())
             if not once:
-                assert program.problem.startswith("1 clusters or values failed in the last round")
+                await until(lambda: program.problem.startswith("1 clusters or values failed in the last round"))
                 manage(hub, "nowhere")
                 await until(lambda: scores(hub, "nowhere") == {"s": 7} and not program.problem)
                 program.stop()
