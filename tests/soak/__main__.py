@@ -5,6 +5,7 @@ docs/conformance.md.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the workload (default: 1)")
     parser.add_argument("--write", action="store_true", help="write the table into docs/conformance.md")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that folders are removed then, too
     found = soak(asked.minutes, asked.rate, asked.seed, lambda line: click.echo(line, err=True))
     click.echo(found.table())
     for each in found.verdicts():

@@ -1,16 +1,18 @@
 """Our programs during the storm: two schedulers, of which one leads, and one that decides placements.
 
 They reach the API server through a proxy that can misbehave. One that is killed is started again, as a service manager
-would do it. The memory of each process is noted by its age.
+would do it. The memory of each process is noted by its age. A scheduler that waits for the lease makes no decisions and
+keeps none, so waiting and leading are two roles, and each has ten minutes to settle.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -21,8 +23,9 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.stowplan_process import Stowplan
 
 SAMPLE_EVERY = 10.0  # seconds
+LEADING = "leading\n"  # what the page /leader says
 LEASE_LOST = "The lease is lost"  # a leader that cannot renew it has to end, as kube-scheduler does
-SETTLED = 600.0  # seconds after which the memory of a process has to be flat
+SETTLED = 600.0  # seconds in a role after which the memory of a process has to be flat
 GROWTH = 0.15
 POLICY: dict[str, Any] = {
     "apiVersion": "kosmos.io/v1alpha1",
@@ -47,6 +50,14 @@ def write_configuration(folder: Path) -> Path:
     return file
 
 
+class Settled(NamedTuple):
+    """The memory of a process in a role: after ten minutes, the most it had later, until which minute of its age."""
+
+    after_ten_minutes: int
+    most: int
+    until: float
+
+
 @dataclass
 class Life:
     """One process, from its start to its end."""
@@ -56,11 +67,22 @@ class Life:
     started: float
     ended_by: str = ""
     samples: list[tuple[float, int]] = field(default_factory=list)  # age in seconds, bytes
+    leads_from: float | None = None  # the age at which it was first seen to lead; None: it never led
 
-    def settled(self) -> tuple[int, int] | None:
-        """Its memory after ten minutes, and the most it had later; None if it did not live long enough."""
-        later = [size for age, size in self.samples if age >= SETTLED]
-        return (later[0], max(later)) if len(later) > 1 else None
+    def settled(self) -> dict[str, Settled]:
+        """Its memory in each role that it had for longer than ten minutes."""
+        if self.name == "place":
+            phases = {"": (0.0, math.inf)}
+        elif self.leads_from is None:
+            phases = {"waiting": (0.0, math.inf)}
+        else:
+            phases = {"waiting": (0.0, self.leads_from), "leading": (self.leads_from, math.inf)}
+        found = {}
+        for role, (begin, end) in phases.items():
+            later = [(age, size) for age, size in self.samples if begin + SETTLED <= age < end]
+            if len(later) > 1:
+                found[role] = Settled(later[0][1], max(size for _, size in later), later[-1][0] / 60)
+        return found
 
 
 class Programs(threading.Thread):
@@ -86,7 +108,7 @@ class Programs(threading.Thread):
     def leader(self) -> str:
         """The name of the scheduler that leads now; empty if none says so."""
         for name, life in list(self._running.items()):
-            if name != "place" and life.program.answers("/leader") == "leading\n":
+            if name != "place" and life.program.answers("/leader") == LEADING:
                 return name
         return ""
 
@@ -122,6 +144,8 @@ class Programs(threading.Thread):
             self._start(name)
             return
         age = time.monotonic() - life.started
+        if life.leads_from is None and name != "place" and life.program.answers("/leader") == LEADING:
+            life.leads_from = age
         if not life.samples or age - life.samples[-1][0] >= SAMPLE_EVERY:
             life.samples.append((age, memory(life.program)))
 

@@ -30,9 +30,10 @@ class SoakResult:
         wrong += [f"pod {name} was never bound" for name in self.never_bound]
         wrong += [f"group {name} is bound in part" for name in self.groups_in_part]
         for life in self.lives:
-            found = life.settled()
-            if found is not None and found[1] > found[0] * (1 + GROWTH):
-                wrong.append(f"{life.name} grew from {_mb(found[0])} to {_mb(found[1])} after its first ten minutes")
+            for role, found in life.settled().items():
+                if found.most > found.after_ten_minutes * (1 + GROWTH):
+                    grown = f"from {_mb(found.after_ten_minutes)} to {_mb(found.most)}"
+                    wrong.append(f"{' '.join((life.name, role)).strip()} grew {grown} after its first ten minutes")
         return wrong
 
     def table(self) -> str:
@@ -63,15 +64,14 @@ def _quantiles(waits: list[float]) -> str:
 
 
 def _memories(lives: list[Life]) -> list[tuple[str, str]]:
-    """Of each process that lived longer than ten minutes."""
+    """Of each process that had a role for longer than ten minutes."""
     found = []
     for life in lives:
-        settled = life.settled()
-        if settled is not None:
-            until = life.samples[-1][0] / 60
-            text = f"{_mb(settled[0])} after ten minutes, {_mb(settled[1])} at most until minute {until:.0f}"
-            found.append((f"{life.name} (ended by {life.ended_by or 'nobody'})", text))
-    return found or [("all", "no process lived longer than ten minutes")]
+        for role, memory in life.settled().items():
+            name = f"{life.name}{', ' if role else ''}{role} (ended by {life.ended_by or 'nobody'})"
+            least, most = _mb(memory.after_ten_minutes), _mb(memory.most)
+            found.append((name, f"{least} after ten minutes, {most} at most until minute {memory.until:.0f}"))
+    return found or [("all", "no process had a role for longer than ten minutes")]
 
 
 def _mb(size: int) -> str:
