@@ -8,7 +8,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-scale bench-history bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -55,6 +55,15 @@ bench-quick: setup   ## shorter benchmarks, about a minute
 
 bench-live: setup    ## Stowplan and kube-scheduler with a real kube-apiserver, about an hour (needs Go once); ARGS='--quick'
 	$(BIN)/python -m benchmarks.live --json build/bench-live.json $(ARGS)
+
+bench-start: setup   ## the first binding and the memory after a start, beside kube-scheduler (needs Go once); ARGS='--check'
+	$(BIN)/python -m benchmarks.live.start $(ARGS)
+
+bench-scale: setup   ## 100,000 nodes and 1,000,000 pods in one process, 2 GB; ARGS='--nodes 10000 --pods 100000'
+	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+bench-history: setup ## add the figures of the last runs to benchmarks/history.csv and say what got worse; ARGS='--check'
+	$(BIN)/python -m benchmarks.history $(ARGS)
 
 bench-embedded: setup ## 2,000 nodes and 20,000 pods in an embedded cluster, about a minute
 	$(BIN)/python -m benchmarks.embedded $(ARGS)

@@ -42,6 +42,7 @@ LONGEST = 400  # lines of a module
 # Tests of what is no package of ours: manifests, examples, a real control plane, kube-scheduler's own code and tests.
 OTHER_TESTS = (
     "attacks",
+    "benchmarks",
     "controlplane",
     "deploy",
     "engine/situations",

@@ -35,6 +35,9 @@ At any time:
     reconcile(changed, cluster)          yields actions that keep objects of the API in step with the cluster; called
                                          for changes of the kinds in the attribute `reconciles`
     gauges(cluster)                      the plugin's own metrics (Gauge)
+    causes(pod, nodes)                   yields NodeCause: the concrete thing for which `filter` rejected these nodes;
+                                         only `stowplan explain` asks, and without it shows the reason
+    pod_causes(pod, cluster)             yields Cause, the same for `pre_enqueue` and `pre_filter`
 
 For clusters, in `stowplan place`:
 
@@ -51,6 +54,7 @@ Class attributes that a policy may have:
                      "status", "create", "patch" and "delete", and a write that is not declared is an error
     filters_by_row   True if `filter` looks at nothing but the pod's spec and the node itself: answers are then cached
     scores_by_row    the same for `score`
+    scores_by_node   True if `score` looks at nothing but the pod's spec and the node objects that it is asked about
     reconciles       names of kinds whose changes `reconcile` gets
     retries_by_object   True if it gets the object of a write that failed, when that is tried again, and not None
     one_for_all      True if all profiles share one instance
@@ -64,6 +68,7 @@ from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import Clusters
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, Avoid, Only, Reject, RejectPod, Skip
 from stowplan.framework.group import Group
 from stowplan.framework.interfaces import Gauge, QueueEntry, Wake
@@ -83,6 +88,7 @@ __all__ = [
     "ApiValue",
     "Avoid",
     "Bools",
+    "Cause",
     "Cluster",
     "Clusters",
     "ConfigError",
@@ -94,6 +100,7 @@ __all__ = [
     "Ints",
     "Misconfigured",
     "Node",
+    "NodeCause",
     "Nodes",
     "Object",
     "OneCluster",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from stowplan.apps.engine_loop import EngineLoop
+from stowplan.apps.engine_loop import MANY_IN_PROGRESS, EngineLoop
 from stowplan.engine.pods import assumed
 from stowplan.engine.reconcilers import MOST_WRITES
 from stowplan.engine.scheduler import Scheduler
@@ -93,6 +93,34 @@ def test_changes_that_arrive_while_it_is_cancelled_do_not_keep_it_running() -> N
         task.cancel()
         await asyncio.wait((task,), timeout=60)
         assert task.cancelled()
+
+    run(story())
+
+
+def test_results_of_many_writes_are_handled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        live, server = scene()
+        gathered, gatherings = asyncio.Event(), 0
+
+        async def gather(_: EngineLoop[Scheduler]) -> None:
+            nonlocal gatherings
+            gatherings += 1
+            await gathered.wait()
+
+        monkeypatch.setattr(EngineLoop, "_gather_results", gather)
+        server.open.clear()
+        task = asyncio.create_task(live.run())
+        live.start_deciding()
+        submit(live, server, MANY_IN_PROGRESS)
+        await until(lambda: gatherings == 1)
+        assert server.now == MANY_IN_PROGRESS
+        server.open.set()
+        await until(lambda: len(server.bound) == MANY_IN_PROGRESS)
+        assert len(live.engine.assumed_pods) == MANY_IN_PROGRESS  # answered, and not handled yet
+        gathered.set()
+        await until(lambda: not live.engine.assumed_pods)
+        assert gatherings == 1
+        task.cancel()
 
     run(story())
 

@@ -2,26 +2,29 @@
 
 A machine makes changes to a state and to a model of plain dictionaries. After every step the columns must equal columns
 rebuilt from the model, by node name; and a decision on the state, with all the answers that it has kept, must equal one
-on the rebuilt state.
+on the rebuilt state, must be drawn from the same best nodes, and must read the same later, when more has changed.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from stowplan.columns.nodes import table
+from stowplan.columns.nodes import answer_cache, best_rows, table
 from stowplan.columns.pods import carried_terms, match_counts
 from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Decision
 from stowplan.framework.evaluation import schedule_one
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod, a_profile
+from stowplan.testing.builders import HOSTNAME, PREFERRED, REQUIRED, a_node, a_pod, a_profile
 from stowplan.testing.comparison import contents, decision_contents, differences
 from tests import strategies
 from tests.columns.model import (
@@ -38,8 +41,16 @@ PROFILE = a_profile()  # shared by all states, as it would be by a state that is
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
 NEAR = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
 ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}
+IN_ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 PROBES = [
     a_pod("plain", cpu="100m", memory="64Mi", image="web", namespace="one", priority=7),
+    a_pod(
+        "liking",
+        cpu="100m",
+        memory="64Mi",
+        namespace="one",
+        affinity={"nodeAffinity": {PREFERRED: [{"weight": 3, "preference": IN_ZONE_A}]}},
+    ),
     a_pod("named", cpu="100m", memory="64Mi", image="web", namespace="one", node="n1"),
     a_pod("large", requests={"example.com/gpu": 1, "cpu": 2}, ports=[80], tolerations=["k:"], namespace="two"),
     a_pod("spread", labels={"app": "x"}, namespace="one", topologySpreadConstraints=[SPREAD | {"minDomains": 2}]),
@@ -102,6 +113,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.state, self.model = ClusterState(), Model()
         self.keys: set[str] = set()
+        self.unread: deque[tuple[Decision, dict[str, Any]]] = deque()  # decisions, and what they must say later
         self.steps = 0
 
     @initialize(nodes=st.lists(strategies.nodes(), max_size=4), pods=st.lists(placed_pods, max_size=4))
@@ -168,6 +180,28 @@ class Histories(RuleBasedStateMachine):
         assert not fresh.error
         mine = schedule_one(pod, self.state, PROFILE)
         assert list(differences(decision_contents(mine), decision_contents(fresh))) == []
+        best = mine.trail.best()
+        for seed in range(2):
+            later = schedule_one(pod, self.state, PROFILE, np.random.default_rng(seed), preempt=False)
+            place = int(np.random.default_rng(seed).integers(len(best))) if len(best) > 1 else 0
+            assert later.node == (best[place] if best else None)
+            self.unread.append((later, decision_contents(fresh) | {"room": None}))
+
+    @rule(pod=probes, uid=uids, seed=st.integers(0, 3))
+    def schedule(self, pod: Pod, uid: str, seed: int) -> None:
+        """Place a pod where a decision wants it."""
+        decision = schedule_one(pod, self.state, PROFILE, np.random.default_rng(seed), preempt=False)
+        if decision.node is not None:
+            self.put_pod(strategies.placed(pod, uid, decision.node))
+
+    @rule(number=st.integers(1, 4))
+    def read_decisions_made_before(self, number: int) -> None:
+        for _ in range(min(number, len(self.unread))):
+            decision, expected = self.unread.popleft()
+            assert list(differences(decision_contents(decision), expected)) == []
+
+    def teardown(self) -> None:
+        self.read_decisions_made_before(len(self.unread))
 
     # -- what if
 
@@ -215,17 +249,22 @@ class Histories(RuleBasedStateMachine):
 class HistoriesWithLittleMemory(Histories):
     """The same with room for three questions and one label column, so that they are dropped and asked anew.
 
-    And as if there were many carried terms: their sums are kept, for two questions at most.
+    And as if there were many carried terms: their sums are kept, for two questions at most. Few changes of kept answers
+    are noted before the columns are copied, and rows are ranked in blocks of two.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.limits = match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS
         self.carried = carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG
+        self.kept = answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT
+        answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT = 3, 1
         match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = 3, 1
         carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = 0, 2, 9
 
     def teardown(self) -> None:
+        super().teardown()
+        answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT = self.kept
         match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = self.limits
         carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = self.carried
 

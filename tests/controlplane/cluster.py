@@ -40,6 +40,10 @@ class Cluster:
         self._kubectl = kubectl
         self._numbers = itertools.count(1)
 
+    @property
+    def kubectl_program(self) -> Path:
+        return self._kubectl
+
     def check(self) -> None:
         """Raise an error if a part of the cluster has ended."""
 

@@ -61,8 +61,39 @@ def test_a_pod_has_one_trail_the_latest() -> None:
 def test_packed_trails_take_a_few_bytes_per_node() -> None:
     trails = DecisionLog()
     many = [a_node(f"n{number}", cpu=4) for number in range(1000)]
-    trails.keep(decided(nodes=many, cpu=1))
-    assert trails.nbytes < 11 * 1000 + PER_DECISION
+    trails.keep(decided(nodes=[*many, a_node("small", cpu="1m")], cpu=64))
+    assert trails.nbytes < 10 * 1000 + 2 * PER_DECISION
+
+
+def test_decisions_about_pods_of_one_shape_share_what_they_are_read_from() -> None:
+    trails, state, profile = DecisionLog(), a_state(nodes=[a_node(f"n{number}") for number in range(1000)]), a_profile()
+
+    def place(name: str, cpu: int) -> Any:
+        decision = schedule_one(a_pod(name, cpu=cpu), state, profile)
+        expected = told(decision)
+        again = schedule_one(a_pod(name, cpu=cpu), state, profile)
+        assert again.node is not None
+        trails.keep(again)
+        state.add_pod(a_pod(name, cpu=cpu), again.node)
+        return expected
+
+    expected = {name: place(name, cpu=1) for name in ("first", "second", "third", "fourth")}
+    alone = trails.nbytes
+    assert alone < 20 * 1000 + 6 * PER_DECISION, "8 bytes a name, about 8 an answer"
+    place("unlike", cpu=2)
+    assert trails.nbytes - alone > 4000, "another shape has answers of its own"
+    for name, before in expected.items():
+        found = trails.latest(f"uid-of-default-{name}")
+        assert found is not None and told(found) == before, "as it was decided, though rows changed since"
+
+
+def test_what_decisions_share_is_let_go_with_the_last_of_them() -> None:
+    state, profile = a_state(nodes=[a_node(f"n{number}") for number in range(50)]), a_profile()
+    trails = DecisionLog(limit=40_000)
+    for number in range(100):
+        trails.keep(schedule_one(a_pod(f"p{number}", cpu=f"{number + 1}m"), state, profile))
+        assert trails.nbytes <= 40_000
+    assert 2 < len(trails) < 40 and len(trails._histories) == len(trails)
 
 
 def a_fat(pod: Pod) -> Pod:

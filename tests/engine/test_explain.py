@@ -147,3 +147,18 @@ def test_a_group_that_asks_for_more_members_now_is_explained_as_such() -> None:
     assert world.scheduler.explain(one.uid).node is not None
     groups.minimum = 5
     assert world.scheduler.explain(one.uid).node is None
+
+
+def test_pods_that_would_be_evicted_for_a_pod_or_for_a_group_are_named() -> None:
+    low = [a_pod(f"low{number}", cpu=1, node=f"n{number}") for number in range(2)]
+    gang = [a_pod(f"g{number}", cpu=1, priority=9, labels={"gang": "g", "min": "2"}) for number in range(2)]
+    world = a_world(*low, *gang)
+    found = world.scheduler.explain(world.pod("g0").uid)
+    assert found.node is None and found.evictions is not None
+    assert {each.key for each in found.evictions.victims} == {"default/low0", "default/low1"}
+    assert set(found.evictions.nodes) == {"default/g0", "default/g1"}
+    assert world.scheduler.explain(world.pod("g1").uid).evictions == found.evictions
+    assert not [action for action in world.actions if isinstance(action, Evict)]
+    alone = a_world(*low, a_pod("high", cpu=1, priority=9))
+    evicted = alone.scheduler.explain(alone.pod("high").uid).evictions
+    assert evicted is not None and len(evicted.victims) == 1 and list(evicted.nodes) == ["default/high"]

@@ -222,3 +222,64 @@ def test_a_refusal_is_never_kept() -> None:
     assert schedule_one(a_pod("p"), state, profile).node is None
     plugin.answer = SKIP
     assert schedule_one(a_pod("q"), state, profile).node == "a"
+
+
+class RaisesOnce(Fake):
+    """Scores by size. It raises while `raises` is set."""
+
+    raises = False
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(nodes.free["cpu"] < 1000, "too full")
+
+    def fits(self, pod: Any, node: Any) -> Any:
+        return "too full" if node.free("cpu") < 1000 else None
+
+    def score(self, pod: Any, nodes: Any) -> Any:
+        self._raise()
+        return np.minimum(nodes.allocatable["cpu"] // 100, 100)
+
+    def rate(self, pod: Any, node: Any) -> Any:
+        self._raise()
+        return min(node.allocatable("cpu") // 100, 100)
+
+    def _raise(self) -> None:
+        if self.raises:
+            raise ValueError("once")
+
+
+@pytest.mark.parametrize("others", [pytest.param(0, id="one row changed"), pytest.param(12, id="many rows changed")])
+def test_what_is_kept_is_right_after_a_plugin_raised_in_between(others: int) -> None:
+    plugin = RaisesOnce()
+    state = a_state(nodes=[a_node("big", cpu=8), *(a_node(f"n{number}", cpu=4) for number in range(30))])
+    profile = a_profile_of(plugin)
+    for _ in range(2):
+        assert schedule_one(a_pod("p", cpu=1), state, profile).node == "big"
+    state.apply(Put(a_pod("filling", cpu=8, node="big")))
+    for number in range(others):
+        state.apply(Put(a_pod(f"x{number}", cpu="100m", node=f"n{number}")))
+    plugin.raises = True
+    assert "ValueError: once" in schedule_one(a_pod("p", cpu=1), state, profile).error
+    plugin.raises = False
+    assert schedule_one(a_pod("p", cpu=1), state, profile).node != "big"
+    for number in range(12):  # many rows change, so that totals are added up again
+        state.apply(Put(a_pod(f"y{number}", cpu="100m", node=f"n{number}")))
+    assert schedule_one(a_pod("p", cpu=1), state, profile).node != "big"
+
+
+class ByAnnotation(Fake):
+    local = "node"
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(np.array([each.node.annotations.get("closed") == "yes" for each in nodes], np.bool_), "closed")
+
+    def fits(self, pod: Any, node: Any) -> Any:
+        return "closed" if node.node.annotations.get("closed") == "yes" else None
+
+
+def test_a_filter_of_node_objects_is_asked_again_after_an_annotation_changed() -> None:
+    state, profile = a_state(nodes=["a", "b"]), a_profile_of(ByAnnotation())
+    for _ in range(2):
+        assert schedule_one(a_pod("p"), state, profile).node == "a"
+    state.apply(Put(a_node("a", annotations={"closed": "yes"})))
+    assert schedule_one(a_pod("p"), state, profile).node == "b"

@@ -270,3 +270,24 @@ def test_a_trail_still_tells_the_names_after_nodes_have_changed() -> None:
     state.apply(Gone(a_node("a")))
     state.apply(Put(a_node("c")))
     assert list(decision.trail.names) == ["a", "b"]
+
+
+class RefusesClaim:
+    """A filter by row that looks at claims, and does not say that it ignores volumes."""
+
+    filters_by_row = True
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(np.full(len(nodes), "default/bad" in pod.shape.claims), "a bad claim")
+
+
+@pytest.mark.parametrize("order", [("good", "bad"), ("bad", "good")])
+def test_answers_are_shared_by_pods_with_other_volumes_only_if_nobody_reads_them(order: tuple[str, str]) -> None:
+    state, profile = a_state(nodes=["a"]), a_profile_of(RefusesClaim())
+
+    def node(claim: str) -> str | None:
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+        return schedule_one(a_pod(claim, volumes=volumes), state, profile).node
+
+    assert {claim: node(claim) for claim in order} == {"good": "a", "bad": None}
+    assert DEFAULT.ignores_volumes and not profile.ignores_volumes

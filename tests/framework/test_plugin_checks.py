@@ -200,6 +200,20 @@ class FalselyByRow(_Plugin):
         return nodes.allocatable["cpu"] * 100 // nodes.cluster.nodes.allocatable["cpu"].max()
 
 
+class FalselyByNode(_Plugin):
+    scores_by_node = True
+
+    def score(self, pod: Any, nodes: Any) -> Any:
+        return np.minimum(nodes.requested["pods"], 100)
+
+
+class ScoresByNodeAndLabels(_Plugin):
+    scores_by_node = True
+
+    def score(self, pod: Any, nodes: Any) -> Any:
+        return 1 if pod.labels.get("another") else 0
+
+
 class ReadsMoreThanTheShape(_Plugin):
     filters_by_row = True
 
@@ -217,6 +231,10 @@ class ScoresMoreThanTheShape(_Plugin):
 @pytest.mark.parametrize(
     ("plugin", "problem"),
     [
+        pytest.param(FalselyByNode, "score depends on the pods on nodes, though", id="scores_by_node, yet by pods"),
+        pytest.param(
+            ScoresByNodeAndLabels, "score depends on more than the pod's shape", id="scores_by_node, by labels"
+        ),
         pytest.param(NoMethod, "it has no method of any extension point", id="no method"),
         pytest.param(ReserveAlone, "reserve and unreserve go together", id="reserve without unreserve"),
         pytest.param(HintWithoutMethod, "wakes_on names the hint 'on_node'", id="a hint without a method"),

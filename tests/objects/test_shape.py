@@ -124,3 +124,17 @@ def test_a_large_shape_goes_with_its_pods() -> None:
     del pod
     gc.collect()
     assert key not in shape._shapes
+
+
+def test_pods_that_differ_in_their_volumes_share_the_rest() -> None:
+    """The pods of a StatefulSet have a claim each, and are alike otherwise."""
+
+    def claiming(name: str, **more: Any) -> Pod:
+        return changed(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": name}}], **more)
+
+    one, other, larger = claiming("one"), claiming("other"), claiming("one", cpu="2")
+
+    assert one.shape is not other.shape and one.shape.bare is other.shape.bare is changed().shape
+    assert one.shape.request is other.shape.request and one.shape.claims != other.shape.claims
+    assert larger.shape.bare is not one.shape.bare
+    assert changed().shape.bare is None

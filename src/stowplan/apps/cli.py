@@ -86,10 +86,13 @@ def run(
     **options: Any,
 ) -> None:
     """Schedule the pods of a cluster. Without --config these are the pods with schedulerName "stowplan"."""
-    from stowplan.apps import import_path, serving_security
-    from stowplan.apps.run import service
-    from stowplan.apps.run.options import RunOptions
-    from stowplan.framework.config.document import duration
+    from stowplan.apps import quick_start
+
+    with quick_start.imports():
+        from stowplan.apps import import_path, serving_security
+        from stowplan.apps.run import service
+        from stowplan.apps.run.options import RunOptions
+        from stowplan.framework.config.document import duration
 
     wait = duration(longest_wait)
     if wait is None or wait <= 0:
@@ -100,11 +103,29 @@ def run(
     sys.exit(service.run(RunOptions(longest_wait=wait, security=security, **options)))
 
 
-@main.command(epilog="Exit codes: 0 each pod fits, 1 a pod does not fit, 2 the input cannot be used.")
-@click.argument("pod", default="")
-@click.option("-n", "--namespace", default="", help="The namespace of the pod; the default is that of the context.")
+@main.command(epilog="Exit codes: 0 each pod would get a node, 1 a pod would not, 2 the input cannot be used.")
+@click.argument("names", nargs=-1, metavar="[POD|deploy/NAME|sts/NAME|job/NAME|rs/NAME]...")
+@click.option("-n", "--namespace", default="", help="The namespace of the pods; the default is that of the context.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Explain the pending pods of all namespaces.")
+@click.option("-l", "--selector", default="", help="Explain the pending pods with these labels.")
+@click.option(
+    "-f", "--filename", "filenames", multiple=True, help="A manifest with pods that do not exist yet; - is stdin."
+)
+@click.option("--replicas", type=click.IntRange(min=1), help="With -f: so many pods of each workload.")
 @FROM
+@click.option(
+    "--node-templates",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Files with Nodes that could be added; can be repeated.",
+)
+@click.option(
+    "--pool-label",
+    default="karpenter.sh/nodepool",
+    show_default=True,
+    help="Nodes with the same value of this label are alike: more of them could be added.",
+)
+@click.option("--pages", default="", metavar="URL", help="The pages of a running Stowplan: asked about its queue.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
 @PLUGIN_PATH
 @FEATURE_GATES
@@ -112,7 +133,10 @@ def run(
 @click.option("--context", default="", help="The context of the kubeconfig.")
 @OUTPUT
 def explain(**options: Any) -> None:
-    """Explain on which node POD, or each pending pod, would be scheduled now, and why. Changes nothing."""
+    """Explain where pods would be scheduled now, why not elsewhere, and what would help. Changes nothing.
+
+    Without names: all pending pods.
+    """
     from stowplan.apps.explain import command
 
     sys.exit(command.run(command.ExplainOptions(**options)))

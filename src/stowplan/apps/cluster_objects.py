@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -30,9 +30,18 @@ def from_files(
 
     `brought`: what plugins bring. An object of theirs that cannot be read is skipped; another one is an error.
     """
+    return from_documents(documents(paths), brought, on_problem)
+
+
+def from_documents(
+    pairs: Iterable[tuple[str, Mapping[str, Any]]],
+    brought: Mapping[str, ApiResource] | None = None,
+    on_problem: Problem = lambda _: None,
+) -> tuple[list[Object], Counter[str]]:
+    """The same of documents, each with the name of its file."""
     found: list[Object] = []
     skipped: Counter[str] = Counter()
-    for file, document in documents(paths):
+    for file, document in pairs:
         resource = next((each for each in (brought or {}).values() if each.matches(document)), None)
         if resource is not None:
             found += _readable(resource, [msgspec.json.encode(document, enc_hook=str)], on_problem)
@@ -72,13 +81,14 @@ async def _list(
     access = credentials.load(kubeconfig or None, context or None)
     client = Client(Transport(access))
     try:
-        lists = await asyncio.gather(*(_list_kind(client, each, on_problem) for each in wanted))
+        lists = await asyncio.gather(*(list_kind(client, each, on_problem) for each in wanted))
     finally:
         await client.close()
     return [each for found in lists for each in found], access.namespace
 
 
-async def _list_kind(client: Client, wanted: ApiResource, on_problem: Problem) -> list[Object]:
+async def list_kind(client: Client, wanted: ApiResource, on_problem: Problem) -> list[Object]:
+    """Return all objects of a kind; none if the server does not serve it."""
     resource = await client.served(wanted)
     found: list[Object] = []
     if resource is not None:

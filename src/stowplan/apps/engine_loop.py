@@ -29,6 +29,7 @@ from stowplan.objects.texts import described
 LIMITED = (Bind, Patch, Create, Delete, Ask)
 PERMANENT = (400, 401, 403, 405, 415, 422)  # statuses that an operator has to act upon
 MAX_IN_PROGRESS = 128
+MANY_IN_PROGRESS, GATHERING = 32, 0.01  # writes, and seconds: a server answers some of so many in so short a time
 TIME_SLICE = 0.005  # seconds of deciding before other tasks of the event loop run
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds after a step that raised; twice as long each time in a row
 LONGEST_SLEEP = 1.0  # seconds; `heartbeat` is renewed at least this often
@@ -107,8 +108,10 @@ class EngineLoop(Generic[E]):
         while True:
             self.heartbeat = self._clock()
             self.handle_inbox()
-            if self._decide():
+            if self._decide() and self._in_progress < self._max_in_progress:
                 await asyncio.sleep(0)
+            elif self._in_progress >= MANY_IN_PROGRESS:
+                await self._gather_results()
             elif not self._inbox:
                 await self._sleep()
 
@@ -180,6 +183,14 @@ class EngineLoop(Generic[E]):
                 raise
             self._step_failed(error_text(error), now)
             return self._paused_until
+
+    async def _gather_results(self) -> None:
+        """Many writes are in progress: what is answered within a moment is handled at once, not one by one.
+
+        (The server has enough to do for longer than that.)
+        """
+        self._on_busy(True)
+        await asyncio.sleep(GATHERING)
 
     async def _sleep(self) -> None:
         """Sleep until a change arrives, or until the engine's next deadline."""

@@ -28,7 +28,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stowplan.apps import leader_election, memory, reviews
+from stowplan.apps import leader_election, memory, quick_start, reviews
 from stowplan.apps.engine_loop import Engine, EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
@@ -135,7 +135,8 @@ class Program(ABC):
             if server is not None:
                 server.start()
             self._start_tasks()
-            await self.unless_stopped(self.wait_for_sync())
+            with quick_start.first_lists():
+                await self.unless_stopped(self.wait_for_sync())
             if not self._stop.is_set():
                 self.caches_synced()
                 self._campaign()

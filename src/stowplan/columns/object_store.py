@@ -11,6 +11,28 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PodDisruptionBudget, Service
 
 AnyObject = TypeVar("AnyObject", bound=Object)
+LONGEST_LOG = 1 << 14
+
+
+class ChangedKeys:
+    """The objects of one kind that changed, in the order of their changes: for an index that follows them."""
+
+    __slots__ = ("_log", "end")
+
+    def __init__(self) -> None:
+        self._log: list[tuple[str, bool]] = []
+        self.end = 1  # a number for the place after the last change
+
+    def add(self, key: str, *, removed: bool) -> None:
+        self._log.append((key, removed))
+        self.end += 1
+        if len(self._log) > LONGEST_LOG:
+            del self._log[: LONGEST_LOG // 2]
+
+    def since(self, place: int) -> list[tuple[str, bool]] | None:
+        """Return the changes from this place on, with True for removals; None if they are not known any more."""
+        number = self.end - place
+        return None if place == 0 or number > len(self._log) else self._log[len(self._log) - number :]
 
 
 class ObjectStore:
@@ -18,13 +40,14 @@ class ObjectStore:
         self.version = 0  # grows with every change
         self._versions: dict[type[Object], int] = {}
         self._kinds: dict[type[Object], dict[str, Object]] = {}
+        self._followed: dict[type[Object], ChangedKeys] = {}
         self._services: SelectorIndex[str] = SelectorIndex()
         self._budgets: SelectorIndex[str] = SelectorIndex()
         self._selectors: dict[str, selectors.Selector] = {}  # of budgets, by key
 
     def put(self, found: Object) -> Object | None:
         """Add an object; return the one that it replaces."""
-        self._count(type(found))
+        self._count(found, removed=False)
         kind = self._kinds.setdefault(type(found), {})
         before = kind.get(found.key)
         self._unindex(before)
@@ -33,7 +56,7 @@ class ObjectStore:
         return before
 
     def remove(self, found: Object) -> Object | None:
-        self._count(type(found))
+        self._count(found, removed=True)
         before = self._kinds.get(type(found), {}).pop(found.key, None)
         self._unindex(before)
         return before
@@ -58,9 +81,16 @@ class ObjectStore:
         """Return a number that grows with every change of an object of this kind."""
         return self._versions.get(kind, 0)
 
-    def _count(self, kind: type[Object]) -> None:
+    def _count(self, found: Object, *, removed: bool) -> None:
+        kind = type(found)
         self.version += 1
         self._versions[kind] = self._versions.get(kind, 0) + 1
+        if kind in self._followed:
+            self._followed[kind].add(found.key, removed=removed)
+
+    def follow(self, kind: type[Object]) -> ChangedKeys:
+        """Return the changes of a kind's objects, which are noted from now on."""
+        return self._followed.setdefault(kind, ChangedKeys())
 
     def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
         return cast("AnyObject | None", self._kinds.get(kind, {}).get(key))

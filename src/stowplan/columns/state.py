@@ -27,6 +27,7 @@ from stowplan.columns.pods.carried_sums import CarriedSum
 from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled
 from stowplan.columns.pods.nominated_pods import NominatedPods
 from stowplan.columns.pods.pending import PendingPods
+from stowplan.columns.pods.ranked_pods import RankedPods
 from stowplan.columns.pods.uses import Uses
 from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
@@ -61,6 +62,7 @@ class ClusterState:
         self.pending_pods = PendingPods()
         self.pods: dict[str, PlacedPod] = {}  # pods on nodes, by uid
         self.pods_on: list[dict[str, PlacedPod]] = []  # the same by row
+        self.ranked_pods = RankedPods(self.pods_on)  # the same as arrays, for dry runs
         self.known_pods: Mapping[str, Pod] = {}  # all pods of the API server, by uid; the scheduler sets and updates it
         self.scheduler_names: Container[str] = ()  # whose pods we place; the scheduler sets it
         self.last_nodes: OrderedDict[str, str] = OrderedDict()  # of the pods that ended or were deleted last, by uid
@@ -95,6 +97,7 @@ class ClusterState:
         placed = self.pods.get(pod.uid)
         if placed is not None and not gone and self._counts_alike(placed, pod):
             placed.pod = pod
+            self.ranked_pods.forget(placed.row)  # it may have started only now
             self.nominated_pods.drop(pod.uid)
             return
         if placed is not None:
@@ -159,6 +162,7 @@ class ClusterState:
         self.pending_pods.placed(pod.uid)
         labels = self.match_counts.add(pod, row, self.table.capacity, as_extension)
         self.pods[pod.uid] = self.pods_on[row][pod.uid] = PlacedPod(pod, row, shape, labels)
+        self.ranked_pods.forget(row)
         self.table.take(row, shape.taken, shape.presumed, +1)
         for use in shape.uses:
             self.uses.add(use, row, +1)
@@ -171,6 +175,7 @@ class ClusterState:
         if not self.priorities[placed.pod.priority]:
             del self.priorities[placed.pod.priority]
         del self.pods_on[row][uid]
+        self.ranked_pods.forget(row)
         self.match_counts.remove(placed.pod, placed.labels, self.table.capacity, as_extension)
         self.table.take(row, shape.taken, shape.presumed, -1)
         for use in shape.uses:
@@ -302,7 +307,7 @@ class ClusterState:
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""
         if self.uses.terms:
-            for use, tally in self.uses.terms.matching(sort, pod, self._labels_of(pod.namespace)):
+            for use, tally in self.uses.terms.matching(sort, pod, self.labels_of(pod.namespace)):
                 carried = use[1]
                 assert isinstance(carried, AffinityTerm | WeightedTerm)
                 yield carried, tally
@@ -310,9 +315,10 @@ class ClusterState:
     def carried_sums(self, sort: str, pod: Pod) -> Iterator[CarriedSum]:
         """Yield the same, with the terms of a topology key added up if there are many."""
         if self.uses.terms:
-            yield from self.uses.terms.sums(sort, pod, self._labels_of(pod.namespace), self.table.capacity)
+            yield from self.uses.terms.sums(sort, pod, self.labels_of(pod.namespace), self.table.capacity)
 
-    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """Return the labels of a namespace."""
         found = self.store.get(Namespace, namespace)
         return {} if found is None else found.labels
 

@@ -20,7 +20,6 @@ from itertools import dropwhile
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stowplan.columns.arrays import Ints, Rows
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
@@ -69,14 +68,6 @@ class Trial:
 
     def remove_pod(self, uid: str, *, as_extension: bool = False) -> None:
         self._state.remove_pod(uid, as_extension=as_extension)
-
-    def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
-        """Change the requested amounts of many rows at once, without their pods.
-
-        This is for dry runs of filters that look at resources only. It is always undone, so row versions stay the same.
-        """
-        self._state.table.shift(rows, amounts, sign)
-        self._journal.append(lambda: self._state.table.shift(rows, amounts, -sign))
 
     def assume(self, found: Object) -> None:
         """Assume that a volume, a claim or any other object is like this."""

@@ -24,7 +24,7 @@ class ResourceNames(Protocol):
     def kind(self) -> str: ...
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StatusCause(msgspec.Struct, frozen=True):
     """One invalid field: its path, a message, and a reason of the API."""
 
     field: str
@@ -53,22 +53,22 @@ def success(code: int = 200, details: dict[str, Any] | None = None) -> dict[str,
     return body | ({"details": details} if details else {"code": code})
 
 
-def required(field: str, more: str = "") -> Cause:
-    return Cause(field, f"Required value: {more}" if more else "Required value", "FieldValueRequired")
+def required(field: str, more: str = "") -> StatusCause:
+    return StatusCause(field, f"Required value: {more}" if more else "Required value", "FieldValueRequired")
 
 
-def invalid_value(field: str, value: Any, why: str) -> Cause:
-    return Cause(field, f"Invalid value: {_shown(value)}: {why}")
+def invalid_value(field: str, value: Any, why: str) -> StatusCause:
+    return StatusCause(field, f"Invalid value: {_shown(value)}: {why}")
 
 
-def forbidden_field(field: str, why: str) -> Cause:
-    return Cause(field, f"Forbidden: {why}", "FieldValueForbidden")
+def forbidden_field(field: str, why: str) -> StatusCause:
+    return StatusCause(field, f"Forbidden: {why}", "FieldValueForbidden")
 
 
-def unsupported(field: str, value: Any, choices: Sequence[str]) -> Cause:
+def unsupported(field: str, value: Any, choices: Sequence[str]) -> StatusCause:
     known = ", ".join(f'"{choice}"' for choice in choices)
     message = f"Unsupported value: {_shown(value)}: supported values: {known}"
-    return Cause(field, message, "FieldValueNotSupported")
+    return StatusCause(field, message, "FieldValueNotSupported")
 
 
 def _shown(value: Any) -> str:
@@ -103,7 +103,7 @@ def conflict(resource: ResourceNames, name: str, why: str = "") -> ApiError:
     return ApiError(409, "Conflict", message, _about(resource, name))
 
 
-def invalid(resource: ResourceNames, name: str, causes: Sequence[Cause]) -> ApiError:
+def invalid(resource: ResourceNames, name: str, causes: Sequence[StatusCause]) -> ApiError:
     """422. The details name the kind, not the plural."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     said = [f"{cause.field}: {cause.message}" for cause in causes]

@@ -54,15 +54,23 @@ def documents(paths: Iterable[str | Path]) -> Iterator[tuple[str, Document]]:
             continue
         try:
             text = path.read_bytes()
-            found = [kinds.decode_plain(text)] if path.suffix == ".json" else _yaml_documents(text)
-        except RecursionError:
-            raise ConfigError("cannot be read: it is nested too deep", file=str(path)) from None
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=str(path)) from None
-        except ConfigError as error:
-            raise ConfigError(f"cannot be read: {error.problem}", file=str(path), remedy=error.remedy) from None
-        for document in found:
-            yield from ((str(path), each) for each in _items(document, str(path)))
+        yield from documents_in(text, str(path), json=path.suffix == ".json")
+
+
+def documents_in(text: bytes, file: str, *, json: bool = False) -> Iterator[tuple[str, Document]]:
+    """Each document of a text, with the name of its file."""
+    try:
+        found = [kinds.decode_plain(text)] if json else _yaml_documents(text)
+    except RecursionError:
+        raise ConfigError("cannot be read: it is nested too deep", file=file) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=file) from None
+    except ConfigError as error:
+        raise ConfigError(f"cannot be read: {error.problem}", file=file, remedy=error.remedy) from None
+    for document in found:
+        yield from ((file, each) for each in _items(document, file))
 
 
 def _yaml_documents(text: bytes) -> list[Any]:

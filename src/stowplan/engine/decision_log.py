@@ -3,6 +3,8 @@
 Few trails are ever read, so they are packed: verdicts as small numbers, scores as bytes. Feasible nodes and totals
 follow from these, and are computed again when a decision is read. Of pods only the names are kept: a pod may have
 hundreds of kilobytes of annotations, and stays here long after it is deleted. Texts count as long as they are.
+
+Decisions made on kept answers share the columns that they are read from; these count once.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.columns.nodes.answer_cache import AnswerHistory
 from stowplan.framework.decision import FEASIBLE, Decision, Trail
+from stowplan.framework.unread_trail import UnreadTrail
 from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pods import Pod
 
@@ -34,6 +38,7 @@ class DecisionLog:
         self._limit = limit
         self._bytes = 0
         self._names: Any = ()
+        self._histories: dict[AnswerHistory, SharedHistory] = {}
         self._decisions: OrderedDict[str, PackedDecision] = OrderedDict()
 
     def __len__(self) -> int:
@@ -54,6 +59,8 @@ class DecisionLog:
         self._forget(decision.pod.uid)
         self._decisions[decision.pod.uid] = packed
         self._bytes += packed.nbytes
+        if isinstance(decision.trail, UnreadTrail):
+            self._share(decision.trail)
         while self._bytes > self._limit and len(self._decisions) > 1:
             self._forget(next(iter(self._decisions)))
 
@@ -65,6 +72,38 @@ class DecisionLog:
         found = self._decisions.pop(uid, None)
         if found is not None:
             self._bytes -= found.nbytes
+            self._let_go(found.history)
+
+    def _share(self, trail: UnreadTrail) -> None:
+        shared = self._histories.get(trail.history)
+        if shared is None:
+            shared = self._histories[trail.history] = SharedHistory(trail.history)
+        shared.decisions += 1
+        self._bytes += shared.growth(trail)
+
+    def _let_go(self, history: AnswerHistory | None) -> None:
+        shared = None if history is None else self._histories[history]
+        if shared is not None:
+            shared.decisions -= 1
+            if not shared.decisions:
+                del self._histories[shared.history]
+                self._bytes -= shared.nbytes
+
+
+class SharedHistory:
+    """What decisions are read from, how many of them, and how many bytes of it are counted."""
+
+    __slots__ = ("_columns", "decisions", "history", "nbytes")
+
+    def __init__(self, history: AnswerHistory) -> None:
+        self.history, self.decisions, self.nbytes = history, 0, 0
+        self._columns: dict[int, Any] = {}  # columns of scores beside the history, by id; several decisions share each
+
+    def growth(self, trail: UnreadTrail) -> int:
+        """Count its bytes with those of this trail, and return how many more there are than before."""
+        self._columns.update((id(column), column) for column in trail.own_columns())
+        before, self.nbytes = self.nbytes, self.history.nbytes + sum(each.nbytes for each in self._columns.values())
+        return self.nbytes - before
 
 
 class PackedDecision:
@@ -74,19 +113,21 @@ class PackedDecision:
 
     def __init__(self, decision: Decision) -> None:
         trail: Any = decision.trail
+        decision.pod = _name_of(decision.pod)
+        self._decision, self.nbytes = decision, PER_DECISION + len(decision.error)
+        if isinstance(trail, UnreadTrail):
+            return
         if len(trail.feasible) == len(trail.verdict_of):
             trail.verdict_of = NOTHING  # all nodes were feasible
         elif len(trail.verdicts) < 127:
             trail.verdict_of = trail.verdict_of.astype(np.int8)
         trail.feasible = trail.totals = NOTHING
-        decision.pod = _name_of(decision.pod)
-        self.nbytes = PER_DECISION + trail.verdict_of.nbytes + len(decision.error)
+        self.nbytes += trail.verdict_of.nbytes
         for _, score in trail.scores.values():
             if score.__class__ is not int:
                 self.nbytes += score.nbytes
         if decision.node is None:
             self._pack_failure(decision)
-        self._decision = decision
 
     def _pack_failure(self, decision: Decision) -> None:
         """What only a decision without a node has."""
@@ -102,8 +143,16 @@ class PackedDecision:
             self.nbytes += PER_VERDICT + sum(map(len, verdict.reasons))
         self.nbytes += PER_NAME * len(decision.limited_to or ())
 
+    @property
+    def history(self) -> AnswerHistory | None:
+        """What the trail is read from, if it shares that with other decisions."""
+        trail = self._decision.trail
+        return trail.history if isinstance(trail, UnreadTrail) else None
+
     def unpacked(self) -> Decision:
         packed = self._decision.trail
+        if isinstance(packed, UnreadTrail):
+            return replace(self._decision, trail=packed.filled())
         verdict_of = packed.verdict_of.astype(np.int32)
         if not len(verdict_of):
             verdict_of = np.full(len(packed.names), FEASIBLE, np.int32)

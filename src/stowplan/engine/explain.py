@@ -1,24 +1,25 @@
 """Explaining a pod: where it would go now, and why not elsewhere. Nothing in the engine changes.
 
 A pod of a group is looked at with its group, as in an attempt: it gets its node only if enough members get one at the
-same time. Whether pods would be evicted for a group is not looked at.
+same time. Pods that would be evicted for it, or for its group, are named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
+from stowplan.columns.pods.pod_order import PodOrder
 from stowplan.columns.state import ClusterState
 from stowplan.columns.trial import without_pods
 from stowplan.engine.attempt import placer
 from stowplan.engine.attempt.placer import Placer, UnitOutcome
 from stowplan.engine.groups.groups import Groups
 from stowplan.engine.preemption import capacity_check
-from stowplan.engine.preemption.min_resources_hold import MinResourcesHold
+from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.gate import GROUP
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.unit import Unit
@@ -39,12 +40,31 @@ class GroupExplanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Evictions:
+    """What would be evicted for a pod or for its group, and which node each of these pods gets then, by its key."""
+
+    victims: tuple[Pod, ...]
+    nodes: dict[str, str]
+    violations: int = 0  # victims that are protected by a disruption budget
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The decision about a pod, with its group if it is in one. `because`: what keeps the pod from its node."""
 
     decision: Decision
     group: GroupExplanation | None = None
     because: str = ""
+    for_group: Evictions | None = None
+
+    @property
+    def evictions(self) -> Evictions | None:
+        """What the scheduler would evict, if that helps."""
+        result = self.decision.post_filter
+        if self.for_group is not None or result is None or result.candidate is None or self.group is not None:
+            return self.for_group
+        found = result.candidate
+        return Evictions(found.victims, {self.decision.pod.key: found.node}, found.violations)
 
     @property
     def node(self) -> str | None:
@@ -57,8 +77,9 @@ class Explanation:
 
 
 class Explainer:
-    def __init__(self, state: ClusterState, queue: SchedulingQueue, groups: Groups, hold: MinResourcesHold) -> None:
-        self._state, self._queue, self._groups, self._hold = state, queue, groups, hold
+    def __init__(self, state: ClusterState, queue: SchedulingQueue, groups: Groups, preemption: Preemption) -> None:
+        self._state, self._queue, self._groups, self._preemption = state, queue, groups, preemption
+        self._hold = preemption.min_resources_hold
 
     def explain(self, pods: Iterable[Pod], profiles: Mapping[str, Profile]) -> dict[str, Explanation]:
         """Explain each pod as if it had no node, a pending pod of a group together with its group. Return them by uid.
@@ -78,7 +99,23 @@ class Explainer:
         """A pod without its group, if it has one."""
         decision = self.decide(pod, profile)
         waits = pod.pending and pod.uid not in self._state.pods
-        return Explanation(decision, because=self._kept([(pod, decision.node)]) if waits else "")
+        because = self._kept([(pod, decision.node)]) if waits else ""
+        with_slots = decision.post_filter is not None and decision.post_filter.with_slots
+        unit = Unit([pod], profile.scheduler_name, self._state.now)
+        evicting = self._evictions(unit, profile, (decision,)) if waits and with_slots else None
+        return Explanation(decision, because=because, for_group=evicting)
+
+    def _evictions(self, unit: Unit, profile: Profile, failed: Sequence[Decision]) -> Evictions | None:
+        """What would be evicted for a group, or for a pod with room for others."""
+        order = PodOrder(self._state)
+        order.keep_all()
+        try:
+            found = self._preemption.plan(unit, profile, Placer(self._state, np.random.default_rng(0)), failed)
+        finally:
+            order.restore()
+        if found is None or not found.victims:
+            return None
+        return Evictions(found.victims, {unit.pods[uid].key: node for uid, node in found.nodes.items()})
 
     def _kept(self, placed: Iterable[tuple[Pod, str | None]], group: str = "") -> str:
         """Why pods would not get the nodes that they found: room is kept for another group. Empty if they would."""
@@ -122,11 +159,12 @@ class Explainer:
         whole = outcome.whole and not lacking
         nodes = {each.pod.key: each.node for each in outcome.decisions}
         group = GroupExplanation(unit.group, unit.needed, whole, nodes)
+        evicting = None if whole or outcome.refused is not None else self._evictions(unit, profile, outcome.failed)
         decided, found = {each.pod.uid: each for each in outcome.decisions}, {}
         for uid, pod in unit.pods.items():
             decision = decided.get(uid) or self.decide(pod, profile)
             because = "" if whole else lacking or _because(unit, outcome, decision)
-            found[uid] = Explanation(decision, group, because)
+            found[uid] = Explanation(decision, group, because, evicting)
         return found
 
 

@@ -57,6 +57,7 @@ from stowplan.engine.preemption.preemption import Preemption
 from stowplan.engine.queue.cluster_events import ClusterEvents
 from stowplan.engine.queue.scheduling_queue import SchedulingQueue
 from stowplan.engine.reconcilers import Reconcilers
+from stowplan.engine.rehearsal import GroupRehearsals
 from stowplan.engine.reports import BoundByAnother, Report
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.profile import Profile
@@ -127,7 +128,10 @@ class Scheduler:
             extenders,
         )
         self._monitor = GroupMonitor(self.state, self.queue, self.groups, retry, outbox, report)
-        self._explainer = Explainer(self.state, self.queue, self.groups, self.preemption.min_resources_hold)
+        self._explainer = Explainer(self.state, self.queue, self.groups, self.preemption)
+        self.rehearsals = GroupRehearsals(
+            self.state, self.profiles, self.groups, self.preemption.min_resources_hold, self.preemption.evicting
+        )
         self._reconcilers = Reconcilers(self.profiles, self.state, outbox, report, self._node_for)
         self.state.known_pods, self.state.scheduler_names = self.pods, self.profiles
         self.assumed_pods, self.decisions = self.binding.assumed_pods, self.attempts.decisions

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from stowplan.columns.nodes.answer_cache import TOTAL, VERDICT, CachedAnswers
+from stowplan.columns.nodes.best_rows import LOWEST
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import FEASIBLE, UNRESOLVABLE, UNSCHEDULABLE, Verdict
 from stowplan.framework.per_node import refusals
 from stowplan.framework.plugin_calls import call, wrong
-from stowplan.framework.profile import EnabledPlugin
+from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import shortened
@@ -38,17 +39,25 @@ class RowQuestions:
 
     def refresh(self, pod: Pod, state: ClusterState, rows: Sequence[int], answers: CachedAnswers) -> None:
         """Ask about these rows again."""
-        verdicts, changed_at = answers.columns[VERDICT], state.table.node_version
+        changed_at, best_rows, ranking = state.table.node_version, answers.best_rows, answers.ranking
         for row in rows:
             node = OneNode(state, row)
-            judged = verdicts[row] == FEASIBLE and changed_at[row] <= answers.clock
-            verdicts[row] = self._verdict(pod, node, self._about_pods if judged else self._filters, answers)
+            before = int(answers.columns[VERDICT][row])
+            judged = before == FEASIBLE and changed_at[row] <= answers.clock
+            answers.note(row)
+            columns = answers.columns
+            verdict = self._verdict(pod, node, self._about_pods if judged else self._filters, answers)
+            columns[VERDICT][row] = verdict
             total = 0
             for enabled in self._scorers:
-                rating = answers.columns[enabled.name][row] = _rating(enabled, pod, node)
+                rating = columns[enabled.name][row] = _rating(enabled, pod, node)
                 total += enabled.weight * rating
             if self._scorers:
-                answers.columns[TOTAL][row] = total
+                columns[TOTAL][row] = total
+            if (before == FEASIBLE) != (verdict == FEASIBLE):
+                answers.feasible_set += 1
+            if best_rows is not None:
+                best_rows.put(row, ranking.rank(row, total) if verdict == FEASIBLE else LOWEST)
 
     @staticmethod
     def _verdict(pod: Pod, node: OneNode, filters: Sequence[EnabledPlugin[Any]], answers: CachedAnswers) -> int:
@@ -65,10 +74,17 @@ class RowQuestions:
         return FEASIBLE
 
 
-def row_questions(filters: Sequence[EnabledPlugin[Any]], scorers: Sequence[EnabledPlugin[Any]]) -> RowQuestions | None:
+def row_questions(
+    filters: Sequence[EnabledPlugin[Any]], scorers: Sequence[EnabledPlugin[Any]], profile: Profile
+) -> RowQuestions | None:
     """The questions of these plugins; None if one of them has no form for one node."""
-    fit, rate = (hasattr(each.plugin, "fits") for each in filters), (hasattr(each.plugin, "rate") for each in scorers)
-    return RowQuestions(filters, scorers) if all(fit) and all(rate) else None
+    key = (tuple([each.name for each in filters]), tuple([each.name for each in scorers]))
+    known: dict[object, RowQuestions | None] = profile.row_questions
+    if key not in known:
+        fit = all(hasattr(each.plugin, "fits") for each in filters)
+        rate = all(hasattr(each.plugin, "rate") for each in scorers)
+        known[key] = RowQuestions(filters, scorers) if fit and rate else None
+    return known[key]
 
 
 def _rating(enabled: EnabledPlugin[Any], pod: Pod, node: OneNode) -> int:

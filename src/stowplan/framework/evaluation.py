@@ -12,16 +12,17 @@ A plugin that raises, or answers with a wrong shape or range, ends this decision
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Rows
+from stowplan.columns.arrays import Bools, Bytes, Rows
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework import pre_filtering, ranking
+from stowplan.framework.best_node import KeptChoice
 from stowplan.framework.decision import (
     FEASIBLE,
     UNSCHEDULABLE,
@@ -45,13 +46,16 @@ from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.ranking import Draw
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
+from stowplan.framework.what_if import WhatIf
 from stowplan.objects.errors import PluginError
+from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.pods import Pod
 
+NO_TRAIL = Trail((), np.zeros(0, np.int32), [])
 PASSING = "(passing)"  # the note that answers for `passing`
 
 # Adds further victims to the candidates for a pod: members of groups that would have too few members left.
-MoreVictims: TypeAlias = Callable[[Pod, list[Candidate]], list[Candidate]]
+MoreVictims: TypeAlias = Callable[[Pod, Sequence[Candidate]], Sequence[Candidate]]
 
 
 def schedule_one(
@@ -150,22 +154,29 @@ class Evaluation:
             rows = np.unique(within)
             self.nodes = view(state, rows[state.table.live[rows]], self.cluster.notes)
             names = self.nodes.names
-        self.trail = Trail(names, state.table.same_for_all(len(self.nodes), FEASIBLE), [])
+        self._names = names
         self.pre_filters = PreFilterResult()
+        self._scored: Mapping[str, Bytes | int | None] = {}  # what score plugins answered already
 
-    @cached_property
+    @lazy_value
+    def trail(self) -> Trail:
+        return Trail(self._names, self.state.table.same_for_all(len(self.nodes), FEASIBLE), [])
+
+    @lazy_value
     def filters(self) -> NodeFilters:
         """The filters that the pre-filters left."""
         return NodeFilters(self.pod, self.state, self.profile, self.cluster.notes, self.pre_filters.skipped)
 
     def decision(self, generator: Draw | None, *, gate: bool, preempt: bool) -> Decision:
-        decision = Decision(self.pod, None, self.trail)
+        decision = Decision(self.pod, None, NO_TRAIL)
         try:
             decision.gated = self.gate() if gate else None
             if decision.gated is None:
                 self._decide(decision, generator, preempt=preempt)
         except PluginError as error:
             decision.node, decision.error = None, str(error)
+        if decision.trail is NO_TRAIL:
+            decision.trail = self.trail
         if self.consultation:
             decision.asks, self.consultation.open = tuple(self.consultation.open), []
         if self.nodes is not self.cluster.nodes:
@@ -176,12 +187,13 @@ class Evaluation:
         self.pre_filter()
         decision.refused, decision.limited_to = self.pre_filters.refused, self.pre_filters.names
         decision.limited_by, decision.skipped = tuple(self.pre_filters.limited_by), self.pre_filters.skipped
-        if decision.refused is None:
+        if decision.refused is None and not self.choose_kept(decision, generator):
             if not self.filter_nominated():
                 self.filter()
             self.score()
             decision.node = ranking.choose(self.trail, generator)
         if decision.node is None and preempt and len(self.nodes):
+            decision.trail = self.trail
             decision.post_filter = self.post_filter(decision)
 
     # -- the steps
@@ -199,6 +211,31 @@ class Evaluation:
             self.pre_filters = pre_filtering.pre_filter(self.pod, self.cluster, self.profile)
         else:
             self.pre_filters = PreFilterResult(refused=NO_NODES)
+
+    def choose_kept(self, decision: Decision, generator: Draw | None) -> bool:
+        """Choose by kept totals, if every node is asked about and all that differs between nodes is kept."""
+        if (
+            self.pre_filters.names is not None
+            or self.consultation
+            or self.nodes is not self.cluster.nodes
+            or self.profile.avoid_plugins
+            or self.state.nominated_pods.by_node
+            or self.pod.nominated_node
+            or (self.search is not None and self.search.stops(len(self.nodes), self.profile))
+        ):
+            return False
+        answers = self.filters.kept()
+        if answers is None:
+            return False
+        choice = KeptChoice(self.pod, self.cluster, self.profile, answers)
+        if not choice.same_for_all:
+            self._scored = choice.scores
+            return False
+        row = choice.row(generator)
+        if row is None:
+            return False
+        decision.node, decision.trail = self.state.table.names[row], choice.trail(self.profile)
+        return True
 
     def filter_nominated(self) -> bool:
         """Evaluate the pod's nominated node alone. True if it is feasible: then no other node is evaluated."""
@@ -251,7 +288,9 @@ class Evaluation:
 
     def score(self) -> None:
         """Add the scores of the feasible nodes to the trail."""
-        ranking.score(self.trail, self.pod, self.nodes, self.profile, self.filters.cached, self.consultation)
+        ranking.score(
+            self.trail, self.pod, self.nodes, self.profile, self.filters.cached, self.consultation, self._scored
+        )
 
     def post_filter(self, decision: Decision) -> PostFilterResult | None:
         """Return the first candidate that a post-filter finds, or all reasons why there is none."""
@@ -277,14 +316,17 @@ class Evaluation:
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         return self.filters.on_rows(rows)
 
-    def with_more_victims(self, candidates: list[Candidate]) -> list[Candidate]:
+    def with_more_victims(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return candidates if self.more_victims is None else self.more_victims(self.pod, candidates)
 
-    def accepted_by_extenders(self, candidates: list[Candidate]) -> list[Candidate]:
+    def accepted_by_extenders(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return self.consultation.candidates(candidates) if self.consultation else candidates
 
     def local(self) -> str:
         return self.filters.locality()
+
+    def what_if(self) -> WhatIf | None:
+        return self.filters.what_if()
 
     def needs_slots(self) -> bool:
         return bool(self.profile.slot_pod_plugins) and slot_pods(self.pod, self.profile, self.cluster) is not None

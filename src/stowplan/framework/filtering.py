@@ -6,21 +6,22 @@ the node's row alone come from a cache, where only rows that changed are asked a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Hashable, Iterable, Iterator, Set
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from stowplan.columns.arrays import Rows
-from stowplan.columns.nodes.answer_cache import TOTAL, VERDICT, CachedAnswers
+from stowplan.columns.nodes.answer_cache import COUNT_AFTER, TOTAL, VERDICT, CachedAnswers
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
-from stowplan.framework import changed_rows, ranking
+from stowplan.framework import changed_rows, ranking, what_if
 from stowplan.framework.decision import FEASIBLE, UNRESOLVABLE, Verdict
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
 from stowplan.framework.plugin_calls import call, call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
+from stowplan.framework.what_if import WhatIf
 from stowplan.objects.pods import Pod
 
 MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill the cache without end
@@ -82,18 +83,12 @@ class NodeFilters:
 
         Nominated pods of equal or higher priority count; the pod's own companions do not.
         """
-        nominated, uid = self._state.nominated_pods, self._pod.uid
-        preempts = self._pod.spec.preemption_policy != "Never" or self._pod.priority > HIGHEST_USER_PRIORITY
-        firm = () if preempts else nominated.firm
-        for name in list(nominated.by_node):
-            pods = nominated.by_node[
-                name
-            ]  # a trial drops a pod with its companions on other nodes, and adds them again
-            rivals = (other for other in pods.values() if other.priority >= self._pod.priority or other.uid in firm)
-            others = [other for other in rivals if other.uid != uid and other.uid not in self._state.pods]
-            if nominated.owner_of:
-                owners = nominated.owner_of
-                others = [other for other in others if other.uid not in owners or owners[other.uid].uid != uid]
+        names = self._state.nominated_pods.by_node
+        # A look at a few nodes must not cost a look at all that pods are nominated to. A trial drops a pod with its
+        # companions on other nodes, and adds them again.
+        few = len(nodes) < len(names)
+        for name in [name for name in nodes.names if name in names] if few else list(names):
+            others = self.rivals(name)
             at = nodes.position(name) if others else None
             if at is None:
                 continue
@@ -104,6 +99,28 @@ class NodeFilters:
                 beside = self._run(self.view(nodes.rows[at : at + 1]), self._filters, codes)
             if beside[0] != FEASIBLE:
                 yield at, codes.verdicts[int(beside[0])]
+
+    def rivals(self, node_name: str) -> list[Pod]:
+        """The pods nominated to a node beside which the pod must fit there."""
+        nominated, uid = self._state.nominated_pods, self._pod.uid
+        preempts = self._pod.spec.preemption_policy != "Never" or self._pod.priority > HIGHEST_USER_PRIORITY
+        firm = () if preempts else nominated.firm
+        pods = nominated.by_node.get(node_name, {})
+        rivals = (other for other in pods.values() if other.priority >= self._pod.priority or other.uid in firm)
+        others = [other for other in rivals if other.uid != uid and other.uid not in self._state.pods]
+        if nominated.owner_of:
+            owners = nominated.owner_of
+            others = [other for other in others if other.uid not in owners or owners[other.uid].uid != uid]
+        return others
+
+    def what_if(self) -> WhatIf | None:
+        """Many what-ifs at once, one for each node; None if a filter has no form for that."""
+        if not all(map(what_if.has_form, self._filters)):
+            return None
+        row_of = self._state.table.row_of
+        found = ((name, self.rivals(name)) for name in list(self._state.nominated_pods.by_node))
+        rivals = {row_of[name]: others for name, others in found if others and name in row_of}
+        return WhatIf(self._pod, self._state, self._filters, self._notes, rivals)
 
     def locality(self) -> str:
         """The most that any filter looks at: "node", "resources" or "pods" of one node, or "" for more."""
@@ -135,36 +152,75 @@ class NodeFilters:
                 return self._filters[:at]
         return self._filters
 
+    def kept(self) -> CachedAnswers | None:
+        """The kept answers, if every filter judges by row; the others would have to be asked about all nodes.
+
+        A pod with volumes has none: it shares answers with pods whose volumes differ, but not what scores add to them.
+        """
+        if self._pod.shape.bare is not None:
+            return None
+        filters = self._by_row()
+        return self._refreshed(filters) if len(filters) == len(self._filters) else None
+
     def _refreshed(self, filters: Filters) -> CachedAnswers:
         """The cached verdicts of these filters, and scores of plugins that score by row, with all rows up to date."""
         table, cache = self._state.table, self._state.answer_cache
-        key = (self._profile, self._pod.shape.key, tuple(enabled.name for enabled in filters))
-        found = cache.get(key)
-        too_long = found is not None and len(found.verdict_codes.verdicts) > MOST_VERDICTS
-        answers = CachedAnswers(VerdictCodes()) if found is None or too_long else found
-        stale, capacity = answers.stale(table, table.capacity), table.capacity
-        if 0 < len(stale) <= changed_rows.FEW and answers.row_questions is not None:
-            answers.row_questions.refresh(self._pod, self._state, stale.tolist(), answers)
-        elif len(stale):
-            whole = len(stale) == table.live_count
-            nodes = Cluster(self._state, self._notes).nodes if whole else self.view(stale)
-            answers.put(VERDICT, stale, self._run(nodes, filters, answers.verdict_codes), capacity)
-            scorers: list[EnabledPlugin[ScorePlugin]] = []
-            totals: Any = np.zeros(len(stale), self._profile.totals_type)
-            for enabled in self._profile.scorers:
-                if getattr(enabled.plugin, "scores_by_row", False):
-                    score = call_score(enabled, self._pod, nodes)
-                    if score is not None:
-                        answers.put(enabled.name, stale, np.asarray(score, np.uint8), capacity)
-                        ranking.add_weighted(totals, score, enabled.weight)
-                        scorers.append(enabled)
-            if scorers:
-                answers.put(TOTAL, stale, totals, capacity)
-            answers.row_questions = changed_rows.row_questions(filters, scorers)
-            cache.keep(key, answers)
+        if self.cached is not None and self.cached.clock == table.clock:
+            return self.cached  # `kept` asked for the same
+        shape = self._pod.shape
+        alike = shape.key if shape.bare is None or not self._profile.ignores_volumes else shape.bare.key
+        key = (self._profile, alike, tuple([enabled.name for enabled in filters]))
+        answers = cache.get(key)
+        if answers is None or len(answers.verdict_codes.verdicts) > MOST_VERDICTS:
+            answers = CachedAnswers(VerdictCodes())
+        if answers.clock != table.clock or not answers.covers(table.capacity):
+            try:
+                self._refresh(answers, filters, key)
+            except BaseException:
+                answers.doubt()  # a plugin raised: some columns know of its row's change, and others do not
+                raise
         answers.clock = table.clock
         self.cached = answers
         return answers
+
+    def _refresh(self, answers: CachedAnswers, filters: Filters, key: Hashable) -> None:
+        table, covered = self._state.table, answers.covers(self._state.table.capacity)
+        if answers.best_rows is not None and answers.ranking.live is not table.live_rows():
+            answers.best_rows = None  # nodes came or went
+        few = table.few_changed_since(answers.clock) if covered else None
+        if few is not None and len(few) <= changed_rows.FEW and answers.row_questions is not None:
+            answers.row_questions.refresh(self._pod, self._state, few, answers)
+            if answers.uncounted >= COUNT_AFTER:
+                self._state.answer_cache.keep(key, answers)
+            return
+        stale = answers.stale(table, table.capacity)
+        answers.best_rows, answers.fresh = None, True
+        if not covered or len(stale) == table.live_count:
+            answers.begin()
+            answers.feasible_set += 1
+            self._ask(answers, filters, Cluster(self._state, self._notes).nodes)
+        elif len(stale):
+            answers.note(stale, len(stale))
+            before = answers.columns[VERDICT][stale] == FEASIBLE
+            self._ask(answers, filters, self.view(stale))
+            answers.feasible_set += bool((before != (answers.columns[VERDICT][stale] == FEASIBLE)).any())
+        self._state.answer_cache.keep(key, answers)
+
+    def _ask(self, answers: CachedAnswers, filters: Filters, nodes: Nodes) -> None:
+        """Ask the filters and the plugins that score by row about these nodes."""
+        rows, capacity = nodes.rows, self._state.table.capacity
+        answers.put(VERDICT, rows, self._run(nodes, filters, answers.verdict_codes), capacity)
+        scorers: list[EnabledPlugin[ScorePlugin]] = []
+        totals: Any = np.zeros(len(rows), self._profile.totals_type)
+        for enabled in self._profile.row_scorers:
+            score = call_score(enabled, self._pod, nodes)
+            if score is not None:
+                answers.put(enabled.name, rows, np.asarray(score, np.uint8), capacity)
+                ranking.add_weighted(totals, score, enabled.weight)
+                scorers.append(enabled)
+        if scorers:
+            answers.put(TOTAL, rows, totals, capacity)
+        answers.row_questions = changed_rows.row_questions(filters, scorers, self._profile)
 
 
 def view(state: ClusterState, rows: Rows, notes: dict[str, Any]) -> Nodes:

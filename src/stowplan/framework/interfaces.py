@@ -14,6 +14,9 @@ Class attributes that a plugin may have, all optional:
     filters_by_row    the filter's answer for a node depends on the pod's shape and that row alone, so it may be cached.
                       With a method `fits(pod, node)`, as in `per_node`, a row that changed costs less
     scores_by_row     the same for the score; the method for one node is `rate(pod, node)`
+    scores_by_node    the score is the same for all pods of a shape while no node object changes and the same nodes are
+                      asked about; it may be relative to the best of them. Pods on nodes must not matter
+    ignores_volumes   cached answers do not depend on the pod's volumes: pods that differ in nothing else share them
     pre_filters_by_shape   pre_filter answers None or SKIP, the same to all pods of a shape, so it is asked once. This
                       and `filters_by_row` may be methods: is it so for this pod?
     skip_is_final     if pre_filter answers SKIP, then reserve, pre_bind and pre_bound have nothing to do either
@@ -46,7 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -68,8 +71,12 @@ from stowplan.framework.decision import (
 )
 from stowplan.framework.group import Group, SlotPods
 from stowplan.objects.actions import AnyAction, Write
+from stowplan.objects.affinity import AffinityTerm
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
+
+if TYPE_CHECKING:
+    from stowplan.framework.what_if import WhatIf
 
 
 @runtime_checkable
@@ -179,14 +186,17 @@ class Evaluator(Protocol):
     def verdicts(self, rows: Rows) -> list[Verdict | None]:
         """Return the filters' verdict on each of these rows as they are now, in a trial for example; None: feasible."""
 
-    def with_more_victims(self, candidates: list[Candidate]) -> list[Candidate]:
+    def with_more_victims(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return the candidates with further victims: members of groups that would have too few members left."""
 
-    def accepted_by_extenders(self, candidates: list[Candidate]) -> list[Candidate]:
+    def accepted_by_extenders(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return the candidates, and their victims, that HTTP extenders accept."""
 
     def local(self) -> str:
         """Return the most that any filter for this pod looks at: a value of `local`, or "" for more."""
+
+    def what_if(self) -> WhatIf | None:
+        """Return the filters for many nodes at once, each in a what-if of its own; None if a filter cannot do that."""
 
     def needs_slots(self) -> bool:
         """True if the pod gets a node only with room for other pods, which do not exist yet."""
@@ -207,6 +217,14 @@ class NeedsFreePlugin(Protocol):
 
     def needs_free(self, pod: Pod) -> Iterable[tuple[str, int]]:
         """Return resources, and how much of each must be free on a node."""
+
+
+@runtime_checkable
+class KeepsApartPlugin(Protocol):
+    """A filter that keeps pods apart; asked for the same purpose as `needs_free`."""
+
+    def keeps_apart(self, pod: Pod, cluster: Cluster) -> Iterable[AffinityTerm]:
+        """Return terms of the pod that it matches itself: no two pods with such a term get nodes in one domain."""
 
 
 @runtime_checkable

@@ -7,7 +7,8 @@
     4  by node      an answer belongs to its node: it does not depend on the order of rows, and a filter's answer not on
                     the other nodes in the call; if declared so, it depends on the node's row alone
     5  its twin     (a version that looks at one node at a time) gives the same answers
-    6  has a say    each method gave an answer that makes a difference: what never acted was not tried
+    6  its causes   every node that the filter rejects has one, and every pod that is rejected as a whole
+    7  has a say    each method gave an answer that makes a difference: what never acted was not tried
 
 A cluster policy is checked on small random fleets (`placement.plugin_checks`).
 

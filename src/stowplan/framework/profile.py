@@ -26,6 +26,7 @@ from stowplan.framework.interfaces import (
     FilterPlugin,
     GaugesPlugin,
     GroupPlugin,
+    KeepsApartPlugin,
     NeedsFreePlugin,
     PermitPlugin,
     PostBindPlugin,
@@ -175,11 +176,23 @@ class Profile:
         """The filters that can say how much room they want free on a node."""
         return self._at("filter", "needs_free")
 
+    @cached_property
+    def keeps_apart_filters(self) -> tuple[EnabledPlugin[KeepsApartPlugin], ...]:
+        """The filters that can say which pods they keep apart."""
+        return self._at("filter", "keeps_apart")
+
     # -- facts about the plugins
 
     @cached_property
     def pre_filter_names(self) -> tuple[str, ...]:
         return tuple(enabled.name for enabled in self.pre_filters)
+
+    @cached_property
+    def ignores_volumes(self) -> bool:
+        """True if no answer that may be cached by a pod's shape depends on the pod's volumes."""
+        filters = (each.plugin for each in self.filters if getattr(each.plugin, "filters_by_row", False))
+        scorers = (each.plugin for each in self.scorers if getattr(each.plugin, "scores_by_row", False))
+        return all(getattr(plugin, "ignores_volumes", False) for plugin in (*filters, *scorers))
 
     @cached_property
     def shape_plans(self) -> dict[bytes, Any]:
@@ -207,9 +220,11 @@ class Profile:
         return {each.name: each.object_type for enabled in self.all for each in resources_of(enabled.plugin)}
 
     @cached_property
-    def totals_type(self) -> type[np.int32] | type[np.int64]:
-        """The narrower integer type that holds the sum of all weighted scores: adding up half the bytes is faster."""
+    def totals_type(self) -> type[np.int16] | type[np.int32] | type[np.int64]:
+        """The narrowest integer type that holds the sum of all weighted scores: adding up fewer bytes is faster."""
         most = MAX_SCORE * sum(enabled.weight for enabled in self.scorers)
+        if most <= np.iinfo(np.int16).max:
+            return np.int16
         return np.int32 if most <= np.iinfo(np.int32).max else np.int64
 
     @cached_property
@@ -221,6 +236,21 @@ class Profile:
             for enabled in self.scorers
             if "preScore" in getattr(enabled.plugin, "configurable_at", ()) and enabled.name not in pre_scored
         )
+
+    @cached_property
+    def row_scorers(self) -> tuple[EnabledPlugin[ScorePlugin], ...]:
+        """The score plugins whose answers are kept by row."""
+        return tuple(each for each in self.scorers if getattr(each.plugin, "scores_by_row", False))
+
+    @cached_property
+    def row_questions(self) -> dict[Any, Any]:
+        """How to ask about single rows, by the plugins that are asked; `changed_rows` fills it."""
+        return {}
+
+    @cached_property
+    def node_scorers(self) -> frozenset[str]:
+        """The score plugins that look at node objects alone, and at which nodes are feasible."""
+        return frozenset(each.name for each in self.scorers if getattr(each.plugin, "scores_by_node", False))
 
     @cached_property
     def quick_pre_binders(self) -> frozenset[str]:

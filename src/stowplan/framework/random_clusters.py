@@ -50,6 +50,10 @@ class RandomCluster:
         nodes = tuple(node for node in self.nodes if node.name == name)
         return replace(self, nodes=nodes, placed=tuple(pod for pod in self.placed if pod.node_name == name))
 
+    def without_pods(self) -> RandomCluster:
+        """Return the same cluster with no pod on a node."""
+        return replace(self, placed=())
+
 
 def same_shape(pod: Pod) -> Pod:
     """Return another pod of the same shape: everything that is not part of the shape is different."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol, SupportsInt
 
 import numpy as np
@@ -30,8 +31,12 @@ def score(
     profile: Profile,
     cached: CachedAnswers | None,
     consultation: Consultation | None,
+    known: Mapping[str, Bytes | int | None],
 ) -> None:
-    """Add to the trail every plugin's and extender's scores of the feasible nodes, and the weighted totals."""
+    """Add to the trail every plugin's and extender's scores of the feasible nodes, and the weighted totals.
+
+    `known`: what plugins answered to the same question before.
+    """
     is_feasible = trail.verdict_of == FEASIBLE
     trail.feasible = nodes.positions_of_all() if is_feasible.all() else is_feasible.nonzero()[0]
     if not len(trail.feasible):
@@ -49,7 +54,7 @@ def score(
         if enabled.name in kept:
             trail.scores[enabled.name] = (enabled.weight, feasible.copy_of(kept[enabled.name]))
             continue  # it is in the totals
-        scores = call_score(enabled, pod, feasible)
+        scores = known[enabled.name] if enabled.name in known else call_score(enabled, pod, feasible)
         if scores is None and enabled.name in profile.scored_without_pre_score:
             # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
             scores = 0
@@ -81,7 +86,9 @@ def choose(trail: Trail, generator: Draw | None) -> str | None:
 
 
 def add_weighted(totals: Ints, scores: Ints | Bytes | int, weight: int) -> None:
-    if weight == 1 or isinstance(scores, int):
+    if weight == 1:
+        totals += scores
+    elif isinstance(scores, int):
         totals += scores * weight
     else:
         totals += np.multiply(scores, weight, dtype=totals.dtype)  # bytes times a weight would overflow

@@ -25,6 +25,11 @@ class NodeSearch:
     def __init__(self) -> None:
         self._start = 0
 
+    @staticmethod
+    def stops(nodes: int, profile: Profile) -> bool:
+        """True if the search may stop before it has seen all of so many nodes."""
+        return wanted(nodes, profile.percentage_of_nodes_to_score) < nodes
+
     def stop(self, nodes: Nodes, verdict_of: Verdicts, profile: Profile) -> None:
         """Mark the nodes after the last one that is needed as UNSEEN."""
         enough = wanted(len(nodes), profile.percentage_of_nodes_to_score)

@@ -139,7 +139,8 @@ def key_of(pod: PodRef) -> str:
 
 
 def micro_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """The time (UTC) as Kubernetes writes a MicroTime."""
+    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def _binding(action: Bind) -> ActionRequest:

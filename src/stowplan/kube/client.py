@@ -6,6 +6,7 @@ Requests for a single object return a `Response` whatever its status: the caller
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -106,14 +107,25 @@ class Client:
         params = _selection(resource, labels, fields)
         if limit:
             params["limit"] = str(limit)
-        path, more = resource.collection(namespace), True
-        while more:
-            page = _decoded(_page, await self.transport.request("GET", path, params=params), path)
-            if page.kind == "Status":
-                raise UnreachableError(f"GET {path}: found a Status, expected a list")
-            yield page
-            params["continue"] = page.metadata.continue_
-            more = bool(page.metadata.continue_)
+        path = resource.collection(namespace)
+        coming: asyncio.Task[ObjectPage] | None = asyncio.ensure_future(self._page(path, params))
+        try:
+            while coming is not None:
+                page, coming = await coming, None
+                if page.metadata.continue_:  # the server makes the next page while this one is read
+                    params = {**params, "continue": page.metadata.continue_}
+                    coming = asyncio.ensure_future(self._page(path, params))
+                yield page
+        finally:
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+
+    async def _page(self, path: str, params: Mapping[str, str]) -> ObjectPage:
+        page = _decoded(_page, await self.transport.request("GET", path, params=params), path)
+        if page.kind == "Status":
+            raise UnreachableError(f"GET {path}: found a Status, expected a list")
+        return page
 
     @asynccontextmanager
     async def watch(
@@ -179,6 +191,10 @@ class Client:
         return await self.transport.request(
             request.method, request.path, body=body, content_type=request.content_type, until=until
         )
+
+    async def post(self, path: str, body: bytes, *, until: float | None = None) -> Response:
+        """Send a request of `prepared_requests`."""
+        return await self.transport.request("POST", path, body=body, until=until)
 
     # -- discovery
 

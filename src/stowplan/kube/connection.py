@@ -31,7 +31,9 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._response: asyncio.Future[Response] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # stays when a response has come: the next request may use it
+        self._due = 0.0  # when the response must be there
+        self._timeout = 0.0
         self._is_stream = False  # True if the response is read while it arrives
         self._stream: Stream | None = None
         self._headers: list[tuple[bytes, bytes]] = []
@@ -56,12 +58,11 @@ class Connection(asyncio.Protocol):
             raise UnreachableError("the connection was closed while idle", unsent=True)
         response: asyncio.Future[Response] = self._loop.create_future()
         self._response = response
-        self._timer = self._loop.call_later(timeout, self._timed_out, timeout)
+        self._expect_within(timeout)
         self._transport.write(request)
         try:
             return await response
         finally:
-            self._timer.cancel()
             self._response = None
             if not response.done() or response.cancelled() or response.exception() is not None:
                 self.close()
@@ -76,8 +77,23 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _timed_out(self, timeout: float) -> None:
-        self._fail(UnreachableError(f"no answer within {timeout:g} s"))
+    def _expect_within(self, timeout: float) -> None:
+        """The timer of an earlier request is kept if it rings in time: it is set again then."""
+        self._due, self._timeout = self._loop.time() + timeout, timeout
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._due, self._ring)
+        elif self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = self._loop.call_at(self._due, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._response is None or self._response.done():
+            return
+        if self._loop.time() < self._due:
+            self._timer = self._loop.call_at(self._due, self._ring)
+        else:
+            self._fail(UnreachableError(f"no answer within {self._timeout:g} s"))
 
     def _fail(self, error: UnreachableError) -> None:
         if self._response is not None and not self._response.done():
@@ -107,6 +123,9 @@ class Connection(asyncio.Protocol):
         else:
             self._fail(UnreachableError(f"the connection broke: {exc or 'closed by the server'}"))
         self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._on_lost(self)
 
     # -- called by the parser

@@ -72,6 +72,11 @@ class Access:
         self._headers: Headers = ()
         self._valid_until = -NEVER
 
+    @property
+    def valid_headers(self) -> Headers | None:
+        """The headers of each request, if they need not be renewed first."""
+        return self._headers if self._now() < self._valid_until else None
+
     async def headers(self, refused: Headers | None = None) -> Headers:
         """The headers of each request; the same tuple as before while nothing has changed.
 

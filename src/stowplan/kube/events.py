@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from stowplan.kube import action_requests
+from stowplan.kube import action_requests, prepared_requests
 from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS
 from stowplan.kube.responses import Response, WireError
@@ -202,6 +202,10 @@ class EventRecorder:
             self._on_problem(f"events: lost: {series.event.note}: {response.status} {response.message}")
 
     async def _create(self, series: _Series, until: float) -> Response:
+        if series.count == 1:
+            prepared = prepared_requests.event(series.event, name=series.name, at=series.first, host=self._host)
+            if prepared is not None:
+                return await self._client.post(*prepared, until=until)
         counted = series.series_field if series.count > 1 else None
         request = action_requests.event(
             series.event, name=series.name, at=series.first, host=self._host, series=counted

@@ -31,6 +31,23 @@ class Pool:
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
+    def idle(self) -> Connection | None:
+        """The connection that was used last, if it is idle. The caller must release it."""
+        if self._busy < self._limit:
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.usable:
+                    self._busy += 1
+                    return connection
+        return None
+
+    def idle_for_stream(self) -> Connection | None:
+        """The same for a stream, which keeps it: the one that a list was read over will do for its watch."""
+        connection = self.idle()
+        if connection is not None:
+            self._free_slot()
+        return connection
+
     async def acquire(self) -> Connection:
         """An idle connection, the last used one first, or a new one. The caller must release it."""
         if self._busy < self._limit:

@@ -32,10 +32,13 @@ class TokenBucket:
         self._saved, self._at = float(self._burst), 0.0
 
     async def take(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        pause = self.pause(asyncio.get_running_loop().time())
+        if pause:
+            await asyncio.sleep(pause)
+
+    def pause(self, now: float) -> float:
+        """Take a token. Seconds to wait before the request may be sent; 0 in most cases."""
         self._saved = min(self._burst, self._saved + (now - self._at) * self._qps)
         self._at = now
         self._saved -= 1  # a negative number is paid off by waiting
-        if self._saved < 0:
-            await asyncio.sleep(-self._saved / self._qps)
+        return -self._saved / self._qps if self._saved < 0 else 0.0

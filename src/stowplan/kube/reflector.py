@@ -30,6 +30,7 @@ Sink: TypeAlias = Callable[[list[Change]], None]
 RESUMED = frozenset((429, 500, 502, 503))  # the watch is resumed; after any other refusal the kind is listed again
 RECHECK_INTERVAL = 10.0  # seconds between two checks for a kind that is not served
 WATCH_SECONDS = (300.0, 600.0)  # seconds; random, so that watches do not all end at once
+SLICE = 100  # objects of a page that are decoded in one go
 MIN_WATCH_SECONDS = 1.0  # seconds; a watch that ended sooner without an event is retried with backoff
 
 
@@ -104,7 +105,10 @@ class Reflector:
         seen: set[str] = set()
         version = ""
         async for page in self._client.list_pages(resource, namespace=self._namespace, limit=limit):
-            self._send(self.cache.apply_page(page.items or (), seen))
+            items = page.items or ()
+            for begin in range(0, len(items), SLICE):
+                self._send(self.cache.apply_page(items[begin : begin + SLICE], seen))
+                await asyncio.sleep(0)  # health, the lease and other lists go on
             version = page.metadata.resource_version
         self._send(self.cache.remove_missing(seen))
         self.cache.resource_version = version

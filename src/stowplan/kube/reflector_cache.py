@@ -18,7 +18,20 @@ from stowplan.objects.in_part import read_in_part
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
 
+
+class _Identity(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct):
+    metadata: _Identity
+
+
 _any_object = msgspec.json.Decoder(Object)
+_identified = msgspec.json.Decoder(_Identified)
 # kubectl's copy of the whole object, for kubectl alone. Pods may have any number of annotations, and plugins may read
 # any of them, so all others are kept.
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -52,7 +65,11 @@ class ReflectorCache:
     def apply_page(self, documents: Iterable[msgspec.Raw], seen: set[str]) -> list[Change]:
         """The changes of one page. Its keys are added to `seen`."""
         changes: list[Change] = []
+        again = len(self.objects) > len(seen)  # it is not the first list, so most of it is known
         for document in documents:
+            if again and (key := self._known_key(document)):
+                seen.add(key)
+                continue
             try:
                 found = self._resource.decode(document)
             except Exception as error:
@@ -63,6 +80,18 @@ class ReflectorCache:
                 seen.add(found.key)
                 changes += self._put(found, document)
         return changes
+
+    def _known_key(self, document: msgspec.Raw) -> str:
+        """The key of an object that is known at this very version, "" for any other. Little of it is decoded."""
+        try:
+            found = _identified.decode(document).metadata
+        except Exception:
+            return ""
+        key = f"{found.namespace}/{found.name}" if found.namespace else found.name
+        known = self.objects.get(key)
+        if known is None or known.uid != found.uid or key in self.unreadable or not found.resource_version:
+            return ""
+        return key if known.metadata.resource_version == found.resource_version else ""
 
     def remove_missing(self, seen: set[str]) -> list[Change]:
         """The known objects that are on no page of a complete list."""
@@ -124,9 +153,9 @@ class ReflectorCache:
                 return
             if known.uid != found.uid:
                 yield Gone(known)
+        if self._of_pods and LAST_APPLIED in found.metadata.annotations:
+            found = _without_last_applied(found)
         self.objects[key] = found
-        if self._of_pods and found.metadata.annotations:
-            found.metadata.annotations.pop(LAST_APPLIED, None)
         if self._keep_raw and document:
             self.documents[key] = bytes(document)
         yield Put(found)
@@ -190,3 +219,9 @@ def _metadata_of(document: msgspec.Raw) -> Object:
         return _any_object.decode(document)
     except Exception:
         return read_in_part(Object, bytes(document))
+
+
+def _without_last_applied(found: Object) -> Object:
+    """(Pods of one template share their annotations, so these are not changed in place.)"""
+    kept = {name: value for name, value in found.metadata.annotations.items() if name != LAST_APPLIED}
+    return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, annotations=kept))

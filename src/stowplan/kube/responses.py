@@ -66,6 +66,7 @@ _status = msgspec.json.Decoder(Status)
 _kind = msgspec.json.Decoder(_Kind)
 _MANAGED_FIELDS = b'"managedFields":['
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]]', re.DOTALL)
+_JSON_HEADER = (b"Content-Type", b"application/json")
 _KIND_FIRST = b'{"kind":"'  # how API servers begin an object of a built-in kind
 
 
@@ -154,6 +155,8 @@ class Response(msgspec.Struct):
 
     @property
     def is_json(self) -> bool:
+        if _JSON_HEADER in self.headers:  # as API servers write it
+            return True
         return self.header(b"content-type").lower().startswith("application/json")
 
     def strangeness(self) -> str:

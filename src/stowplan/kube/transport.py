@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from stowplan.kube.connection import Stream
+from stowplan.kube.connection import Connection, Stream
 from stowplan.kube.credentials import Access, Headers
 from stowplan.kube.pool import Pool
 from stowplan.kube.rate_limits import Backoff, TokenBucket
@@ -87,7 +87,8 @@ class Transport:
         return await (self._once(request) if until is None else self._with_retries(request, until))
 
     async def _with_retries(self, request: _Request, until: float) -> Response:
-        clock, backoff, maybe_applied = asyncio.get_running_loop().time, Backoff(self.generator), False
+        clock, maybe_applied = asyncio.get_running_loop().time, False
+        backoff: Backoff | None = None  # made when it is needed
         last: Response | UnreachableError | None = None
         while True:
             try:
@@ -95,9 +96,11 @@ class Transport:
                 response.maybe_applied = maybe_applied
                 if response.status not in RETRIED:
                     return response
+                backoff = backoff or Backoff(self.generator)
                 last, pause = response, backoff.wait(response.retry_after)
                 maybe_applied = maybe_applied or response.status != 429
             except UnreachableError as error:
+                backoff = backoff or Backoff(self.generator)
                 last, pause = (last if last and error.unsent else error), backoff.wait()
                 maybe_applied = maybe_applied or not error.unsent
             if clock() + pause >= until:
@@ -107,9 +110,11 @@ class Transport:
             await asyncio.sleep(pause)
 
     async def _once(self, request: _Request) -> Response:
-        if self._bucket is not None:
-            await self._bucket.take()
-        headers = await self.access.headers()
+        if self._bucket is not None and (pause := self._bucket.pause(asyncio.get_running_loop().time())):
+            await asyncio.sleep(pause)
+        headers = self.access.valid_headers
+        if headers is None:
+            headers = await self.access.headers()
         response = await self._exchange(request, headers)
         if response.status == 401:
             response = await self._exchange(request, await self._refreshed(headers))
@@ -118,7 +123,7 @@ class Transport:
         return response
 
     async def _exchange(self, request: _Request, headers: Headers) -> Response:
-        connection = await self._pool.acquire()
+        connection = self._pool.idle() or await self._pool.acquire()
         try:
             return await connection.exchange(self._encoded(request, headers), self._timeout_for(request))
         finally:
@@ -143,9 +148,8 @@ class Transport:
         request, refused = _Request("GET", _target(path, params)), None
         for _ in range(2):
             headers = await self.access.headers() if refused is None else await self._refreshed(refused)
-            connection = await self._pool.open()
+            connection, response, stream = await self._opened(self._encoded(request, headers), timeout)
             try:
-                response, stream = await connection.stream(self._encoded(request, headers), timeout)
                 if stream is not None:
                     if self.expects_objects and not response.is_json:
                         raise UnreachableError(f"GET {path}: {response.strangeness()}")
@@ -158,6 +162,27 @@ class Transport:
                 break
         response.checked(f"GET {path}")
         raise UnreachableError(f"GET {path}: expected a stream, got {response.status}")
+
+    async def _opened(self, request: bytes, timeout: float) -> tuple[Connection, Response, Stream | None]:
+        """A stream over an idle connection if there is one, which saves a handshake; if that fails, over a new one."""
+        connection = self._pool.idle_for_stream()
+        if connection is not None:
+            until = asyncio.get_running_loop().time() + timeout
+            try:
+                return connection, *await connection.stream(request, timeout)
+            except UnreachableError:
+                connection.close()  # the server may have closed it a moment ago
+                if asyncio.get_running_loop().time() >= until:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+        connection = await self._pool.open()
+        try:
+            return connection, *await connection.stream(request, timeout)
+        except BaseException:
+            connection.close()
+            raise
 
     async def _refreshed(self, refused: Headers) -> Headers:
         self._pool.close_idle()  # a client certificate belongs to its connection

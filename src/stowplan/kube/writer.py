@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
-from stowplan.kube import action_requests
+from stowplan.kube import action_requests, prepared_requests
 from stowplan.kube.action_requests import ActionRequest, key_of
 from stowplan.kube.client import Client
 from stowplan.kube.resources import PODS, RESOURCES, ApiResource
@@ -103,13 +103,13 @@ class Writer:
 
     async def _perform(self, action: Action, until: float) -> Result:
         match action:
+            case Bind():
+                return await self._bind(action, until)
             case Record():
                 self._recorder.record(action)
                 return Result(action.id, 202)
             case Ask():
                 return await self._ask(action, until)
-            case Bind():
-                return await self._bind(action, until)
             case Read():
                 return await self._read(action, until)
             case ReadObject():
@@ -150,7 +150,11 @@ class Writer:
         return response
 
     async def _bind(self, action: Bind, until: float) -> Result:
-        response = await self._send(action_requests.for_pod(action, None, self._now()), until)
+        prepared = prepared_requests.binding(action)
+        if prepared is not None:
+            response = await self._client.post(*prepared, until=until)
+        else:
+            response = await self._send(action_requests.for_pod(action, None, self._now()), until)
         if response.status == 409 and response.maybe_applied and await self._is_bound(action, until):
             return Result(action.id, 201)
         return _result(action, response)

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from stowplan.objects import json_text
-from stowplan.objects.kinds import AnyObject, custom_value
+from stowplan.objects.kinds import AnyObject
+from stowplan.objects.quantity import custom_value
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NOTHING: dict[str, msgspec.Raw] = {}

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -32,7 +32,9 @@ from stowplan.objects import (
 )
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
-from stowplan.objects.quantity import LongTextError, Quantity, quantity, shortened
+from stowplan.objects.node_documents import NodeDecoder
+from stowplan.objects.pod_documents import PodDecoder
+from stowplan.objects.quantity import custom_value
 
 KINDS: dict[str, type[Object]] = {
     kind.__name__: kind
@@ -74,17 +76,14 @@ NAMESAKES = {("PodGroup", "scheduling.x-k8s.io"): "SigsPodGroup"}  # kinds that 
 AnyObject = TypeVar("AnyObject", bound=Object)
 
 
-def custom_value(kind: type, found: Any) -> Any:
-    """msgspec's dec_hook: a value of a type that msgspec does not know."""
-    if kind is Quantity:
-        try:
-            return quantity(found)
-        except LongTextError:
-            return shortened(found)
-    raise NotImplementedError(kind)
+class ObjectDecoder(Protocol):
+    def decode(self, text: bytes | str, /) -> Object: ...
 
 
-_decoders = {kind: msgspec.json.Decoder(kind, dec_hook=custom_value) for kind in KINDS.values()}
+_decoders: dict[type[Object], ObjectDecoder] = {
+    kind: msgspec.json.Decoder(kind, dec_hook=custom_value) for kind in KINDS.values()
+}
+_decoders[pods.Pod], _decoders[nodes.Node] = PodDecoder(), NodeDecoder()
 
 
 @cache

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import wraps
 from typing import TypeVar, cast
 
+from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_parts import PodCondition, PodSpec, PodStatus
 from stowplan.objects.shape import Shape, shape_of
@@ -23,12 +24,12 @@ class Pod(Object, frozen=True, dict=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
-    @cached_property
+    @lazy_value
     def shape(self) -> Shape:
         """What the pod's template says to a scheduler. All pods of one template share one shape."""
         return shape_of(self)
 
-    @cached_property
+    @lazy_value
     def derived(self) -> dict[Callable[[Pod], object], object]:
         """What functions computed from this version of the pod; see `once_per_pod`. No part of the pod's value."""
         return {}

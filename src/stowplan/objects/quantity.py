@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _FORM = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
@@ -220,3 +220,13 @@ def _decimal(amount: int, exponential: bool) -> str:
     if exponential:
         return f"{amount}e{power}" if power else str(amount)
     return f"{amount}{names[power]}"
+
+
+def custom_value(kind: type, found: Any) -> Any:
+    """msgspec's dec_hook: a value of a type that msgspec does not know."""
+    if kind is Quantity:
+        try:
+            return quantity(found)
+        except LongTextError:
+            return shortened(found)
+    raise NotImplementedError(kind)

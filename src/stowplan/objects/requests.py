@@ -10,6 +10,7 @@ Sums are exact, in nano-units; rounding happens once, at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from stowplan.objects.pod_parts import Container, ContainerStatus
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from stowplan.objects.pods import Pod
 
 Amounts = dict[str, int]
+
+MOST_NAMES = 1024  # of resources about which the answer is kept
 
 # What a container without a request counts for in scores (but not in filters).
 PRESUMED: Mapping[str, int] = {"cpu": NANO // 10, "memory": 200 * 1024 * 1024 * NANO}
@@ -59,15 +62,38 @@ def balanced(pod: Pod) -> Amounts:
     return {name: whole(amount, name) for name, amount in total(pod, with_status=True).items()}
 
 
+def of_plain(pod: Pod) -> Amounts | None:
+    """Return the requests that are the same in all these ways, every resource; None if they may differ.
+
+    They are the same if nothing is presumed, nothing is being resized, and the pod itself requests nothing.
+    """
+    spec, status = pod.spec, pod.status
+    if spec.resources.requests or status.resources is not None or status.container_statuses:
+        return None
+    if status.init_container_statuses:
+        return None
+    for container in (*spec.containers, *spec.init_containers):
+        if not PRESUMED.keys() <= container.resources.requests.keys():
+            return None
+    return {name: whole(amount, name) for name, amount in total(pod).items()}
+
+
+def counted(amounts: Mapping[str, int]) -> Amounts:
+    """Return those of the amounts that nodes account for."""
+    return {name: amount for name, amount in amounts.items() if is_counted(name)}
+
+
 def rounded(amounts: Mapping[str, int]) -> Amounts:
     return {name: whole(amount, name) for name, amount in amounts.items() if is_counted(name)}
 
 
+@lru_cache(maxsize=MOST_NAMES)
 def is_counted(resource: str) -> bool:
     """True for resources that nodes account for."""
     return resource in ("cpu", "memory", "ephemeral-storage") or is_scalar(resource)
 
 
+@lru_cache(maxsize=MOST_NAMES)
 def is_scalar(resource: str) -> bool:
     """True for extended resources, huge pages, attachable volumes and resources of kubernetes.io."""
     if resource.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in resource:

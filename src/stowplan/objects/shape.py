@@ -7,15 +7,16 @@ needed. What differs between the pods of one template (name, uid, labels, node, 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Hashable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from stowplan.objects import affinity, requests
 from stowplan.objects.affinity import AffinityTerm, WeightedTerm
+from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pod_parts import Container, Volume
 from stowplan.objects.selectors import NodeTerm, Selector, compile_node_selector, compile_term, from_labels
@@ -24,6 +25,7 @@ from stowplan.objects.taints import Toleration
 if TYPE_CHECKING:
     from stowplan.objects.pods import Pod
 
+Value = TypeVar("Value")
 Use: TypeAlias = tuple[Hashable, ...]  # what a pod uses of its node: the sort of use, then what is used
 
 ANY_ADDRESS = "0.0.0.0"
@@ -43,16 +45,20 @@ LONGEST_RECENT = 16 * 1024  # bytes of the signature; a larger shape goes with i
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
-def signature(pod: Pod) -> bytes:
-    """Return bytes that are equal for two pods if no decision can distinguish their templates."""
+def signature(pod: Pod, *, with_volumes: bool = True) -> bytes:
+    """Return bytes that are equal for two pods if no decision can distinguish their templates.
+
+    `with_volumes`: False if no plugin that is to be asked looks at volumes.
+    """
     spec, status = pod.spec, pod.status
+    volumes = [volume for volume in spec.volumes if is_read(volume)] if with_volumes else []
     resize = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
     facts = (
         pod.namespace, spec.containers, spec.init_containers, spec.resources, spec.overhead, spec.node_selector,
-        spec.affinity, spec.tolerations, spec.topology_spread_constraints, [v for v in spec.volumes if is_read(v)],
+        spec.affinity, spec.tolerations, spec.topology_spread_constraints, volumes,
         spec.resource_claims, spec.scheduling_group, spec.host_network, spec.host_users, status.container_statuses,
         status.init_container_statuses, status.resources, status.allocated_resources, resize,
-        pod.name if any(v.ephemeral for v in spec.volumes) else "",
+        pod.name if any(volume.ephemeral for volume in volumes) else "",
     )  # fmt: skip
     return _encoder.encode(facts)
 
@@ -67,10 +73,18 @@ def shape_of(pod: Pod) -> Shape:
     key = signature(pod)
     shape = _shapes.get(key)
     if shape is None:
-        shape = _shapes[key] = Shape(_template(pod), key)
+        shape = _shapes[key] = Shape(_template(pod), key, _bare(pod) if any(map(is_read, pod.spec.volumes)) else None)
         if len(key) <= LONGEST_RECENT:
             _recent.append(shape)
     return shape
+
+
+def _bare(pod: Pod) -> Shape:
+    """Return the shape that the pod would have without its volumes."""
+    known = _shapes.get(signature(pod, with_volumes=False))
+    if known is not None:
+        return known
+    return shape_of(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=())))
 
 
 def _template(pod: Pod) -> Pod:
@@ -79,64 +93,87 @@ def _template(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata)  # a copy in any case: `pod.shape` would make a cycle
 
 
+def apart_from_volumes(function: Callable[[Shape], Value]) -> lazy_value[Value]:
+    """Make a lazy value that pods share which differ in nothing but their volumes."""
+    name = function.__name__
+
+    @wraps(function)
+    def shared(shape: Shape) -> Value:
+        if shape.bare is None:
+            return function(shape)
+        found: Value = getattr(shape.bare, name)
+        return found
+
+    return lazy_value(shared)
+
+
 class Shape:
-    def __init__(self, pod: Pod, key: bytes = b"") -> None:
+    def __init__(self, pod: Pod, key: bytes = b"", bare: Shape | None = None) -> None:
         self.key = key
+        self.bare = bare  # the shape of pods that differ from these in having no volumes; None if these have none
         self.pod = pod  # one of the pods of this shape, without labels and annotations
 
-    @cached_property
+    @lazy_value
+    def _plain(self) -> dict[str, int] | None:
+        """The pod's requests, if they are the same for all purposes: the usual case, computed once."""
+        return requests.of_plain(self.pod)
+
+    @apart_from_volumes
     def request(self) -> dict[str, int]:
         """The pod's requests for NodeResourcesFit."""
-        return requests.incoming(self.pod)
+        return requests.incoming(self.pod) if self._plain is None else requests.counted(self._plain)
 
-    @cached_property
+    @apart_from_volumes
     def scored(self) -> dict[str, int]:
-        return requests.scored(self.pod)
+        return requests.scored(self.pod) if self._plain is None else self._plain
 
-    @cached_property
+    @apart_from_volumes
     def balanced(self) -> dict[str, int]:
-        return requests.balanced(self.pod)
+        return requests.balanced(self.pod) if self._plain is None else self._plain
 
-    @cached_property
+    @apart_from_volumes
     def taken(self) -> tuple[tuple[str, int], ...]:
         """The amounts that the pod takes on its node, including one of `pods`."""
-        return (("pods", 1), *requests.running(self.pod).items())
+        amounts = requests.running(self.pod) if self._plain is None else self.request
+        return (("pods", 1), *amounts.items())
 
-    @cached_property
+    @apart_from_volumes
     def presumed(self) -> tuple[int, int]:
         """cpu and memory that the pod takes, with defaults for missing requests."""
+        if self._plain is not None:
+            return self._plain.get("cpu", 0), self._plain.get("memory", 0)
         return requests.running_presumed(self.pod)
 
-    @cached_property
+    @lazy_value
     def tolerations(self) -> tuple[Toleration, ...]:
         return self.pod.spec.tolerations
 
-    @cached_property
+    @apart_from_volumes
     def node_labels(self) -> Selector:
         """spec.nodeSelector."""
         return from_labels(self.pod.spec.node_selector)
 
-    @cached_property
+    @apart_from_volumes
     def node_terms(self) -> tuple[NodeTerm, ...] | None:
         """Required node affinity; None if there is none, the empty tuple if no node can meet it."""
         required = self.pod.spec.affinity.node_affinity.required
         return None if required is None else compile_node_selector(required)
 
-    @cached_property
+    @apart_from_volumes
     def preferred_node_terms(self) -> tuple[tuple[NodeTerm, int], ...]:
         terms = self.pod.spec.affinity.node_affinity.preferred
         compiled = ((compile_term(term.preference), term.weight) for term in terms)
         return tuple((term, weight) for term, weight in compiled if term is not None and weight)
 
-    @cached_property
+    @apart_from_volumes
     def required_affinity(self) -> tuple[AffinityTerm, ...]:
         return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_affinity.required)
 
-    @cached_property
+    @apart_from_volumes
     def required_anti_affinity(self) -> tuple[AffinityTerm, ...]:
         return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_anti_affinity.required)
 
-    @cached_property
+    @apart_from_volumes
     def preferred_affinity(self) -> tuple[WeightedTerm, ...]:
         """Preferred terms of both kinds; anti-affinity has a negative weight."""
         spec, namespace = self.pod.spec.affinity, self.pod.namespace
@@ -147,7 +184,7 @@ class Shape:
             for term in terms
         )
 
-    @cached_property
+    @apart_from_volumes
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
         """(address, protocol, port) that the pod wants on its node."""
         spec = self.pod.spec
@@ -159,21 +196,21 @@ class Shape:
             if port.host_port > 0
         )
 
-    @cached_property
+    @lazy_value
     def claims(self) -> tuple[str, ...]:
         """namespace/name of each claim the pod mounts, in order."""
         return tuple(claim for volume in self.pod.spec.volumes if (claim := claim_of(self.pod, volume)))
 
-    @cached_property
+    @lazy_value
     def volumes(self) -> tuple[Volume, ...]:
         return tuple(volume for volume in self.pod.spec.volumes if is_read(volume))
 
-    @cached_property
+    @lazy_value
     def uses(self) -> tuple[Use, ...]:
         """What the pod uses of its node, except ports: the keys of `columns/pods/uses.py`."""
         return tuple(self._uses())
 
-    @cached_property
+    @apart_from_volumes
     def port_uses(self) -> tuple[tuple[Use, Use], ...]:
         """The same for host ports: the key with the address, and the key for any address."""
         return tuple(

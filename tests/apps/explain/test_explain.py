@@ -45,7 +45,7 @@ def explain(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["explain", *arguments])
 
 
-def test_a_pending_pod_has_the_message_of_its_event_and_the_nearest_nodes(tmp_path: Path) -> None:
+def test_a_pending_pod_has_its_causes_and_the_message_of_its_event(tmp_path: Path) -> None:
     pod = a_pod("web", cpu="1")
     world = World(nodes=NODES)
     world.submit(*BUSY, pod)
@@ -54,8 +54,8 @@ def test_a_pending_pod_has_the_message_of_its_event_and_the_nearest_nodes(tmp_pa
     assert answer.exit_code == 1
     text = " ".join(answer.output.split())
     assert " ".join(world.event_notes("web")[0].split()) in text
-    assert "b lacks 500m cpu" in text and "a lacks 800m cpu" in text
-    assert text.index("b lacks") < text.index("a lacks"), "the nearest node first"
+    assert "2 nodes: insufficient cpu: the pod wants 1, at most 500m of 4 is free" in text
+    assert "c: taint t=v:NoSchedule" in text
 
 
 def test_a_pod_that_fits_has_scores_and_the_margin_of_the_best_node(tmp_path: Path) -> None:
@@ -114,15 +114,40 @@ def test_without_a_pod_each_pending_pod_is_explained(tmp_path: Path) -> None:
     assert explain("web", "-A", *files).exit_code == 2
 
 
+def test_pods_that_are_alike_are_one_row(tmp_path: Path) -> None:
+    many = [a_pod(f"many-{number}", cpu="9", labels={"app": "x"}) for number in range(7)]
+    other = a_pod("other", cpu="9", labels={"app": "y"})
+    answer = explain("--from", dump(tmp_path, *NODES, *many, other))
+    assert "many-0 and 6 alike" in " ".join(answer.output.split()) and "many-3" not in answer.output
+    assert answer.output.startswith("8 of 8 pending pods would get no node.")
+    found = json.loads(explain("-l", "app=x", "-o", "json", "--from", dump(tmp_path, *NODES, *many, other)).stdout)
+    assert [each["pod"] for each in found["items"]] == [pod.key for pod in many]
+    assert len({each["uid"] for each in found["items"]}) == 7
+
+
+@pytest.mark.parametrize("selector", ["app in (", "a=b=c", "!"])
+def test_a_wrong_selector_is_refused(tmp_path: Path, selector: str) -> None:
+    answer = explain("-l", selector, "--from", dump(tmp_path, *NODES))
+    assert answer.exit_code == 2 and "Traceback" not in answer.output and "-l: " in answer.output
+
+
 def test_a_pod_can_be_named_as_in_kubectl(tmp_path: Path) -> None:
     answer = explain("pod/web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert "default/web would be scheduled to a" in answer.output
 
 
-@pytest.mark.parametrize("name", ["deploy/web", "deployment/web", "default/web"])
-def test_other_kinds_are_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        pytest.param("deploy/web", "default/web of kind Deployment has no pods here", id="a workload without pods"),
+        pytest.param("default/web", "'default/web' is neither a pod nor a workload; name a pod, or", id="no kind"),
+        pytest.param("cm/web", "'cm/web' is neither a pod nor a workload", id="a kind without pods"),
+        pytest.param("pod/", "'pod/' is neither a pod nor a workload", id="no name"),
+    ],
+)
+def test_other_names_are_refused(tmp_path: Path, name: str, says: str) -> None:
     answer = explain(name, "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
-    assert answer.exit_code == 2 and f"{name!r} is not a pod; name a pod" in answer.output
+    assert answer.exit_code == 2 and says in answer.output
 
 
 def test_pods_without_a_uid_are_distinct(tmp_path: Path) -> None:
@@ -145,8 +170,20 @@ def test_without_a_configuration_these_schedulers_have_a_profile(tmp_path: Path,
     assert answer.exit_code == 0 and "default/web would be scheduled to a" in answer.output
 
 
-def test_a_pod_of_another_scheduler_is_refused(tmp_path: Path) -> None:
-    file = dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
+def test_a_pod_that_nobody_serves_is_told_which_scheduler_name_would_help(tmp_path: Path) -> None:
+    answer = explain("web", "-o", "json", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1", schedulerName="foo")))
+    found = json.loads(answer.stdout)
+    assert (answer.exit_code, found["node"], found["message"]) == (1, None, "nobody serves foo")
+    assert found["podCauses"][0]["code"] == "scheduler" and found["scheduler"]["state"] == "nobody"
+    (remedy,) = found["remedies"]
+    assert (remedy["code"], remedy["node"]) == ("scheduler-name", "a")
+    patch = {"op": "replace", "path": "/spec/schedulerName", "value": "default-scheduler"}
+    assert remedy["changes"][0]["patch"] == [patch]
+
+
+def test_a_pod_of_a_scheduler_at_work_needs_its_configuration(tmp_path: Path) -> None:
+    theirs = a_pod("theirs", cpu="1", node="a", schedulerName="kosmos-scheduler")
+    file = dump(tmp_path, *NODES, theirs, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
     answer = explain("web", "--from", file)
     assert answer.exit_code == 2 and answer.stdout == ""
     assert "default/web has schedulerName kosmos-scheduler, which has no profile; profiles: " in answer.output
@@ -157,7 +194,8 @@ def test_a_pod_of_another_scheduler_is_refused(tmp_path: Path) -> None:
 
 
 def test_pods_of_other_schedulers_are_left_out_of_a_list(tmp_path: Path) -> None:
-    there = [*NODES, a_pod("ours", cpu="1"), a_pod("theirs", cpu=99, schedulerName="other")]
+    theirs = a_pod("theirs", cpu=99, schedulerName="other")
+    there = [*NODES, a_pod("ours", cpu="1"), theirs, a_pod("its-work", node="b", schedulerName="other")]
     answer = explain("-o", "json", "--from", dump(tmp_path, *there))
     found = json.loads(answer.stdout)
     assert answer.exit_code == 0 and [each["pod"] for each in found["items"]] == ["default/ours"]

@@ -1,41 +1,59 @@
-"""`stowplan explain [POD]`: on which node a pod would be scheduled now, and why not elsewhere. It changes nothing.
+"""`stowplan explain`: where pods would be scheduled now, why not elsewhere, and what would help. It changes nothing.
 
-A pod that has a node is explained as if it had none. Without POD each pending pod is explained, by itself or with its
-group. HTTP extenders are not asked; the output says so. Pods of other schedulers are not explained.
+    stowplan explain                       all pending pods, those that are alike in one row
+    stowplan explain POD deploy/web …      these; of a workload the pods that wait
+    stowplan explain -l app=web -A         pending pods with these labels
+    stowplan explain -f FILE…              pods that do not exist yet, in order
+
+A pod that has a node is explained as if it had none. HTTP extenders are not asked; the output says so.
 """
 
 from __future__ import annotations
 
-import sys
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import track
 
 from stowplan.apps import cluster_objects, json_output, plugin_kinds, profile_loader
-from stowplan.apps.explain.output import show, show_all
+from stowplan.apps.explain import answer_json, output, pages, placements, targets, what_if
+from stowplan.apps.explain.admission import Admission
+from stowplan.apps.explain.answers import Answer
+from stowplan.apps.explain.pod_explainer import PodExplainer, SearchSettings
+from stowplan.apps.explain.schedulers import Schedulers
 from stowplan.apps.explain.snapshot import Snapshot
-from stowplan.engine.explain import Explanation
+from stowplan.apps.explain.sources import ALWAYS, ClusterSource, FileSource, ObjectSource
+from stowplan.apps.explain.targets import WorkloadOwners
+from stowplan.apps.leader_election import KUBE_SCHEDULER
+from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
-from stowplan.objects.meta import Object
-
-POD_PREFIXES = ("", "pod", "pods", "po")  # before the slash, as kubectl accepts them
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import ReplicaSet
 
 
 @dataclass(frozen=True)
 class ExplainOptions:
     """The command line."""
 
-    pod: str = ""
+    names: tuple[str, ...] = ()
     namespace: str = ""  # empty: that of the context, or "default"
     everywhere: bool = False
+    selector: str = ""
+    filenames: tuple[str, ...] = ()
+    replicas: int | None = None
     files: tuple[Path, ...] = ()
+    node_templates: tuple[Path, ...] = ()
+    pool_label: str = POOL_LABEL
+    pages: str = ""
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
     feature_gates: FeatureGates = DEFAULT_GATES
@@ -45,45 +63,27 @@ class ExplainOptions:
 
 
 def run(options: ExplainOptions) -> int:
-    """Explain one pod or all pending pods. Return 0 if each fits, 1 if one does not."""
-    if options.pod and options.everywhere:
+    """Explain pods. Return 0 if each would get a node, 1 if one would not."""
+    _check(options)
+    submitted = what_if.read(options.filenames) if options.filenames else []
+    only_placements = bool(submitted) and all(each.get("kind") == "Placement" for _, each in submitted)
+    with ExitStack() as closing:
+        source = _source(options, closing)
+        if only_placements:  # on a hub, which may have neither pods nor nodes
+            return _placements(options, source, submitted)
+        configuration, profiles = _configured(options)
+        return _Run(options, configuration, profiles, source).answer(submitted)
+
+
+def _check(options: ExplainOptions) -> None:
+    if options.names and options.everywhere:
         raise ConfigError("found both POD and --all-namespaces", remedy="leave POD out, or name its namespace with -n")
-    name = _pod_name(options.pod)
-    configuration, profiles = _configured(options)
-    objects, namespace = _read_objects(options, profiles)
-    snapshot, extenders = Snapshot(objects, profiles), [each.url_prefix for each in configuration.extenders]
-    if extenders:
-        click.echo(
-            f"Not asked: the extenders {', '.join(extenders)}. They may reject nodes or change scores.", err=True
-        )
-    if not options.pod:
-        return _explain_pending(snapshot, options, "" if options.everywhere else namespace, extenders)
-    pod = snapshot.pod(f"{namespace}/{name}")
-    answer = snapshot.answer(pod)
-    if options.output == "table":
-        show(Console(highlight=False, markup=False), answer, snapshot.state, pod.node_name)
-    else:
-        more = {"boundTo": pod.node_name, "extendersNotAsked": extenders}
-        json_output.echo(_as_json(answer) | more, options.output)
-    return 0 if answer.node is not None else 1
-
-
-def _as_json(answer: Explanation) -> dict[str, Any]:
-    """Return the JSON of an explanation; that of a pod in a group also has the outcome of the group."""
-    found, group = json_output.decision(answer.decision), answer.group
-    if answer.decision.gated is not None:
-        found["message"] = answer.why_not
-    if group is None:
-        return found | {"node": None, "message": answer.because} if answer.because else found
-    outcome = {"name": group.name, "needed": group.needed, "whole": group.whole, "nodes": group.nodes}
-    return found | {"node": answer.node, "message": answer.because, "podGroup": outcome}
-
-
-def _pod_name(given: str) -> str:
-    kind, _, name = given.rpartition("/")
-    if kind not in POD_PREFIXES:
-        raise ConfigError(f"{given!r} is not a pod", remedy="name a pod, and its namespace with -n")
-    return name
+    if options.names and options.selector:
+        raise ConfigError("found both POD and -l", remedy="leave one of them out")
+    if options.filenames and (options.names or options.selector or options.everywhere):
+        raise ConfigError("found -f and pods of the cluster", remedy="explain files and pods one after the other")
+    if options.replicas is not None and not options.filenames:
+        raise ConfigError("found --replicas without -f", remedy="name a manifest with -f")
 
 
 def _configured(options: ExplainOptions) -> tuple[Configuration, dict[str, Profile]]:
@@ -94,39 +94,190 @@ def _configured(options: ExplainOptions) -> tuple[Configuration, dict[str, Profi
     return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 
 
-def _read_objects(options: ExplainOptions, profiles: dict[str, Profile]) -> tuple[list[Object], str]:
-    """Return the objects that a decision reads, and the namespace of the pods."""
-    brought = plugin_kinds.brought(profiles.values())
+def _source(options: ExplainOptions, closing: ExitStack) -> ObjectSource:
     if options.files:
-        objects, _ = cluster_objects.from_files(options.files, brought, _warn)
-        return objects, options.namespace or "default"
-    wanted = frozenset[str]().union(*(profile.reads for profile in profiles.values()))
-    with Console(stderr=True).status("reading the cluster"):
-        objects, own = cluster_objects.from_cluster(
-            wanted, kubeconfig=options.kubeconfig, context=options.context, brought=brought, on_problem=_warn
-        )
-    return objects, options.namespace or own
+        return FileSource(options.files, _warn)
+    source = ClusterSource(options.kubeconfig, options.context, _warn)
+    closing.callback(source.close)
+    return source
+
+
+def _placements(options: ExplainOptions, source: ObjectSource, documents: list[tuple[str, dict[str, Any]]]) -> int:
+    namespace = options.namespace or source.namespace
+    found = placements.explain(documents, source, namespace, options.config)
+    if options.output == "table":
+        placements.show(Console(highlight=False, markup=False), found)
+    else:
+        more = {
+            "items": [],
+            "placements": [each.answer for each in found],
+            "extendersNotAsked": [],
+            "unseen": source.unseen,
+        }
+        json_output.echo({"apiVersion": json_output.VERSION, "kind": "DecisionList", **more}, options.output)
+    return 0 if all(each.satisfied for each in found) else 1
 
 
 def _warn(problem: str) -> None:
     click.echo(f"warning: {problem}", err=True)
 
 
-def _explain_pending(snapshot: Snapshot, options: ExplainOptions, namespace: str, extenders: list[str]) -> int:
-    pending = [pod for pod in snapshot.pods.values() if pod.pending and namespace in ("", pod.namespace)]
-    others = {pod.key: pod.scheduler_name for pod in pending if pod.scheduler_name not in snapshot.profiles}
-    if others:
-        names = ", ".join(sorted(set(others.values())))
-        click.echo(f"Left out: {len(others)} pod(s) of schedulers that have no profile here: {names}", err=True)
-    ours = [pod for pod in pending if pod.key not in others]
-    notes = Console(stderr=True)
-    answers = [snapshot.answer(pod) for pod in track(ours, "deciding", console=notes, disable=not sys.stderr.isatty())]
-    if options.output == "table":
-        show_all(Console(highlight=False, markup=False), answers)
-    else:
-        items = [_as_json(answer) for answer in answers]
-        more = {"extendersNotAsked": extenders, "otherSchedulers": others}
-        json_output.echo(
-            {"apiVersion": json_output.VERSION, "kind": "DecisionList", "items": items} | more, options.output
+class _Run:
+    """One run of the command."""
+
+    def __init__(
+        self, options: ExplainOptions, configuration: Configuration, profiles: dict[str, Profile], source: ObjectSource
+    ) -> None:
+        self._options, self._source, self._profiles = options, source, profiles
+        self._configuration = configuration
+        self._extenders = [each.url_prefix for each in configuration.extenders]
+        self._namespace = options.namespace or source.namespace
+        self._console = Console(highlight=False, markup=False)
+        self._read()
+
+    def _read(self) -> None:
+        options, profiles = self._options, self._profiles
+        brought = plugin_kinds.brought(profiles.values())
+        wanted = frozenset(ALWAYS).union(*(profile.reads for profile in profiles.values()))
+        with Console(stderr=True).status("reading the cluster"):
+            objects = self._source.objects(wanted, brought)
+        if not options.namespace:
+            self._namespace = self._source.namespace
+        self._snapshot = Snapshot(objects, profiles)
+        leases = self._source.leases()
+        named = self._configuration.leader_election.resource_name
+        own_lease = profile_loader.OWN_NAME if named in ("", KUBE_SCHEDULER) else named
+        now = self._source.now()
+        schedulers = Schedulers(leases, self._snapshot.pods.values(), profiles, own_lease, now)
+        owners = WorkloadOwners(each for each in objects if isinstance(each, ReplicaSet))
+        flags = (
+            *(("--kubeconfig", options.kubeconfig) if options.kubeconfig else ()),
+            *(("--context", options.context) if options.context else ()),
         )
+        settings = SearchSettings(_templates(options.node_templates), options.pool_label, flags)
+        self._explainer = PodExplainer(self._snapshot, self._source, owners, schedulers, settings)
+        if options.pages:
+            self._explainer.queue_of = lambda pod: pages.queue_of(options.pages, pod, _warn)
+
+    def answer(self, submitted: list[tuple[str, dict[str, Any]]]) -> int:
+        if self._extenders:
+            told = f"Not asked: the extenders {', '.join(self._extenders)}. They may reject nodes or change scores."
+            click.echo(told, err=True)
+        if submitted:
+            code = self._what_if(submitted)
+        elif self._options.names:
+            code = self._named()
+        else:
+            code = self._pending()
+        if self._source.unseen:
+            click.echo(f"Not seen, for lack of rights: {', '.join(self._source.unseen)}.", err=True)
+        return code
+
+    # -- pods of the cluster
+
+    def _named(self) -> int:
+        wanted = [targets.parse(each) for each in self._options.names]
+        found: dict[str, Pod] = {}
+        for target in wanted:
+            found |= {pod.key: pod for pod in self._pods_of(target)}
+        answers = self._explainer.explain(found.values())
+        if len(wanted) == 1 and wanted[0].kind == "Pod":
+            if self._options.output == "table":
+                output.show(self._console, answers[0])
+            else:
+                json_output.echo(answer_json.of(answers[0]) | self._about(), self._options.output)
+            return _code(answers)
+        if self._options.output == "table":
+            for at, answer in enumerate(answers):
+                if at:
+                    self._console.print()
+                output.show(self._console, answer)
+        else:
+            self._echo(answers)
+        return _code(answers)
+
+    def _pods_of(self, target: targets.Target) -> list[Pod]:
+        if target.kind == "Pod":
+            return [self._snapshot.pod(f"{self._namespace}/{target.name}")]
+        found = self._explainer.owners.owned(self._snapshot.pods.values(), target, self._namespace)
+        if found:
+            return targets.pending_first(found)
+        key = f"{self._namespace}/{target.name}"
+        document = self._source.document(target.kind, key)
+        if document is None:
+            raise ConfigError(f"{key} of kind {target.kind} has no pods here", remedy="check its name and namespace")
+        raise ConfigError(f"{target.kind} {key} has no pods{_failure(document)}", remedy="explain its manifest with -f")
+
+    def _pending(self) -> int:
+        selector = targets.parse_selector(self._options.selector)
+        pending = targets.selected(self._snapshot.pods, selector, self._namespace, everywhere=self._options.everywhere)
+        others = {pod.key: pod.scheduler_name for pod in pending if self._is_foreign(pod)}
+        if others:
+            names = ", ".join(sorted(set(others.values())))
+            click.echo(f"Left out: {len(others)} pod(s) of schedulers that have no profile here: {names}", err=True)
+        answers = self._explainer.explain(pod for pod in pending if pod.key not in others)
+        if self._options.output == "table":
+            output.show_all(self._console, answers)
+        else:
+            self._echo(answers, otherSchedulers=others)
+        return _code(answers)
+
+    def _is_foreign(self, pod: Pod) -> bool:
+        """True for a pod of a scheduler that is at work, and whose configuration is not known here."""
+        return pod.scheduler_name not in self._profiles and not self._explainer.schedulers.of(pod.scheduler_name).absent
+
+    # -- pods of manifests
+
+    def _what_if(self, documents: list[tuple[str, dict[str, Any]]]) -> int:
+        if any(each.get("kind") == "Placement" for _, each in documents):
+            raise ConfigError("found Placements beside pods", path="-f", remedy="explain them one after the other")
+        answers = self._submitted(documents)
+        if self._options.output == "table":
+            output.show_in_order(self._console, answers)
+        else:
+            self._echo(answers)
+        return _code(answers)
+
+    def _submitted(self, documents: list[tuple[str, dict[str, Any]]]) -> list[Answer]:
+        namespaces = {str((each.get("metadata") or {}).get("namespace") or self._namespace) for _, each in documents}
+        ranges = [item for each in sorted(namespaces) for item in self._source.limit_ranges(each)]
+        admission = Admission(self._snapshot.objects.values(), ranges, time.time())
+        found = what_if.submissions(documents, admission, self._namespace, self._options.replicas)
+        for warning in admission.warnings:
+            _warn(warning)
+        answers = what_if.explain(self._explainer, found)
+        groups = [each for each in found if each.kind in ("PodGroup", "SigsPodGroup")]
+        if not answers and groups:
+            return self._explainer.explain(self._members(each.key for each in groups))
+        return answers
+
+    def _members(self, groups: Iterable[str]) -> list[Pod]:
+        """Return the pending pods of the cluster that are in these groups."""
+        wanted = set(groups)
+        return [pod for pod in self._snapshot.pods.values() if pod.pending and self._snapshot.in_group(pod) in wanted]
+
+    # -- what all have
+
+    def _about(self) -> dict[str, Any]:
+        return {"extendersNotAsked": self._extenders, "unseen": self._source.unseen}
+
+    def _echo(self, answers: list[Answer], **more: object) -> None:
+        items = [item for answer in answers for item in answer_json.items(answer)]
+        document = {"apiVersion": json_output.VERSION, "kind": "DecisionList", "items": items}
+        json_output.echo(document | self._about() | more, self._options.output)
+
+
+def _code(answers: list[Answer]) -> int:
     return 0 if all(answer.node is not None for answer in answers) else 1
+
+
+def _templates(files: tuple[Path, ...]) -> dict[str, Node]:
+    return {each.name: each for each in cluster_objects.from_files(files)[0] if isinstance(each, Node)} if files else {}
+
+
+def _failure(document: Any) -> str:
+    """Return why a workload has no pods, if it says so: a quota, say."""
+    for each in (document.get("status") or {}).get("conditions") or ():
+        if each.get("type") == "ReplicaFailure" and each.get("status") == "True":
+            return f": {each.get('message', '')}"
+    return ""

@@ -1,55 +1,126 @@
-"""A cluster made of some objects, with an engine that explains the pods in it."""
+"""A cluster made of some objects, with an engine that explains and diagnoses the pods in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from stowplan.columns.trial import without_pods
+from stowplan.diagnosis.any_pod import joined, of_member
+from stowplan.diagnosis.causes import cause_groups, pod_causes
+from stowplan.diagnosis.diagnosis import Diagnosis
+from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
+from stowplan.diagnosis.rejections import rejections
+from stowplan.diagnosis.search import POOL_LABEL, diagnose
+from stowplan.diagnosis.special_remedies import special_remedies
 from stowplan.engine.explain import Explanation
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
-from stowplan.objects.changes import Put
+from stowplan.objects.changes import Gone, Put
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 
 class Snapshot:
     def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile]) -> None:
         self.profiles = profiles
-        self._scheduler = Scheduler(profiles, np.random.default_rng(0))
+        self.engine = Scheduler(profiles, np.random.default_rng(0))
         pods: list[Pod] = []
+        self.objects: dict[tuple[str, str], Object] = {}
         for each in map(_with_uid, objects):
+            self.objects[type(each).__name__, each.key] = each
             if isinstance(each, Pod):
                 pods.append(each)
             else:
-                self._scheduler.handle(Put(each), 0.0)
+                self.engine.handle(Put(each), 0.0)
         # Pods are last: the engine reads the other objects when a pod arrives. Pods with a node come before the others:
         # what is nominated for a group depends on its bound members.
         for pod in sorted(pods, key=lambda each: not each.node_name):
-            self._scheduler.handle(Put(pod), 0.0)
+            self.engine.handle(Put(pod), 0.0)
         self.pods = {pod.key: pod for pod in pods}
-        self.state = self._scheduler.state
+        self.state = self.engine.state
         self._answers: dict[str, Explanation] = {}
+        self._groups: dict[str, GroupDiagnosis] = {}
 
     def pod(self, key: str) -> Pod:
         if key not in self.pods:
             raise ConfigError(f"there is no pod {key}", remedy="check its name, and name its namespace with -n")
         return self.pods[key]
 
+    def put(self, found: Object) -> Object:
+        """Take in an object that does not exist yet, or a new version of it."""
+        found = _with_uid(found)
+        self.objects[type(found).__name__, found.key] = found
+        if isinstance(found, Pod):
+            self.pods[found.key] = found
+        self.engine.handle(Put(found), 0.0)
+        self._answers.clear()
+        self._groups.clear()
+        return found
+
+    def place(self, pod: Pod, node: str) -> None:
+        """From now on the pod is on this node."""
+        self.put(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node)))
+
+    def remove(self, pod: Pod) -> None:
+        self.engine.handle(Gone(pod), 0.0)
+        self.pods.pop(pod.key, None)
+        self._answers.clear()
+        self._groups.clear()
+
+    def in_group(self, pod: Pod) -> str:
+        """Return the name of the group that a pending pod waits with; empty if it has none."""
+        unit = self.engine.queue.find(pod.uid)
+        return unit.group if unit is not None else ""
+
     def answer(self, pod: Pod) -> Explanation:
         """Explain a pod; a pending pod of a group together with its group."""
-        if pod.scheduler_name not in self.profiles:
-            problem = f"{pod.key} has schedulerName {pod.scheduler_name}, which has no profile"
-            remedy = f"profiles: {', '.join(self.profiles)}; name that scheduler's configuration with --config"
-            raise ConfigError(problem, remedy=remedy)
-        if pod.uid not in self._scheduler.pods:
-            return self._scheduler.explain_pod(pod)
+        if pod.uid not in self.engine.pods:
+            return self.engine.explain_pod(pod)
         if pod.uid not in self._answers:
-            self._answers |= self._scheduler.explain_all([pod.uid])
+            self._answers |= self.engine.explain_all([pod.uid])
         return self._answers[pod.uid]
+
+    def diagnose(
+        self,
+        pod: Pod,
+        *,
+        templates: Mapping[str, Node] | None = None,
+        pool_label: str = POOL_LABEL,
+        served: Mapping[str, Profile] | None = None,
+        with_remedies: bool = True,
+    ) -> Diagnosis:
+        """Say what keeps a pending pod from a node, and what would help. `served`: profiles that it could ask for."""
+        profile = self.profiles[pod.scheduler_name]
+        if not with_remedies:
+            found = rejections(pod, self.state, profile)
+            own = pod_causes(pod, found, self.state, profile)
+            return Diagnosis(own, cause_groups(pod, found, self.state, profile))
+        about: dict[str, Any] = {"templates": templates, "pool_label": pool_label}
+        group = self.in_group(pod)
+        if group:
+            return self._of_group(group, pod, about)
+        if pod.uid not in self.state.pods:
+            return self._of_pod(pod, profile, served or {}, about)
+        with without_pods(self.state, [pod.uid]):
+            unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+            return self._of_pod(unbound, profile, served or {}, about)
+
+    def _of_pod(self, pod: Pod, profile: Profile, served: Mapping[str, Profile], about: dict[str, Any]) -> Diagnosis:
+        """The diagnosis of a pod; what its WorkloadPolicy or its application needs comes first."""
+        alone = diagnose(pod, self.state, profile, profiles=served, **about)
+        return joined(alone, special_remedies(pod, self.state, {**self.profiles, **served}, **about))
+
+    def _of_group(self, name: str, pod: Pod, about: dict[str, Any]) -> Diagnosis:
+        """The diagnosis of a group, with the causes of the pod, or of the first member that finds no node."""
+        if name not in self._groups:
+            self._groups[name] = diagnose_group(self.engine, name, **about)
+        return of_member(self._groups[name], pod)
 
 
 def _with_uid(found: Object) -> Object:

@@ -10,14 +10,14 @@ from typing import Any
 
 from stowplan.apps import profile_loader
 from stowplan.columns.state import ClusterState
-from stowplan.framework.decision import Candidate, Decision, Verdict
+from stowplan.framework.decision import Decision, Verdict
 from stowplan.framework.evaluation import Evaluation, schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
-from stowplan.plugins.nodes.default import default_preemption, dynamic_resources
+from stowplan.plugins.nodes.default import candidates, dynamic_resources
 from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
 
 Answer = dict[str, Any]
@@ -122,7 +122,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
     answer: Answer = {"eligible": not reason}
     if reason:
         answer["reason"] = reason
-    found: list[Candidate] = []
+    found = candidates.Candidates()
     if not reason:
         evaluation = Evaluation(decision.pod, state, profile)
         evaluation.pre_filter()
@@ -131,7 +131,7 @@ def _preemption(decision: Decision, state: ClusterState, profile: Profile, plugi
         each.node: {"victims": [pod.name for pod in each.victims], "pdbViolations": each.violations}
         for each in sorted(found, key=lambda each: each.node)
     }
-    answer["picked"] = sorted(each.node for each in default_preemption.best(found)) if found else []
+    answer["picked"] = sorted(found[place].node for place in candidates.best(found).tolist())
     if not found:
         answer["message"] = ", ".join(decision.post_filter.reasons) if decision.post_filter is not None else ""
     return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from stowplan.apps import cluster_objects, json_output
+from stowplan.apps.place import diagnosis_output
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.place.explain_json import Answer, explained
 from stowplan.apps.place.kinds import KINDS
+from stowplan.diagnosis.placements.diagnosis import diagnose_placement
 from stowplan.framework.placement.evaluation import finished
 from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.objects.changes import Put
@@ -50,16 +52,23 @@ class PlacementExplainOptions:
 def run(options: PlacementExplainOptions) -> int:
     """Explain a placement. Return 0 if it gets all clusters that it asks for, 1 if it does not."""
     if bool(options.name) == (options.filename is not None):
-        found = "both NAME and --filename" if options.name else "neither NAME nor --filename"
-        raise ConfigError(f"found {found}", remedy="name a placement, or a file with one")
+        given = "both NAME and --filename" if options.name else "neither NAME nor --filename"
+        raise ConfigError(f"found {given}", remedy="name a placement, or a file with one")
     ocm = options.compatibility == "ocm"
     policy = load_policy(options.config, options.plugin_path, ocm=ocm).policy
     objects, namespace = _read_objects(options)
     engine = engine_of(objects, ocm=ocm, policy=policy, hysteresis=options.hysteresis)
     placement, now = _placement(options, engine, namespace), time.time()
     answer = explained(finished(lambda: engine.choose(placement, now)))
+    diagnosis = diagnose_placement(placement, objects, policy, now, ocm=ocm, hysteresis=options.hysteresis)
+    typed = diagnosis_output.commands(diagnosis, placement, objects, _flags(options))
+    answer |= diagnosis_output.as_json(diagnosis, typed)
     if options.output == "table":
-        show(Console(highlight=False, markup=False), answer)
+        show(
+            Console(highlight=False, markup=False),
+            answer,
+            lambda console: diagnosis_output.show(console, diagnosis, typed),
+        )
     else:
         about = {"apiVersion": json_output.VERSION, "kind": "PlacementExplanation"}
         json_output.echo(about | answer, options.output)
@@ -124,7 +133,14 @@ def _unsaved(file: Path, given: str, namespace: str) -> Placement:
 # -- for people
 
 
-def show(console: Console, answer: Answer) -> None:
+def _flags(options: PlacementExplainOptions) -> list[str]:
+    """Return the flags of kubectl for the same cluster."""
+    given = {"--kubeconfig": options.kubeconfig, "--context": options.context}
+    return [word for flag, value in given.items() if value for word in (flag, value)]
+
+
+def show(console: Console, answer: Answer, diagnosis: Callable[[Console], None] = lambda _: None) -> None:
+    """Print the answer; `diagnosis` prints why the placement does not get its clusters."""
     metadata, condition = answer["placement"]["metadata"], satisfied(answer)
     if answer["error"]:
         console.print(f"{metadata['namespace']}/{metadata['name']} cannot be decided: {answer['error']}")
@@ -138,6 +154,7 @@ def show(console: Console, answer: Answer) -> None:
     if "hysteresis" in answer:
         margin = answer["hysteresis"]["margin"]
         console.print(f"Hysteresis: another cluster must have more than {margin} points on a selected one")
+    diagnosis(console)
     if answer["aggregatedScores"]:
         console.print(_ranked(answer))
     if answer["dropped"]:

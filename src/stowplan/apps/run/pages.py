@@ -2,6 +2,7 @@
 
 /configz                              the configuration in force
 /debug/decisions/NAMESPACE/POD        the last decision about a pod
+/debug/explain/NAMESPACE/POD          where a pod would go now, what keeps it from a node, and what would help
 /debug/podgroups                      the pod groups
 /debug/pprof/profile                  CPU time by stack, if profiling is on
 """
@@ -22,6 +23,7 @@ from stowplan.apps.http_server import Pages
 from stowplan.apps.profiling import page as profiling
 from stowplan.apps.run.service import SchedulerService
 from stowplan.engine.scheduler import Scheduler
+from stowplan.objects.pods import Pod
 from stowplan.serving import web
 
 READ_WITHIN = 5.0  # seconds
@@ -45,6 +47,10 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
         key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
         return await read(_last_decision(service, key), f"no decision about {key} is remembered")
 
+    async def explain(request: web.PageRequest) -> web.PageResponse:
+        key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
+        return await read(_explained(service, key), f"{key} is no pod of this scheduler")
+
     async def podgroups(_request: web.PageRequest) -> web.PageResponse:
         return await read(_pod_groups(service), "")
 
@@ -52,6 +58,7 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
     pages.get |= {
         "/configz": configz,
         "/debug/decisions/{namespace}/{pod}": decision,
+        "/debug/explain/{namespace}/{pod}": explain,
         "/debug/podgroups": podgroups,
         profiling.PATH: profiling.profile_page(
             lambda: service.options.serves_profiles(service.loaded.configuration), loop
@@ -65,6 +72,17 @@ async def _last_decision(service: SchedulerService, key: str) -> dict[str, Any] 
     pod = None if reflector is None else reflector.cache.objects.get(key)
     found = None if pod is None else service.engine_loop.engine.decisions.latest(pod.uid)
     return None if found is None else json_output.decision(found)
+
+
+async def _explained(service: SchedulerService, key: str) -> dict[str, Any] | None:
+    from stowplan.apps.run import explain_page  # seldom needed: a scheduler should be small
+
+    reflectors = service.reflectors
+    pod = reflectors["Pod"].cache.objects.get(key) if "Pod" in reflectors else None
+    if not isinstance(pod, Pod):
+        return None
+    sets = reflectors["ReplicaSet"].cache.objects if "ReplicaSet" in reflectors else {}
+    return explain_page.explained(service.engine_loop.engine, pod, sets, time.monotonic())
 
 
 async def _pod_groups(service: SchedulerService) -> dict[str, Any]:

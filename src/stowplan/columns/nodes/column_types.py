@@ -5,8 +5,8 @@ Names, labels and shared values are columns of clusters, too (`columns.fleet.vie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stowplan.columns.nodes.views import Nodes
 
 Value = TypeVar("Value", bound=Hashable)
+Part = TypeVar("Part", bound=Hashable)
 
 
 class ColumnView(Protocol):
@@ -90,6 +91,11 @@ class Interned(Generic[Value]):
         """True if no node of the cluster has a value."""
         return len(self._vocabulary.codes) == 1
 
+    @property
+    def values(self) -> Iterable[Value]:
+        """The distinct values of the cluster's nodes, in this view or not."""
+        return self._vocabulary.codes
+
     def where(self, function: Callable[[Value], bool]) -> Bools:
         """True for nodes whose value meets a condition."""
         return self._answers(function, np.bool_)  # type: ignore[no-any-return]
@@ -97,6 +103,18 @@ class Interned(Generic[Value]):
     def number(self, function: Callable[[Value], int]) -> Ints:
         """Return a number for each node, computed from its value."""
         return self._answers(function, np.int64)  # type: ignore[no-any-return]
+
+    def having(self, parts: Callable[[Value], Iterable[Part]]) -> Iterator[tuple[Part, Bools]]:
+        """Yield each part of the values of these nodes (one taint of a set of taints, say), and the nodes with it."""
+        codes, values = self._view.pick(self._codes), self._vocabulary.values
+        found: dict[Part, list[int]] = {}
+        for code in np.unique(codes).tolist():
+            for part in parts(cast("Value", values[code])):
+                found.setdefault(part, []).append(code)
+        for part, with_it in found.items():
+            table = np.zeros(len(self._vocabulary), np.bool_)
+            table[with_it] = True
+            yield part, table[codes]
 
     def _answers(self, function: Callable[[Value], Any], kind: type) -> Any:
         table: Any = np.zeros(len(self._vocabulary), kind)
@@ -157,6 +175,13 @@ class Labels:
     def values(self) -> list[str | None]:
         """Each node's value, None for nodes without the label."""
         return [self._column.values.values[code] for code in self.codes.tolist()]
+
+    def numbers(self) -> dict[str, int]:
+        """Return how many of these nodes have each value, the most frequent one first."""
+        codes, counts = np.unique(self.codes, return_counts=True)
+        values = self._column.values.values
+        named = [(values[code], count) for code, count in zip(codes.tolist(), counts.tolist(), strict=True)]
+        return {value: count for value, count in sorted(named, key=lambda each: -each[1]) if value is not None}
 
     def code(self, value: str) -> int | None:
         """Return the number of a value in `codes`; None if no node has the value."""

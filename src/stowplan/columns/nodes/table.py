@@ -10,7 +10,8 @@ interned. A label column is made for the first question about a key, and kept up
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,11 @@ class LiveNames:
         self._table, self._rows = table, table.live_rows()
         self._names: list[str] | None = None
 
+    @property
+    def rows(self) -> Rows:
+        """The rows that these are the names of."""
+        return self._rows
+
     def copy(self) -> None:
         """Copy the names, if that was not done before."""
         if self._names is None:
@@ -104,10 +110,12 @@ class NodeTable(NamedRows):
         self.taints: Vocabulary[tuple[Taint, ...]] = Vocabulary(())
         self.features: Vocabulary[frozenset[str]] = Vocabulary(frozenset())
         self.images: dict[str, Image] = {}
+        self.row_columns: dict[Hashable, Any] = {}  # see the module of that name
         self.labels: OrderedDict[str, LabelColumn] = OrderedDict()
         self.label_keys: Counter[str] = Counter()  # how many nodes have each label
         self.live_count = 0
         self.clock = 0  # counts changes; a row's version is the clock of its last change
+        self.node_clock = 0  # the same of node objects alone: the last time that one of them changed
         self._changed: list[int] = []  # the rows of the latest changes, in their order
         self._live_rows: Rows | None = None
         self._positions: Rows = np.zeros(0, np.int64)
@@ -163,12 +171,21 @@ class NodeTable(NamedRows):
         if len(self._changed) > MOST_CHANGES:
             del self._changed[: MOST_CHANGES // 2]
 
+    def few_changed_since(self, clock: int) -> list[int] | None:
+        """Return the live rows that changed since then, in ascending order; None if that may be many."""
+        number = self.clock - clock
+        changed = self._changed
+        if number > FEW_CHANGES or number >= len(changed):
+            return None
+        if number == 1:
+            return [changed[-1]] if self.live[changed[-1]] else []
+        return sorted({row for row in changed[len(changed) - number :] if self.live[row]})
+
     def changed_since(self, clock: int) -> Rows:
         """Return the live rows that changed since then, in ascending order."""
-        number = self.clock - clock
-        if number < len(self._changed) and number <= FEW_CHANGES:
-            few = {row for row in self._changed[len(self._changed) - number :] if self.live[row]}
-            return np.array(sorted(few), np.int64)
+        few = self.few_changed_since(clock)
+        if few is not None:
+            return np.array(few, np.int64)
         changed: Rows = (self.version[: self.size] > clock).nonzero()[0]
         return changed[self.live[changed]]
 
@@ -229,6 +246,7 @@ class NodeTable(NamedRows):
             self.nodes[row] = node
             if old.annotations != node.annotations:
                 self.touch(row)
+                self.node_version[row] = self.node_clock = self.clock
             return
         if old is not None:
             self._remove_images(row, old)
@@ -248,7 +266,7 @@ class NodeTable(NamedRows):
         if node is not None:
             self._add_images(row, node)
         self.touch(row)
-        self.node_version[row] = self.clock
+        self.node_version[row] = self.node_clock = self.clock
 
     def _put_allocatable(self, row: int, node: Node) -> None:
         offered = _offered(node.status.allocatable)

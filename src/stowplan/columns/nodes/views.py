@@ -8,7 +8,6 @@ positions 0 … len(nodes)-1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from stowplan.columns.pods.match_counts import Settled
 from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.tally import DomainCounts, Tally
 from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
+from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm, Selector, field_matches
@@ -65,7 +65,7 @@ class Nodes:
     def name(self) -> NameColumn:
         return NameColumn(self)
 
-    @cached_property
+    @lazy_value
     def names(self) -> list[str]:
         names = self._table.names
         return [names[row] for row in self.rows.tolist()]
@@ -245,7 +245,7 @@ class Cluster:
         """The state itself, for plugins that come with Stowplan: they change it in `reserve` and `unreserve`."""
         return self._state
 
-    @cached_property
+    @lazy_value
     def nodes(self) -> Nodes:
         table = self._state.table
         return Nodes(self._state, table.live_rows(), table.gapless, self)

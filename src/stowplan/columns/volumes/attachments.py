@@ -52,7 +52,7 @@ class DerivedLookup(Generic[Kind, Result]):
     def __call__(self, cluster: Cluster) -> Result:
         state = cluster._state
         # The array of live rows is a new one whenever the rows change.
-        rows, version = state.table.live_rows(), state.store.version
+        rows, version = state.table.live_rows(), state.store.version_of(self._kind)
         if self._of[0] is not state or self._of[1] is not rows or self._of[2] != version:
             objects = list(state.store.every(self._kind).values())
             # The comparison is cheap: objects that are still the same are identical.

@@ -5,7 +5,8 @@
        the claim, or else the smallest free one; on a node no volume is used twice
     3  the remaining claims are provisioned, if their class can do so there and its driver reports enough capacity
 
-A plan is made for all nodes at once, claim by claim: each volume is looked at once, with the nodes that can access it.
+A plan is made for all nodes at once, claim by claim. Which volume a node would take, `volume_index` knows for all nodes
+whose volumes are told apart by one label; otherwise each volume is looked at, with the nodes that can access it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import TypeAlias
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
-from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.nodes.views import Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.columns.volumes.attachments import NOWHERE, DerivedLookup, VolumeReach
+from stowplan.columns.volumes.volume_index import AlikeVolumes, VolumeIndex
 from stowplan.objects import quantity, selectors, volume_candidates
 from stowplan.objects.selectors import LabelSelectorRequirement, NodeTerm
 from stowplan.objects.storage import (
@@ -31,42 +33,57 @@ from stowplan.objects.storage import (
     StorageClass,
     TopologyTerm,
 )
-from stowplan.objects.volume_candidates import ReachableNodes, VolumeEntry, VolumesOfClass
+from stowplan.objects.volume_candidates import ReachableNodes, VolumeEntry
 
 NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
-NO_VOLUMES = VolumesOfClass()
 
 
 @dataclass
 class VolumePlan:
-    """The nodes without a volume or capacity, and what the claims get on the others."""
+    """The nodes without a volume or capacity (None: no node), and what the claims get on the others."""
 
-    no_volume: Bools
-    no_space: Bools
-    volumes: dict[str, tuple[int, PersistentVolume]] = field(default_factory=dict)  # by name, with a number
+    size: int
+    index: VolumeIndex
+    no_volume: Bools | None = None
+    no_space: Bools | None = None
     chosen: list[tuple[PersistentVolumeClaim, Ints]] = field(default_factory=list)  # the volume's number, per node
     provisioned: list[tuple[PersistentVolumeClaim, Bools]] = field(default_factory=list)
 
     @property
-    def open(self) -> Bools:
-        return ~(self.no_volume | self.no_space)
+    def closed(self) -> Bools | None:
+        """The nodes that cannot have all claims, as far as is known; None: no node."""
+        if self.no_volume is None or self.no_space is None:
+            return self.no_space if self.no_volume is None else self.no_volume
+        return self.no_volume | self.no_space
 
-    def still_has(self, volume: PersistentVolume, here: Ints) -> Ints:
+    @property
+    def open(self) -> Bools:
+        closed = self.closed
+        return np.ones(self.size, np.bool_) if closed is None else ~closed
+
+    def without_volume(self, where: Bools) -> None:
+        self.no_volume = where if self.no_volume is None else self.no_volume | where
+
+    def without_space(self, where: Bools) -> None:
+        self.no_space = where if self.no_space is None else self.no_space | where
+
+    def still_has(self, number: int, here: Ints) -> Ints:
         """Return those of these positions where no earlier claim has taken the volume."""
-        if volume.name in self.volumes:
-            for _, choice in self.chosen:
-                here = here[choice[here] != self.volumes[volume.name][0]]
+        for _, choice in self.chosen:
+            here = here[choice[here] != number]
         return here
 
-    def number(self, volume: PersistentVolume) -> int:
-        """Return the number of a volume in `chosen`."""
-        return self.volumes.setdefault(volume.name, (len(self.volumes), volume))[0]
+    def taken(self, wanted: Ints) -> Bools:
+        """Return the nodes where an earlier claim has taken the volume that is wanted there."""
+        taken = np.zeros(len(wanted), np.bool_)
+        for _, choice in self.chosen:
+            taken |= choice == wanted
+        return taken
 
     def bindings(self, position: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
         """Return the claims that get an existing volume on a node, with the volume."""
-        volumes = dict(self.volumes.values())
         found = ((claim, int(choice[position])) for claim, choice in self.chosen)
-        return [(claim, volumes[number]) for claim, number in found if number != NOWHERE]
+        return [(claim, self.index.volume(number)) for claim, number in found if number != NOWHERE]
 
     def provisions(self, position: int) -> list[PersistentVolumeClaim]:
         """Return the claims that need a new volume on a node."""
@@ -77,85 +94,97 @@ class VolumePlanner:
     """Makes plans, and caches what does not depend on nodes."""
 
     def __init__(self) -> None:
-        self._volumes = DerivedLookup(PersistentVolume, self._by_class)
+        self._index: VolumeIndex | None = None
         self._capacities = DerivedLookup(CSIStorageCapacity, capacities_by_class)
-        self._entries: dict[str, VolumeEntry] = {}
 
     def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> VolumePlan:
-        plan = VolumePlan(np.zeros(len(nodes), np.bool_), np.zeros(len(nodes), np.bool_))
+        state = nodes.cluster.state
+        if self._index is None or self._index.state is not state:
+            self._index = VolumeIndex(state)
+        plan = VolumePlan(len(nodes), self._index)
         reach = VolumeReach(nodes)
         selected = [claim for claim in claims if SELECTED_NODE in claim.annotations]
         for claim in selected:
-            plan.no_volume |= nodes.name != claim.annotations[SELECTED_NODE]
-        everywhere = plan.open
-        plan.provisioned += [(claim, everywhere) for claim in selected]
+            plan.without_volume(nodes.name != claim.annotations[SELECTED_NODE])
+        closed = plan.closed
+        plan.provisioned += [(claim, plan.open) for claim in selected]
         others = [claim for claim in claims if SELECTED_NODE not in claim.annotations]
         for claim in sorted(others, key=volume_candidates.requested):
-            choice = self._choose(claim, plan, reach, nodes.cluster)
+            choice = self._choose(claim, plan, reach, nodes)
             plan.chosen.append((claim, choice))
-            plan.provisioned.append((claim, everywhere & (choice == NOWHERE)))
+            without = choice == NOWHERE
+            plan.provisioned.append((claim, without if closed is None else without & ~closed))
         for claim, where in plan.provisioned:
             self._provision(claim, where, plan, reach, nodes)
         return plan
 
     # -- existing volumes
 
-    def _choose(self, claim: PersistentVolumeClaim, plan: VolumePlan, reach: VolumeReach, cluster: Cluster) -> Ints:
-        candidates = self._volumes(cluster).get(claim.storage_class, NO_VOLUMES)
-        choice = np.full(len(plan.no_volume), NOWHERE, np.int64)
+    def _choose(self, claim: PersistentVolumeClaim, plan: VolumePlan, reach: VolumeReach, nodes: Nodes) -> Ints:
+        candidates = plan.index.of_class(claim.storage_class)
+        reserved, alike = candidates.reserved(claim), candidates.alike(claim)
+        by_label = len(alike) == 1 and alike[0].key and claim.spec.selector is None
+        if by_label and not reserved and not plan.chosen and plan.closed is None:
+            return alike[0].first_of(nodes, volume_candidates.requested(claim))
+        choice = np.full(len(nodes), NOWHERE, np.int64)
         settled = ~plan.open
-        for reserved in candidates.reserved(claim):
+        for each in reserved:
             # Only a volume that refers to the claim will do, even without access to it, unless it is already taken.
-            here = plan.still_has(reserved.volume, np.flatnonzero(~settled))
-            choice[np.intersect1d(here, reach.of(reserved.target))] = plan.number(reserved.volume)
+            here = plan.still_has(each.number, np.flatnonzero(~settled))
+            choice[np.intersect1d(here, reach.of(each.target))] = each.number
             settled[here] = True
-        self._take_smallest(candidates.free(claim), settled, choice, plan, reach)
+        if by_label:
+            self._take_first(alike[0], volume_candidates.requested(claim), settled, choice, plan, nodes)
+        elif alike:
+            self._take_smallest(candidates.free(claim), settled, choice, plan, reach)
         return choice
 
+    @staticmethod
+    def _take_first(
+        alike: AlikeVolumes, size: int, settled: Bools, choice: Ints, plan: VolumePlan, nodes: Nodes
+    ) -> None:
+        """Each node takes the first volume of its label's value that no earlier claim has taken there."""
+        for skipped in range(len(plan.chosen) + 1):
+            wanted = alike.first_of(nodes, size, skipped)
+            settled |= wanted == NOWHERE
+            here = ~settled & ~plan.taken(wanted)
+            np.copyto(choice, wanted, where=here)
+            settled |= here
+            if settled.all():
+                return
+
+    @staticmethod
     def _take_smallest(
-        self, free: list[VolumeEntry], settled: Bools, choice: Ints, plan: VolumePlan, reach: VolumeReach
+        free: list[VolumeEntry], settled: Bools, choice: Ints, plan: VolumePlan, reach: VolumeReach
     ) -> None:
         """Each node takes the first volume that it can access and that no earlier claim has taken there."""
         first = reach.first([each.target for each in free])
-        number_of = np.full(len(free) + 1, NOWHERE, np.int64)  # the last one is for NOWHERE
-        for at in np.unique(first[~settled & (first != NOWHERE)]).tolist():
-            number_of[at] = plan.number(free[at].volume)
-        wanted = number_of[first]
-        taken = np.logical_or.reduce([wanted == earlier for _, earlier in plan.chosen], initial=False)
-        np.copyto(choice, wanted, where=~settled & ~taken)
+        numbers = np.array([*(each.number for each in free), NOWHERE], np.int64)  # the last one is for NOWHERE
+        wanted = numbers[first]
+        np.copyto(choice, wanted, where=~settled & ~plan.taken(wanted))
         settled |= (choice != NOWHERE) | (first == NOWHERE)
         for each in free if not settled.all() else ():
             here = reach.of(each.target)
-            here = plan.still_has(each.volume, here[~settled[here]])
-            choice[here] = plan.number(each.volume)
+            here = plan.still_has(each.number, here[~settled[here]])
+            choice[here] = each.number
             settled[here] = True
-
-    def _by_class(self, volumes: list[PersistentVolume], state: ClusterState) -> dict[str, VolumesOfClass]:  # noqa: ARG002
-        known, self._entries = self._entries, {}
-        by_class: dict[str, VolumesOfClass] = {}
-        for volume in volumes:
-            entry = known.get(volume.name)
-            if entry is None or entry.volume is not volume:
-                entry = volume_candidates.entry(volume)
-            self._entries[volume.name] = entry
-            by_class.setdefault(volume.storage_class, VolumesOfClass()).add(entry)
-        return by_class
 
     # -- new volumes
 
     def _provision(
         self, claim: PersistentVolumeClaim, where: Bools, plan: VolumePlan, reach: VolumeReach, nodes: Nodes
     ) -> None:
-        where = where & plan.open
+        closed = plan.closed
+        where = where if closed is None else where & ~closed
         if not where.any():
             return
         storage_class = nodes.cluster.get(StorageClass, claim.storage_class)
         if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
-            plan.no_volume |= where
+            plan.without_volume(where)
             return
         allowed = _allowed(storage_class.allowed_topologies, nodes)
-        plan.no_volume |= where & ~allowed
-        plan.no_space |= where & allowed & ~self._space(claim, storage_class, reach, nodes)
+        plan.without_volume(where & ~allowed)
+        plan.without_space(where & allowed & ~self._space(claim, storage_class, reach, nodes))
 
     def _space(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, reach: VolumeReach, nodes: Nodes

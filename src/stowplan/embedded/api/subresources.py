@@ -11,7 +11,7 @@ from stowplan.embedded.api.eviction_budgets import EvictionBudgets
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import ApiError, Cause, bad_request, conflict, invalid, invalid_value, success
+from stowplan.embedded.errors import ApiError, StatusCause, bad_request, conflict, invalid, invalid_value, success
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 from stowplan.embedded.timestamps import stamp
@@ -33,7 +33,7 @@ class Subresources:
             raise bad_request("name in URL does not match name in Binding object")
         node = binding["target"].get("name", "")
         if not node:
-            cause = Cause("target.name", "Required value", "FieldValueRequired")
+            cause = StatusCause("target.name", "Required value", "FieldValueRequired")
             raise invalid(_ResourceName("", "bindings", "Binding"), name, [cause])
         pod = self._api.get(resource, namespace, name)
         self._check_bindable(resource, pod, metadata.get("uid"))

@@ -16,7 +16,7 @@ from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import (  # fmt: skip
     ApiError,
-    Cause,
+    StatusCause,
     already_exists,
     bad_request,
     forbidden,
@@ -110,13 +110,13 @@ class Api:
             cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated"}
             raise forbidden(resource, name, why, [{**cause, "field": "metadata.namespace"}])
 
-    def _problems(self, resource: ServedResource, document: Document, old: Document | None = None) -> list[Cause]:
+    def _problems(self, resource: ServedResource, document: Document, old: Document | None = None) -> list[StatusCause]:
         found = validation.problems(resource, document, old)
         if resource.custom:
             found += self.definitions.version_of(resource).causes(document)
         return found
 
-    def _raise_if_invalid(self, resource: ServedResource, document: Document, causes: list[Cause]) -> None:
+    def _raise_if_invalid(self, resource: ServedResource, document: Document, causes: list[StatusCause]) -> None:
         if causes:
             raise invalid(resource, document["metadata"].get("name", ""), causes)
 

@@ -6,8 +6,8 @@ from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.controllers.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
+    CreateDocument,
+    DeleteDocument,
     FinalizeNamespace,
     RecordEvent,
     RequeueAfter,
@@ -36,20 +36,20 @@ class ActionRunner:
             self._perform(action, RequestOptions(now, "Ignore"))
         except ApiError as error:
             refused = error.reason not in ("AlreadyExists", "Conflict")
-            if isinstance(action, CreateObject) and action.event is not None and refused:
+            if isinstance(action, CreateDocument) and action.event is not None and refused:
                 self._record_failure(action.event, error, now)
-            return error.code == 404 and not isinstance(action, CreateObject)
+            return error.code == 404 and not isinstance(action, CreateDocument)
         return True
 
     def _perform(self, action: Action, options: RequestOptions) -> None:
         match action:
-            case CreateObject():
+            case CreateDocument():
                 self._create(action, options)
             case UpdateObject():
                 self._update(action, options)
             case SetStatus():
                 self._set_status(action, options)
-            case DeleteObject():
+            case DeleteDocument():
                 self._delete(action, options)
             case FinalizeNamespace():
                 found = self._api.get(self._resource("namespaces"), "", action.name)
@@ -67,7 +67,7 @@ class ActionRunner:
             self._resources[collection] = found
         return found
 
-    def _create(self, action: CreateObject, options: RequestOptions) -> None:
+    def _create(self, action: CreateDocument, options: RequestOptions) -> None:
         created = self._api.create(self._resource(action.collection), action.namespace, action.document, options)
         if action.event is not None:
             self._record(action.event, created["metadata"]["name"], options.now)
@@ -85,7 +85,7 @@ class ActionRunner:
             return
         self._api.write(self._resource(action.collection), {**found, "status": action.status}, options)
 
-    def _delete(self, action: DeleteObject, options: RequestOptions) -> None:
+    def _delete(self, action: DeleteDocument, options: RequestOptions) -> None:
         namespace, _, name = action.key.rpartition("/")
         delete_options = DeleteOptions(action.grace, action.propagation_policy, preconditions={"uid": action.uid})
         self._api.delete(self._resource(action.collection), namespace, name, delete_options, options)

@@ -19,7 +19,7 @@ class RecordEvent(msgspec.Struct, frozen=True):
     type: str = "Normal"
 
 
-class CreateObject(msgspec.Struct, frozen=True):
+class CreateDocument(msgspec.Struct, frozen=True):
     collection: str
     namespace: str
     document: Document
@@ -43,7 +43,7 @@ class SetStatus(msgspec.Struct, frozen=True):
     status: Document
 
 
-class DeleteObject(msgspec.Struct, frozen=True):
+class DeleteDocument(msgspec.Struct, frozen=True):
     collection: str
     key: str
     uid: str
@@ -65,6 +65,6 @@ class RequeueAfter(msgspec.Struct, frozen=True):
 
 
 Action: TypeAlias = (
-    CreateObject | UpdateObject | SetStatus | DeleteObject | FinalizeNamespace | RecordEvent | RequeueAfter
+    CreateDocument | UpdateObject | SetStatus | DeleteDocument | FinalizeNamespace | RecordEvent | RequeueAfter
 )
 """What `reconcile` may yield."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, RecordEvent, SetStatus
+from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, RecordEvent, SetStatus
 from stowplan.embedded.controllers.stateful_sets import revision
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
@@ -54,7 +54,7 @@ class DaemonSetController:
             outdated = rolling and pod["metadata"].get("labels", {}).get(_REVISION) != latest
             if node not in nodes or node in present or outdated or not queries.active(pod):
                 event = RecordEvent(owner, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
-                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
+                yield DeleteDocument("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
                 if outdated:
                     return  # one at a time
             else:
@@ -62,7 +62,7 @@ class DaemonSetController:
         terminating = {_node_of(pod) for pod in queries.owned(self._store, owner, "pods") if queries.terminating(pod)}
         for node in sorted(nodes - present - terminating):
             event = RecordEvent(owner, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
-            yield CreateObject("pods", owner["metadata"]["namespace"], _pod(owner, node, latest), event)
+            yield CreateDocument("pods", owner["metadata"]["namespace"], _pod(owner, node, latest), event)
 
     def _update_status(self, key: str, desired: int) -> Iterator[Action]:
         owner = self._store.get(DAEMON_SETS, key)

@@ -13,8 +13,8 @@ import msgspec
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
+    CreateDocument,
+    DeleteDocument,
     RecordEvent,
     RequeueAfter,
     SetStatus,
@@ -118,7 +118,7 @@ class DeploymentController:
         if not document["spec"]["minReadySeconds"]:
             del document["spec"]["minReadySeconds"]
         event = _scaling_event(deployment, name, 0, replicas) if replicas else None
-        return CreateObject(REPLICA_SETS, metadata["namespace"], document, event)
+        return CreateDocument(REPLICA_SETS, metadata["namespace"], document, event)
 
     # -- the replicas of each of them
 
@@ -162,7 +162,7 @@ class DeploymentController:
         idle = [each for each in old if not each["spec"]["replicas"] and not each.get("status", {}).get("replicas")]
         keep = deployment["spec"].get("revisionHistoryLimit", 10)
         for each in sorted(idle, key=_revision)[: max(len(idle) - keep, 0)]:
-            yield DeleteObject(REPLICA_SETS, queries.key_of(each), each["metadata"]["uid"])
+            yield DeleteDocument(REPLICA_SETS, queries.key_of(each), each["metadata"]["uid"])
 
     def _update_status(self, key: str, now: float) -> Iterator[Action]:
         deployment = self._store.get(DEPLOYMENTS, key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stowplan.embedded.controllers.actions import Action, DeleteObject, RequeueAfter
+from stowplan.embedded.controllers.actions import Action, DeleteDocument, RequeueAfter
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
 
@@ -31,7 +31,7 @@ class EventExpiry:
             metadata = event["metadata"]
             last = event.get("lastTimestamp") or event.get("eventTime") or metadata["creationTimestamp"]
             if now - max(seconds(last), seconds(metadata["creationTimestamp"])) > LIFETIME:
-                yield DeleteObject("events", f"{metadata['namespace']}/{metadata['name']}", metadata["uid"])
+                yield DeleteDocument("events", f"{metadata['namespace']}/{metadata['name']}", metadata["uid"])
         self._scheduled = bool(self._store.collection("events").items)
         if self._scheduled:
             yield RequeueAfter(_INTERVAL)

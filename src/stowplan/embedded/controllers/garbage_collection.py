@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.embedded.api.lifecycle import FOREGROUND, ORPHAN
-from stowplan.embedded.controllers.actions import Action, DeleteObject, UpdateObject
+from stowplan.embedded.controllers.actions import Action, DeleteDocument, UpdateObject
 from stowplan.embedded.controllers.queries import terminating
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
@@ -85,7 +85,7 @@ class GarbageCollector:
             references = [each for each in found["metadata"]["ownerReferences"] if each["uid"] == uid]
             blocked = blocked or any(each.get("blockOwnerDeletion") for each in references)
             if not terminating(found):
-                yield DeleteObject(*location, found["metadata"]["uid"], propagation_policy="Foreground")
+                yield DeleteDocument(*location, found["metadata"]["uid"], propagation_policy="Foreground")
         if not blocked or not self._store.owned_by(uid):
             yield from self._remove_finalizer(collection, key, FOREGROUND)
 
@@ -93,4 +93,4 @@ class GarbageCollector:
         """Delete an object none of whose owners exists."""
         owners = document["metadata"]["ownerReferences"]
         if not any(owner["uid"] in self._by_uid for owner in owners):
-            yield DeleteObject(collection, key, document["metadata"]["uid"])
+            yield DeleteDocument(collection, key, document["metadata"]["uid"])

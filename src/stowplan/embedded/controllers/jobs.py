@@ -9,8 +9,8 @@ import msgspec
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
+    CreateDocument,
+    DeleteDocument,
     RecordEvent,
     RequeueAfter,
     SetStatus,
@@ -65,7 +65,7 @@ class JobController:
             return
         end = max(seconds(each.get("lastTransitionTime", "")) for each in job["status"]["conditions"])
         left = end + ttl - now
-        yield RequeueAfter(left) if left > 0 else DeleteObject(JOBS, key, job["metadata"]["uid"])
+        yield RequeueAfter(left) if left > 0 else DeleteDocument(JOBS, key, job["metadata"]["uid"])
 
     def _create_pods(self, job: Document, pods: list[Document], now: float) -> Iterator[Action]:
         spec = job["spec"]
@@ -83,7 +83,7 @@ class JobController:
         for number in range(min(missing, _MAX_PER_SYNC)):
             event = RecordEvent(job, "SuccessfulCreate", "Created pod: {name}", _COMPONENT)
             pod = _pod(job, indices[number] if indices is not None else None)
-            yield CreateObject("pods", job["metadata"]["namespace"], pod, event)
+            yield CreateDocument("pods", job["metadata"]["namespace"], pod, event)
         if missing > _MAX_PER_SYNC:
             yield RequeueAfter(0.0)
         if (deadline := spec.get("activeDeadlineSeconds")) is not None:
@@ -94,7 +94,7 @@ class JobController:
         for pod in pods:
             if queries.active(pod):
                 event = RecordEvent(job, "SuccessfulDelete", "Deleted pod: {name}", _COMPONENT)
-                yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
+                yield DeleteDocument("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
 
     def _update_status(self, key: str, outcome: JobOutcome | None, now: float) -> Iterator[Action]:
         job = self._store.get(JOBS, key)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, DeleteObject, RequeueAfter, SetStatus
+from stowplan.embedded.controllers.actions import Action, DeleteDocument, RequeueAfter, SetStatus
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import stamp
@@ -53,12 +53,12 @@ class SimulatedKubelets:
         if queries.terminating(pod):
             grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
             wait = self._wait(pod, "terminating", min(self._stop, grace), now)
-            yield RequeueAfter(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
+            yield RequeueAfter(wait) if wait > 0 else DeleteDocument("pods", key, pod["metadata"]["uid"], grace=0)
             return
         node = self._store.get("nodes", pod["spec"]["nodeName"])
         if node is None:
             wait = self._wait(pod, "orphaned", _ORPHANED, now)
-            yield RequeueAfter(wait) if wait > 0 else DeleteObject("pods", key, pod["metadata"]["uid"], grace=0)
+            yield RequeueAfter(wait) if wait > 0 else DeleteDocument("pods", key, pod["metadata"]["uid"], grace=0)
             return
         self._since.pop(f"orphaned {pod['metadata']['uid']}", None)
         if queries.phase(pod) in ("Pending", ""):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, FinalizeNamespace, SetStatus
+from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, FinalizeNamespace, SetStatus
 from stowplan.embedded.controllers.queries import terminating, with_condition
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
@@ -38,13 +38,13 @@ class NamespaceController:
             return
         if not terminating(namespace):
             if self._store.get("serviceaccounts", f"{key}/default") is None:
-                yield CreateObject("serviceaccounts", key, {"metadata": {"name": "default"}})
+                yield CreateDocument("serviceaccounts", key, {"metadata": {"name": "default"}})
             return
         left = self._content(key)
         for collection, document in left:
             if not terminating(document):
                 name = f"{key}/{document['metadata']['name']}"
-                yield DeleteObject(collection, name, document["metadata"]["uid"], grace=None)
+                yield DeleteDocument(collection, name, document["metadata"]["uid"], grace=None)
         yield from self._finish(key, now)
 
     def _content(self, namespace: str) -> list[tuple[str, Document]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from stowplan.embedded.controllers.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
+    CreateDocument,
+    DeleteDocument,
     RecordEvent,
     SetStatus,
     UpdateObject,
@@ -47,7 +47,7 @@ class NodeController:
         if node is None:
             lease = self._store.get(_LEASES, f"{_LEASE_NAMESPACE}/{key}")
             if lease is not None:
-                yield DeleteObject(_LEASES, f"{_LEASE_NAMESPACE}/{key}", lease["metadata"]["uid"])
+                yield DeleteDocument(_LEASES, f"{_LEASE_NAMESPACE}/{key}", lease["metadata"]["uid"])
             return
         yield from self._taints(node)
         yield from self._labels(key)
@@ -106,7 +106,7 @@ class NodeController:
             return
         if self._store.get(_LEASES, f"{_LEASE_NAMESPACE}/{metadata['name']}") is None:
             spec = {"holderIdentity": metadata["name"], "leaseDurationSeconds": 40, "renewTime": micro_stamp(now)}
-            yield CreateObject(_LEASES, _LEASE_NAMESPACE, {"metadata": {"name": metadata["name"]}, "spec": spec})
+            yield CreateDocument(_LEASES, _LEASE_NAMESPACE, {"metadata": {"name": metadata["name"]}, "spec": spec})
 
 
 def _ready(node: Document) -> bool:

@@ -27,12 +27,19 @@ def all_controllers(store: DocumentStore, kubelets: SimulatedKubelets | None = N
         VolumeController(store),
         kubelets or SimulatedKubelets(store),
         GarbageCollector(store),
+        *workload_controllers(store),
+        DisruptionController(store),
+        EventExpiry(store),
+    ]
+
+
+def workload_controllers(store: DocumentStore) -> list[Controller]:
+    """The controllers that make pods."""
+    return [
         DeploymentController(store),
         ReplicaSetController(store, "replicasets.apps", "ReplicaSet", "replicaset-controller"),
         ReplicaSetController(store, "replicationcontrollers", "ReplicationController", "replication-controller"),
         StatefulSetController(store),
         DaemonSetController(store),
         JobController(store),
-        DisruptionController(store),
-        EventExpiry(store),
     ]

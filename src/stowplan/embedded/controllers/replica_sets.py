@@ -9,8 +9,8 @@ from typing import Any
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
+    CreateDocument,
+    DeleteDocument,
     RecordEvent,
     RequeueAfter,
     SetStatus,
@@ -58,10 +58,10 @@ class ReplicaSetController:
         namespace = owner["metadata"]["namespace"]
         for _ in range(min(missing, _MAX_PER_SYNC)):
             event = RecordEvent(owner, "SuccessfulCreate", "Created pod: {name}", self._component)
-            yield CreateObject("pods", namespace, queries.pod_from(owner["spec"]["template"], owner), event)
+            yield CreateDocument("pods", namespace, queries.pod_from(owner["spec"]["template"], owner), event)
         for pod in self._deletion_order(pods)[: min(-missing, _MAX_PER_SYNC)] if missing < 0 else ():
             event = RecordEvent(owner, "SuccessfulDelete", "Deleted pod: {name}", self._component)
-            yield DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
+            yield DeleteDocument("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
         if abs(missing) > _MAX_PER_SYNC:
             yield RequeueAfter(0.0)
 

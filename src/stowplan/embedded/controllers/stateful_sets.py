@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateObject, DeleteObject, RecordEvent, SetStatus
+from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, RecordEvent, SetStatus
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 
@@ -98,7 +98,7 @@ class StatefulSetController:
             others = [volume for volume in pod["spec"].get("volumes", ()) if volume["name"] not in named]
             pod["spec"]["volumes"] = [*volumes, *others]
         message = f"create Pod {{name}} in StatefulSet {metadata['name']} successful"
-        yield CreateObject(
+        yield CreateDocument(
             "pods", metadata["namespace"], pod, RecordEvent(owner, "SuccessfulCreate", message, _COMPONENT)
         )
 
@@ -108,12 +108,12 @@ class StatefulSetController:
             return
         labels = {**template["metadata"].get("labels", {}), **owner["spec"]["selector"].get("matchLabels", {})}
         metadata = {**template["metadata"], "name": name, "labels": labels}
-        yield CreateObject("persistentvolumeclaims", namespace, {"metadata": metadata, "spec": template["spec"]})
+        yield CreateDocument("persistentvolumeclaims", namespace, {"metadata": metadata, "spec": template["spec"]})
 
     def _delete(self, owner: Document, pod: Document) -> Action:
         message = f"delete Pod {{name}} in StatefulSet {owner['metadata']['name']} successful"
         event = RecordEvent(owner, "SuccessfulDelete", message, _COMPONENT)
-        return DeleteObject("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
+        return DeleteDocument("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
 
     def _update_status(self, key: str, now: float) -> Iterator[Action]:
         owner = self._store.get(STATEFUL_SETS, key)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
     Action,
-    CreateObject,
-    DeleteObject,
+    CreateDocument,
+    DeleteDocument,
     RecordEvent,
     SetStatus,
     UpdateObject,
@@ -109,7 +109,7 @@ class ClaimController:
             volume = self._new_volume(claim, storage_class)
             message = f"Successfully provisioned volume {volume['metadata']['name']}"
             event = RecordEvent(claim, "ProvisioningSucceeded", message, storage_class["provisioner"])
-            yield CreateObject(VOLUMES, "", volume, event)
+            yield CreateDocument(VOLUMES, "", volume, event)
 
     def _new_volume(self, claim: Document, storage_class: Document) -> Document:
         metadata, provisioner = claim["metadata"], storage_class["provisioner"]
@@ -175,7 +175,7 @@ class VolumeController:
         if volume.get("status", {}).get("phase") != phase:
             yield SetStatus(VOLUMES, key, volume["metadata"]["uid"], {"phase": phase})
         if released and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-            yield DeleteObject(VOLUMES, key, volume["metadata"]["uid"])
+            yield DeleteDocument(VOLUMES, key, volume["metadata"]["uid"])
 
 
 def _used(pod: Document) -> list[str]:

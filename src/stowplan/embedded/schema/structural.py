@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
+from stowplan.embedded.errors import StatusCause, invalid_value, required, unsupported
 
 _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -45,7 +45,7 @@ class StructuralSchema:
         _fill(filled, self._schema)
         return filled
 
-    def causes(self, document: Document) -> list[Cause]:
+    def causes(self, document: Document) -> list[StatusCause]:
         """The invalid fields of a document."""
         if self._validator is None:
             import jsonschema  # imported late, since it is slow and only custom resources need it
@@ -107,7 +107,7 @@ def _is_date_time(value: Any) -> bool:
     return not isinstance(value, str) or ("T" in value and datetime.fromisoformat(value).tzinfo is not None)
 
 
-def _duplicates(value: Any, schema: Document, path: str) -> Iterator[Cause]:
+def _duplicates(value: Any, schema: Document, path: str) -> Iterator[StatusCause]:
     """Duplicate items of a set or of a list with keys, in a document that is otherwise valid."""
     if isinstance(value, dict):
         properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
@@ -120,7 +120,7 @@ def _duplicates(value: Any, schema: Document, path: str) -> Iterator[Cause]:
         for index, item in enumerate(value):
             identity = _identity(item, schema)
             if identity in seen:
-                yield Cause(f"{path}[{index}]", f"Duplicate value: {identity}", "FieldValueDuplicate")
+                yield StatusCause(f"{path}[{index}]", f"Duplicate value: {identity}", "FieldValueDuplicate")
             if identity is not None:
                 seen.add(identity)
             yield from _duplicates(item, schema["items"], f"{path}[{index}]")
@@ -156,7 +156,7 @@ def _translated(schema: Any) -> Any:
     return result
 
 
-def _causes(error: Any) -> Iterator[Cause]:
+def _causes(error: Any) -> Iterator[StatusCause]:
     path, keyword, expected, found = _path(error.absolute_path), error.validator, error.validator_value, error.instance
     body = f"{path} in body"
     match keyword:
@@ -166,16 +166,16 @@ def _causes(error: Any) -> Iterator[Cause]:
         case "type":
             name = _TYPES.get(type(found), "null")
             kind = expected if isinstance(expected, str) else ",".join(expected)
-            yield Cause(path, f'Invalid value: "{name}": {body} must be of type {kind}: "{name}"', _BAD_TYPE)
+            yield StatusCause(path, f'Invalid value: "{name}": {body} must be of type {kind}: "{name}"', _BAD_TYPE)
         case "enum":
             yield unsupported(path, found, [str(value) for value in expected])
         case "format":
             field = path.rpartition(".")[2]  # the API server names only the last part of the path here
             yield invalid_value(path, found, f"{field} in body must be of type {expected}: {json.dumps(found)}")
         case "maxLength":
-            yield Cause(path, f"Too long: may not be more than {expected} bytes", "FieldValueTooLong")
+            yield StatusCause(path, f"Too long: may not be more than {expected} bytes", "FieldValueTooLong")
         case "maxItems":
-            yield Cause(path, f"Too many: {len(found)}: must have at most {expected} items", "FieldValueTooMany")
+            yield StatusCause(path, f"Too many: {len(found)}: must have at most {expected} items", "FieldValueTooMany")
         case _:
             yield invalid_value(path, len(found) if keyword in _COUNTING else found, _message(body, error))
 

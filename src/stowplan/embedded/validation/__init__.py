@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause
+from stowplan.embedded.errors import StatusCause
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.validation import (
     definitions,
@@ -23,7 +23,7 @@ from stowplan.embedded.validation import (
     workloads,
 )
 
-_EVERY_WRITE: dict[str, Callable[[Document], Iterator[Cause]]] = {
+_EVERY_WRITE: dict[str, Callable[[Document], Iterator[StatusCause]]] = {
     "pods": pods.check,
     "deployments.apps": workloads.check_deployment,
     "replicasets.apps": workloads.check,
@@ -42,7 +42,7 @@ _EVERY_WRITE: dict[str, Callable[[Document], Iterator[Cause]]] = {
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check,
 }
 
-_UPDATES: dict[str, Callable[[Document, Document], Iterator[Cause]]] = {
+_UPDATES: dict[str, Callable[[Document, Document], Iterator[StatusCause]]] = {
     "pods": pods.check_update,
     "deployments.apps": workloads.check_selector,
     "replicasets.apps": workloads.check_selector,
@@ -56,7 +56,7 @@ _UPDATES: dict[str, Callable[[Document, Document], Iterator[Cause]]] = {
 }
 
 
-def problems(resource: ServedResource, document: Document, old: Document | None = None) -> list[Cause]:
+def problems(resource: ServedResource, document: Document, old: Document | None = None) -> list[StatusCause]:
     """All invalid fields of a document, in the order of Kubernetes."""
     found = list(metadata.check(resource, document))
     if resource.collection in _EVERY_WRITE:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
+from stowplan.embedded.errors import StatusCause, invalid_value, required, unsupported
 from stowplan.embedded.resources import BUILT_IN
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _GROUPS = frozenset(resource.group for resource in BUILT_IN)
 
 
-def check(definition: Document) -> Iterator[Cause]:
+def check(definition: Document) -> Iterator[StatusCause]:
     spec = definition["spec"]
     names = spec["names"]
     for name in ("group", "scope"):
@@ -37,7 +37,7 @@ def check(definition: Document) -> Iterator[Cause]:
         )
 
 
-def _versions(versions: list[Document]) -> Iterator[Cause]:
+def _versions(versions: list[Document]) -> Iterator[StatusCause]:
     if not versions:
         yield required("spec.versions", "must have exactly one version marked as storage version")
     elif sum(bool(version.get("storage")) for version in versions) != 1:
@@ -53,7 +53,7 @@ def _versions(versions: list[Document]) -> Iterator[Cause]:
             yield from _schema(schema, f"{field}.schema.openAPIV3Schema", root=True)
 
 
-def _schema(schema: Any, path: str, *, root: bool = False) -> Iterator[Cause]:
+def _schema(schema: Any, path: str, *, root: bool = False) -> Iterator[StatusCause]:
     """Check a schema as far as the embedded cluster uses it:
 
     the form of every part, known types, patterns that compile.
@@ -88,7 +88,7 @@ _VALUE_TYPES: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def _value_types(schema: Document, path: str) -> Iterator[Cause]:
+def _value_types(schema: Document, path: str) -> Iterator[StatusCause]:
     for name, expected in _VALUE_TYPES.items():
         if name in schema and not isinstance(schema[name], expected):
             yield invalid_value(f"{path}.{name}", str(schema[name]), "is of the wrong type")
@@ -107,7 +107,7 @@ def _compiles(pattern: Any) -> bool:
     return True
 
 
-def check_update(definition: Document, old: Document) -> Iterator[Cause]:
+def check_update(definition: Document, old: Document) -> Iterator[StatusCause]:
     for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
         before, after = old["spec"], definition["spec"]
         for part in path:

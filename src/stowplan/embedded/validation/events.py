@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, invalid_value
+from stowplan.embedded.errors import StatusCause, invalid_value
 
 
-def check(event: Document) -> Iterator[Cause]:
+def check(event: Document) -> Iterator[StatusCause]:
     involved = event["involvedObject"].get("namespace", "")
     namespace = event["metadata"].get("namespace", "")
     if namespace != (involved or "default") and not (not involved and namespace in ("kube-system", "")):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, invalid_value, required
+from stowplan.embedded.errors import StatusCause, invalid_value, required
 from stowplan.embedded.resources import ServedResource
 from stowplan.objects.selectors import is_label_key
 
@@ -35,7 +35,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-def check(resource: ServedResource, document: Document) -> Iterator[Cause]:
+def check(resource: ServedResource, document: Document) -> Iterator[StatusCause]:
     found = document["metadata"]
     name = found.get("name", "")
     if not name:
@@ -49,7 +49,7 @@ def check(resource: ServedResource, document: Document) -> Iterator[Cause]:
     yield from _owners(found.get("ownerReferences", ()))
 
 
-def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Cause]:
+def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[StatusCause]:
     longest, sentence = _NAMES[form]
     if len(name) > longest:
         yield invalid_value(field, name, f"must be no more than {longest} bytes")
@@ -57,7 +57,7 @@ def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Cause]
         yield invalid_value(field, name, f"{sentence} '{form}')")
 
 
-def check_labels(field: str, labels: Document) -> Iterator[Cause]:
+def check_labels(field: str, labels: Document) -> Iterator[StatusCause]:
     for key, value in labels.items():
         if not is_label_key(key):
             yield invalid_value(field, key, _key_problem(key))
@@ -84,17 +84,17 @@ def _key_problem(key: str) -> str:
     )
 
 
-def _annotations(annotations: Document) -> Iterator[Cause]:
+def _annotations(annotations: Document) -> Iterator[StatusCause]:
     for key in annotations:
         if not is_label_key(key.lower()):
             yield invalid_value("metadata.annotations", key, _key_problem(key))
     size = sum(len(key) + len(value) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
         message = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
-        yield Cause("metadata.annotations", message, "FieldValueTooLong")
+        yield StatusCause("metadata.annotations", message, "FieldValueTooLong")
 
 
-def _owners(owners: list[Document]) -> Iterator[Cause]:
+def _owners(owners: list[Document]) -> Iterator[StatusCause]:
     for index, owner in enumerate(owners):
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):

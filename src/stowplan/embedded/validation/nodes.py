@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, invalid_value, unsupported
+from stowplan.embedded.errors import StatusCause, invalid_value, unsupported
 from stowplan.objects import quantity
 from stowplan.objects.selectors import is_label_key
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def check(node: Document) -> Iterator[Cause]:
+def check(node: Document) -> Iterator[StatusCause]:
     for index, taint in enumerate(node["spec"].get("taints", ())):
         field = f"spec.taints[{index}]"
         if not is_label_key(taint.get("key", "")):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, required, unsupported
+from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value, required, unsupported
 from stowplan.objects import quantity
 
 _RESTARTS = ("Always", "OnFailure", "Never")
@@ -20,11 +20,11 @@ _CHANGEABLE = (
 )
 
 
-def check(pod: Document) -> Iterator[Cause]:
+def check(pod: Document) -> Iterator[StatusCause]:
     yield from check_spec(pod["spec"], "spec")
 
 
-def check_spec(spec: Document, path: str) -> Iterator[Cause]:
+def check_spec(spec: Document, path: str) -> Iterator[StatusCause]:
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     volumes = {volume.get("name") for volume in spec.get("volumes", ())}
@@ -45,12 +45,12 @@ def check_spec(spec: Document, path: str) -> Iterator[Cause]:
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 
 
-def _container(container: Document, path: str, volumes: set[Any], names: set[str]) -> Iterator[Cause]:
+def _container(container: Document, path: str, volumes: set[Any], names: set[str]) -> Iterator[StatusCause]:
     name = container.get("name", "")
     if not name:
         yield required(f"{path}.name")
     elif name in names:
-        yield Cause(f"{path}.name", f'Duplicate value: "{name}"', "FieldValueDuplicate")
+        yield StatusCause(f"{path}.name", f'Duplicate value: "{name}"', "FieldValueDuplicate")
     names.add(name)
     if not container.get("image"):
         yield required(f"{path}.image")
@@ -60,10 +60,10 @@ def _container(container: Document, path: str, volumes: set[Any], names: set[str
     for index, mount in enumerate(container.get("volumeMounts", ())):
         if mount.get("name") not in volumes:
             field = f"{path}.volumeMounts[{index}].name"
-            yield Cause(field, f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
+            yield StatusCause(field, f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
 
 
-def check_resources(resources: Document, path: str) -> Iterator[Cause]:
+def check_resources(resources: Document, path: str) -> Iterator[StatusCause]:
     limits = resources.get("limits", {})
     for name, amount in (*limits.items(), *resources.get("requests", {}).items()):
         if quantity.nanos(amount) < 0:
@@ -74,7 +74,7 @@ def check_resources(resources: Document, path: str) -> Iterator[Cause]:
             yield invalid_value(f"{path}.requests", amount, why)
 
 
-def _port(port: Document, path: str) -> Iterator[Cause]:
+def _port(port: Document, path: str) -> Iterator[StatusCause]:
     number = port.get("containerPort", 0)
     if not number:
         yield required(f"{path}.containerPort")
@@ -85,7 +85,7 @@ def _port(port: Document, path: str) -> Iterator[Cause]:
         yield unsupported(f"{path}.protocol", port.get("protocol"), _PROTOCOLS)
 
 
-def _tolerations(tolerations: list[Document], path: str) -> Iterator[Cause]:
+def _tolerations(tolerations: list[Document], path: str) -> Iterator[StatusCause]:
     for index, toleration in enumerate(tolerations):
         field = f"{path}.tolerations[{index}]"
         if toleration.get("operator", "Equal") not in _OPERATORS:
@@ -94,7 +94,7 @@ def _tolerations(tolerations: list[Document], path: str) -> Iterator[Cause]:
             yield unsupported(f"{field}.effect", toleration["effect"], _EFFECTS)
 
 
-def _spread(constraints: list[Document], path: str) -> Iterator[Cause]:
+def _spread(constraints: list[Document], path: str) -> Iterator[StatusCause]:
     for index, constraint in enumerate(constraints):
         field = f"{path}.topologySpreadConstraints[{index}]"
         if constraint.get("maxSkew", 0) <= 0:
@@ -106,7 +106,7 @@ def _spread(constraints: list[Document], path: str) -> Iterator[Cause]:
             yield unsupported(f"{field}.whenUnsatisfiable", constraint.get("whenUnsatisfiable"), choices)
 
 
-def check_update(pod: Document, old: Document) -> Iterator[Cause]:
+def check_update(pod: Document, old: Document) -> Iterator[StatusCause]:
     before, after = old["spec"], pod["spec"]
     if before is after or before == after:
         return

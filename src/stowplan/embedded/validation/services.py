@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, invalid_value, required, unsupported
+from stowplan.embedded.errors import StatusCause, invalid_value, required, unsupported
 from stowplan.embedded.validation.metadata import check_labels
 
 
-def check(service: Document) -> Iterator[Cause]:
+def check(service: Document) -> Iterator[StatusCause]:
     spec = service["spec"]
     kinds = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
     if spec["type"] not in kinds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, forbidden_field, required, unsupported
+from stowplan.embedded.errors import StatusCause, forbidden_field, required, unsupported
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SOURCES = (
@@ -15,14 +15,14 @@ _SOURCES = (
 )  # fmt: skip
 
 
-def check_claim(claim: Document) -> Iterator[Cause]:
+def check_claim(claim: Document) -> Iterator[StatusCause]:
     spec = claim["spec"]
     yield from _modes(spec)
     if "storage" not in spec.get("resources", {}).get("requests", {}):
         yield required("spec.resources[storage]")
 
 
-def check_volume(volume: Document) -> Iterator[Cause]:
+def check_volume(volume: Document) -> Iterator[StatusCause]:
     spec = volume["spec"]
     yield from _modes(spec)
     if "storage" not in spec.get("capacity", {}):
@@ -31,7 +31,7 @@ def check_volume(volume: Document) -> Iterator[Cause]:
         yield required("spec", "must specify a volume type")
 
 
-def _modes(spec: Document) -> Iterator[Cause]:
+def _modes(spec: Document) -> Iterator[StatusCause]:
     if not spec.get("accessModes"):
         yield required("spec.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes", ()):
@@ -39,7 +39,7 @@ def _modes(spec: Document) -> Iterator[Cause]:
             yield unsupported("spec.accessModes", mode, _MODES)
 
 
-def check_claim_update(claim: Document, old: Document) -> Iterator[Cause]:
+def check_claim_update(claim: Document, old: Document) -> Iterator[StatusCause]:
     """The volume and class of a claim can be set once; its size can grow."""
     free = ("resources", "volumeAttributesClassName")
     for key in claim["spec"].keys() | old["spec"].keys():
@@ -54,7 +54,7 @@ def check_claim_update(claim: Document, old: Document) -> Iterator[Cause]:
         return
 
 
-def check_storage_class(document: Document) -> Iterator[Cause]:
+def check_storage_class(document: Document) -> Iterator[StatusCause]:
     if not document.get("provisioner"):
         yield required("provisioner")
     if document.get("volumeBindingMode") not in ("Immediate", "WaitForFirstConsumer"):
@@ -62,7 +62,7 @@ def check_storage_class(document: Document) -> Iterator[Cause]:
         yield unsupported("volumeBindingMode", document.get("volumeBindingMode"), choices)
 
 
-def check_storage_class_update(document: Document, old: Document) -> Iterator[Cause]:
+def check_storage_class_update(document: Document, old: Document) -> Iterator[StatusCause]:
     for name in ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"):
         if document.get(name) != old.get(name):
             yield forbidden_field(name, f"updates to {name} are forbidden.")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.errors import Cause, forbidden_field, invalid_value, required, unsupported
+from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value, required, unsupported
 from stowplan.embedded.validation.pods import check_spec
 from stowplan.objects import selectors
 
@@ -29,7 +29,7 @@ def selector(found: Document | None) -> selectors.Selector | None:
     return selectors.compile_selector(msgspec.convert(found, selectors.LabelSelector))
 
 
-def check(workload: Document) -> Iterator[Cause]:
+def check(workload: Document) -> Iterator[StatusCause]:
     spec = workload["spec"]
     yield from _replicas(spec)
     yield from _selected(spec)
@@ -38,7 +38,7 @@ def check(workload: Document) -> Iterator[Cause]:
         yield unsupported("spec.template.spec.restartPolicy", policy, ["Always"])
 
 
-def check_deployment(deployment: Document) -> Iterator[Cause]:
+def check_deployment(deployment: Document) -> Iterator[StatusCause]:
     yield from check(deployment)
     strategy = deployment["spec"]["strategy"]
     if strategy["type"] not in ("Recreate", "RollingUpdate"):
@@ -53,7 +53,7 @@ def check_deployment(deployment: Document) -> Iterator[Cause]:
         yield invalid_value("spec.strategy.rollingUpdate.maxUnavailable", 0, "may not be 0 when `maxSurge` is 0")
 
 
-def check_int_or_percent(field: str, value: int | str) -> Iterator[Cause]:
+def check_int_or_percent(field: str, value: int | str) -> Iterator[StatusCause]:
     """Check an integer or a percentage."""
     if isinstance(value, int):
         if value < 0:
@@ -62,12 +62,12 @@ def check_int_or_percent(field: str, value: int | str) -> Iterator[Cause]:
         yield invalid_value(field, value, "must be an integer or percentage (e.g '5%%')")
 
 
-def _replicas(spec: Document) -> Iterator[Cause]:
+def _replicas(spec: Document) -> Iterator[StatusCause]:
     if spec.get("replicas", 0) < 0:
         yield invalid_value("spec.replicas", spec["replicas"], _NOT_NEGATIVE)
 
 
-def _selected(spec: Document) -> Iterator[Cause]:
+def _selected(spec: Document) -> Iterator[StatusCause]:
     label_selector = spec.get("selector")
     labels = spec["template"].get("metadata", {}).get("labels")
     if label_selector is None:
@@ -78,7 +78,7 @@ def _selected(spec: Document) -> Iterator[Cause]:
         yield invalid_value("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 
-def check_job(job: Document) -> Iterator[Cause]:
+def check_job(job: Document) -> Iterator[StatusCause]:
     spec = job["spec"]
     for name in ("completions", "parallelism", "backoffLimit"):
         if spec.get(name, 0) < 0:
@@ -92,7 +92,7 @@ def check_job(job: Document) -> Iterator[Cause]:
         yield unsupported("spec.template.spec.restartPolicy", policy, ["OnFailure", "Never"])
 
 
-def check_replication_controller(controller: Document) -> Iterator[Cause]:
+def check_replication_controller(controller: Document) -> Iterator[StatusCause]:
     spec = controller["spec"]
     yield from _replicas(spec)
     labels = spec["template"].get("metadata", {}).get("labels") or {}
@@ -104,12 +104,12 @@ def check_replication_controller(controller: Document) -> Iterator[Cause]:
     yield from check_spec(spec["template"]["spec"], "spec.template.spec")
 
 
-def check_selector(workload: Document, old: Document) -> Iterator[Cause]:
+def check_selector(workload: Document, old: Document) -> Iterator[StatusCause]:
     if workload["spec"].get("selector") != old["spec"].get("selector"):
         yield invalid_value("spec.selector", workload["spec"].get("selector"), "field is immutable")
 
 
-def check_stateful_set_update(workload: Document, old: Document) -> Iterator[Cause]:
+def check_stateful_set_update(workload: Document, old: Document) -> Iterator[StatusCause]:
     def immutable(document: Document) -> Document:
         return {key: value for key, value in document["spec"].items() if key not in _STATEFUL_SET_FREE}
 
@@ -117,7 +117,7 @@ def check_stateful_set_update(workload: Document, old: Document) -> Iterator[Cau
         yield forbidden_field("spec", _STATEFUL_SET)
 
 
-def check_job_update(job: Document, old: Document) -> Iterator[Cause]:
+def check_job_update(job: Document, old: Document) -> Iterator[StatusCause]:
     yield from check_selector(job, old)
     if job["spec"].get("completions") != old["spec"].get("completions") and job["spec"]["completionMode"] != "Indexed":
         yield invalid_value("spec.completions", job["spec"].get("completions"), "field is immutable")

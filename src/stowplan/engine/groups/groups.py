@@ -110,7 +110,11 @@ class Groups:
             group = self.group_of(found.first, self._profiles[unit.profile])
         except PluginError:
             return unit.needed
-        return max(_missing(found, group or found.group), 1)
+        return self.needed_by(found, group or found.group)
+
+    def needed_by(self, found: GroupState, group: Group) -> int:
+        """How many waiting pods must get a node, if the group were defined like this."""
+        return max(_missing(found, group), 1)
 
     def _redefine(self, found: GroupState, group: Group) -> None:
         if group != found.group:

@@ -3,20 +3,23 @@
 No more than that fit, for certain. Fewer may.
 
 The check compares what members need (`needs_free`) with the room that would be free: how many pods of each shape every
-node could take, and whether all nodes together have what the least demanding members need. Nodes that rejected such a
-pod for what the node is, whatever runs there, do not count. Held room does count, since it may be held for the members.
+node could take, and whether all nodes together have what the least demanding members need. Members that their own
+anti-affinity keeps apart need a domain each. Nodes that rejected such a pod for what the node is, whatever runs there,
+do not count. Held room does count, since it may be held for the members.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.nodes.table import ABSENT
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.unit import Unit
@@ -24,6 +27,7 @@ from stowplan.framework.decision import UNRESOLVABLE, Decision
 from stowplan.framework.group import SlotPods
 from stowplan.framework.plugin_calls import call
 from stowplan.framework.profile import Profile
+from stowplan.objects.affinity import AffinityTerm
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import Shape
 
@@ -49,6 +53,8 @@ class CapacityCheck:
             self._slots += each.number
             self._number[each.example.shape] += each.number
         self._wants = {shape: _wanted(shape.pod, profile) for shape in self._number}
+        self._apart = Counter(term for pod in unit.ready for term in _keeping_apart(pod, profile, state))
+        self._with_term = {term: [s for s in self._number if term in s.required_anti_affinity] for term in self._apart}
         decided = {each.pod.shape: each for each in decisions}
         self._closed = {shape: _closed(each, profile) for shape, each in decided.items()}
         self._at_least = {} if members is None else still_wanted(members, state)
@@ -63,16 +69,34 @@ class CapacityCheck:
             return 0
         fitting = sum(min(number, self._fits(shape, room)) for shape, number in self._number.items())
         in_all = (bisect_right(self._sums[name], int(free.sum())) for name, free in room.items())
-        return max(min((fitting, self._fit_anyhow(room), *in_all)) - self._slots, 0)
+        apart = (self._fit_apart(term, room) for term in self._apart)
+        return max(min((fitting, self._fit_anyhow(room), *in_all, *apart)) - self._slots, 0)
 
     def _fits(self, shape: Shape, room: Mapping[str, Ints]) -> int:
         """How many pods of this shape fit, if no others do."""
+        times = self._times(shape, room)
+        return self._number[shape] if times is None else int(times.sum())
+
+    def _times(self, shape: Shape, room: Mapping[str, Ints]) -> Ints | None:
+        """How often a pod of this shape fits on each live row; None if it needs nothing."""
         wants = self._wants[shape]
         if not wants:
-            return self._number[shape]
-        times = np.minimum.reduce([room[name] // amount for name, amount in wants.items()])
+            return None
+        times: Ints = np.minimum.reduce([room[name] // amount for name, amount in wants.items()])
         closed = self._closed.get(shape)
-        return int(times.sum() if closed is None or len(closed) != len(times) else times[~closed].sum())
+        return times if closed is None or len(closed) != len(times) else np.where(closed, 0, times)
+
+    def _fit_apart(self, term: AffinityTerm, room: Mapping[str, Ints]) -> int:
+        """How many members fit, if those that this term keeps apart take one domain each, and the others fit."""
+        fits = [self._times(shape, room) for shape in self._with_term[term]]
+        if any(times is None for times in fits):
+            return self._number.total()
+        times = np.add.reduce([each for each in fits if each is not None])
+        table = self._state.table
+        codes = table.label(term.topology_key).codes[table.live_rows()]
+        domains = np.unique(codes[(times > 0) & (codes != ABSENT)])
+        number, unlabelled = self._apart[term], int(times[codes == ABSENT].sum())  # these are no domain
+        return self._number.total() - number + min(number, len(domains) + unlabelled)
 
     def _fit_anyhow(self, room: Mapping[str, Ints]) -> int:
         """How many pods fit, if each needed only as much of every resource as the least demanding member."""
@@ -117,6 +141,12 @@ class CapacityCheck:
                 np.add.at(room, rows, np.array([each.get(name, 0) for each in taken], np.int64)[codes])
             found[name] = np.maximum(room[live], 0)
         return found
+
+
+def _keeping_apart(pod: Pod, profile: Profile, state: ClusterState) -> Iterator[AffinityTerm]:
+    """The terms that keep the pod apart from others like itself, as far as filters can say."""
+    for enabled in profile.keeps_apart_filters:
+        yield from call(enabled, enabled.plugin.keeps_apart, pod, Cluster(state))
 
 
 def _wanted(pod: Pod, profile: Profile) -> Amounts:

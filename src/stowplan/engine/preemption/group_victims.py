@@ -38,8 +38,8 @@ class GroupVictims:
         if found.falls(len(left), torn=True):
             yield from (placed.pod for uid in left if (placed := self._state.pods.get(uid)) is not None)
 
-    def join(self, pod: Pod, candidates: list[Candidate]) -> list[Candidate]:
-        """The allowed candidates, with all their victims; the same list if no victim is in a group."""
+    def join(self, pod: Pod, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """The allowed candidates, with all their victims; the same sequence if no victim is in a group."""
         victims = (victim.uid for each in candidates for victim in each.victims)
         if next(iter(self._groups), None) is None or not any(map(self._groups.of, victims)):
             return candidates

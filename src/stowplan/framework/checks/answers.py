@@ -9,6 +9,7 @@ import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.framework import cause_calls
 from stowplan.framework.checks.called_plugin import Answers, BrokenAnswer, CalledPlugin, Problem, Twin, differ, only
 from stowplan.framework.checks.lines import LinesRun
 from stowplan.framework.checks.says import Says
@@ -20,6 +21,7 @@ from stowplan.framework.verdict_codes import VerdictCodes
 from stowplan.objects.pods import Pod
 
 ALONE = "depends on other nodes, though the plugin declares that it judges by the row alone"
+PODS = "depends on the pods on nodes, though the plugin declares that it looks at node objects alone (scores_by_node)"
 SHAPE = "depends on more than the pod's shape, though the plugin declares that it judges by the row alone"
 
 
@@ -77,10 +79,37 @@ class Asked(CalledPlugin):
             case None:
                 return cluster.nodes
             case RejectPod():
+                self.check_pod_causes("pre_filter", cluster)
                 return only(cluster.nodes, ())
             case Only(names):
                 return only(cluster.nodes, names)
         raise BrokenAnswer("pre_filter gives a wrong answer", f"{answer!r}; None, SKIP, Only or RejectPod was due")
+
+    def check_pod_causes(self, rejected_by: str, cluster: Cluster) -> None:
+        """Raise BrokenAnswer if the plugin names no cause, or a wrong one, for a pod that its method rejected."""
+        if not self.has("pod_causes"):
+            return
+        enabled = EnabledPlugin(self.name, self.plugin)
+        if not self.ask("pod_causes", lambda: cause_calls.named_pod_causes(enabled, self.pod, cluster)):
+            raise BrokenAnswer(f"pod_causes names none for a pod that {rejected_by} rejected", "at least one was due")
+
+    def _cause_problems(self, nodes: Nodes, verdicts: Answers) -> Iterator[Problem]:
+        """Yield a problem if a node that the filter rejected has no cause, or another one when asked again."""
+        rejected = only(nodes, [name for name, verdict in verdicts.items() if verdict is not None])
+        if not self.has("causes") or not len(rejected):
+            return
+        enabled = EnabledPlugin(self.name, self.plugin)
+        answers = []
+        for _ in range(2):
+            found = self.ask("causes", lambda: cause_calls.named_causes(enabled, self.pod, rejected))
+            left = cause_calls.unnamed(found, len(rejected))
+            if left.any():
+                nameless = rejected.where(left).names[0]
+                yield "causes names none for a node that filter rejected", f"node {nameless} has none"
+                return
+            answers.append([(each.cause, each.rows.tolist()) for each in found])
+        if answers[0] != answers[1]:
+            yield "causes gives two answers to one question", f"{answers[0]!r}, and then {answers[1]!r}"
 
     def problems_of_answers(self, twin: Any) -> Iterator[Problem]:
         """Yield what is wrong with the answers for nodes, and with what the plugin did to the cluster meanwhile."""
@@ -102,6 +131,7 @@ class Asked(CalledPlugin):
         if filters and len(left):
             yield from self._filter_problems(left, twin)
             verdicts = self.filtered(left)
+            yield from self._cause_problems(left, verdicts)
             left = only(left, [name for name, verdict in verdicts.items() if verdict is None])
         if self.has("score") and len(left):
             yield from self._score_problems(left, twin)
@@ -128,6 +158,11 @@ class Asked(CalledPlugin):
         yield from self._row_problems("score", expected, self.scored, by_row)
         if by_row:
             yield from differ(f"score {SHAPE}", self.scored(nodes, pod=same_shape(self.pod)), expected)
+        if getattr(self.plugin, "scores_by_node", False):
+            empty = self._pre_filtered_cluster(self.situation.without_pods()).nodes
+            yield from differ(f"score {PODS}", self.scored(only(empty, expected)), expected)
+            other = self.scored(nodes, pod=same_shape(self.pod))
+            yield from differ("score depends on more than the pod's shape, in spite of scores_by_node", other, expected)
         if hasattr(self.plugin, "rate") and None not in expected.values():
             yield from differ("score and rate disagree", self.scored(nodes, Twin(self.plugin)), expected)
         if hasattr(twin, "rate") and None not in expected.values():

@@ -29,7 +29,7 @@ from stowplan.objects.pods import Pod
 CHECKED = (
     *("pre_enqueue", "sort_key", "cluster_key", "group_of", "pre_filter", "filter", "avoid", "score", "reserve"),
     *("unreserve", "permit", "pre_bind", "post_bind", "gauges", "wakes_on", "filters_by_row"),
-    *("fits", "rate", "pre_filters_by_shape"),
+    *("fits", "rate", "pre_filters_by_shape", "causes", "pod_causes"),
 )
 Check: TypeAlias = Callable[[Asked, Cluster], Iterator[Problem]]
 NOT_CALLED = tuple(method for method in CALLED if method not in CHECKED)
@@ -89,6 +89,8 @@ def _optional(asked: Asked, method: str, kind: type, cluster: Cluster) -> Iterat
         yield f"{method} gives a wrong answer", f"{answer!r}; {kind.__name__} or None was due"
     elif asked.ask(method, lambda: call(asked.pod, cluster)) != answer:
         yield f"{method} gives two answers to one question", f"first {answer!r}"
+    elif method == "pre_enqueue" and answer is not None:
+        asked.check_pod_causes(method, cluster)
 
 
 def _group(asked: Asked, cluster: Cluster) -> Iterator[Problem]:

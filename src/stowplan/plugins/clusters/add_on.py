@@ -14,6 +14,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.fleet.one_cluster import ClusterScore, OneCluster
 from stowplan.columns.fleet.views import Clusters
+from stowplan.framework.causes import Cause
 from stowplan.framework.decision import Reject
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.framework.profile import EnabledPlugin
@@ -52,6 +53,10 @@ class AddOn:
     def why(self, placement: Placement, cluster: OneCluster) -> str:  # noqa: ARG002
         expired = bool(cluster.fleet.table.scores(self.resource).expired(cluster.fleet.now)[cluster.row])
         return f"its score {self.resource}/{self.score_name} is {'no longer valid' if expired else 'missing'}"
+
+    def causes_of(self, placement: Placement, cluster: OneCluster) -> Iterator[Cause]:
+        details = {"resource": self.resource, "score": self.score_name}
+        yield Cause("score-missing", self.why(placement, cluster), details)
 
     def warning(self, clusters: Clusters) -> str:
         """Return which scores have expired; "" if none has."""

@@ -16,6 +16,8 @@ from stowplan.columns.arrays import Bools
 from stowplan.columns.fleet.clusters import CLAIMS, LABELS
 from stowplan.columns.fleet.one_cluster import WHOLE, OneCluster
 from stowplan.columns.fleet.views import Clusters
+from stowplan.framework.cause_texts import condition
+from stowplan.framework.causes import Cause, Detail
 from stowplan.framework.decision import Reject
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects import selector_errors, selectors
@@ -70,6 +72,29 @@ class PredicatePlugin:
         if not table.matching(CLAIMS, predicate.claims)[cluster.row]:
             return "its claims do not match the claimSelector"
         return predicate.expressions.why(cluster)
+
+    def causes_of(self, placement: Placement, cluster: OneCluster) -> Iterator[Cause]:
+        """Yield every condition of every predicate that the cluster does not meet."""
+        given = placement.spec.predicates
+        for index, predicate in enumerate(_compile_all(placement)):
+            if isinstance(predicate, Misconfigured):
+                continue
+            which = f"predicate {index + 1}: " if len(given) > 1 else ""
+            for kind, selector, found in (
+                ("label", predicate.labels, cluster.labels),
+                ("claim", predicate.claims, cluster.claims),
+            ):
+                for wanted in selector:
+                    if not wanted.matches(found):
+                        value = found.get(wanted.key)
+                        has = "it has no such " + kind if value is None else f"it has {value}"
+                        details: dict[str, Detail] = {"predicate": index, "key": wanted.key, "found": value}
+                        details["wanted"] = condition(wanted)
+                        yield Cause(f"predicate-{kind}", f"{which}{kind} {condition(wanted)}: {has}", details)
+            failing = predicate.expressions.why(cluster)
+            if failing:
+                details = {"predicate": index, "expression": failing}
+                yield Cause("predicate-expression", f"{which}expression {failing}", details)
 
     def depends_on(self, placement: Placement) -> Iterator[Hashable]:
         """Yield what predicates read; the whole object if they have expressions, and the scores that these read."""

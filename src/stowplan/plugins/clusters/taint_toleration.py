@@ -16,6 +16,7 @@ from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.columns.fleet.clusters import Fleet
 from stowplan.columns.fleet.one_cluster import OneCluster
 from stowplan.columns.fleet.views import Clusters, WholeFleet
+from stowplan.framework.causes import Cause
 from stowplan.framework.decision import Reject
 from stowplan.framework.placement.interfaces import Misconfigured
 from stowplan.objects.clusters import NO_SELECT_IF_NEW, PREFER_NO_SELECT, ClusterTaint
@@ -65,6 +66,13 @@ class ClusterTaintToleration:
                 value = f"={taint.value}" if taint.value else ""
                 return f"it has the taint {taint.key}{value}:{taint.effect}, which is not tolerated"
         return ""
+
+    def causes_of(self, placement: Placement, cluster: OneCluster) -> Iterator[Cause]:
+        for taint in cluster.taints:
+            if not tolerance(taint, placement.spec.tolerations, cluster.current, cluster.fleet.now)[0]:
+                value = f"={taint.value}" if taint.value else ""
+                details = {"key": taint.key, "value": taint.value, "effect": taint.effect}
+                yield Cause("taint", f"taint {taint.key}{value}:{taint.effect}", details)
 
     def lapses(self, placement: Placement, clusters: Clusters) -> float | None:
         """Return when the first toleration ends that keeps one of these clusters for the placement."""

@@ -12,9 +12,10 @@ not clear which labels an extender should see.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.causes import Cause
 from stowplan.framework.config.document import flag
 from stowplan.framework.decision import SKIP, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
@@ -38,6 +39,10 @@ class PreExtender:
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip:  # noqa: ARG002
         problem = applications.identity(pod).problem
         return RejectPod((f"labels for extenders: {problem}",), resolvable=False) if problem else SKIP
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:  # noqa: ARG002
+        problem = applications.identity(pod).problem
+        yield Cause("extender-labels", f"labels for extenders: {problem}", {"problem": problem})
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Update",), own=True)

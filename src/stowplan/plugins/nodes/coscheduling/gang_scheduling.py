@@ -8,10 +8,11 @@ configuration lists it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.causes import Cause
 from stowplan.framework.decision import RejectPod
 from stowplan.framework.group import UNKNOWN, Group
 from stowplan.framework.interfaces import Wake
@@ -49,6 +50,9 @@ class GangScheduling:
         if not name or cluster.get(PodGroup, name) is not None:
             return None
         return RejectPod((f"PodGroup {name} of scheduling.k8s.io does not exist",), resolvable=False, waits=True)
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:  # noqa: ARG002
+        yield kubernetes_group.missing(_key(pod), "scheduling.k8s.io")
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("PodGroup", ("Add", "Update"), hint="its_group")

@@ -11,10 +11,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from stowplan.framework.causes import Cause
 from stowplan.objects.actions import ObjectRef
 from stowplan.objects.pod_groups import PodGroup
 
 API_VERSION = "scheduling.k8s.io/v1alpha2"
+
+
+def missing(key: str, api_group: str) -> Cause:
+    """The PodGroup that a pod names does not exist."""
+    return Cause(
+        "group-missing", f"PodGroup {key} of {api_group} does not exist", {"group": key, "apiGroup": api_group}
+    )
 
 
 def definition(group: PodGroup) -> dict[str, Any]:

@@ -12,10 +12,11 @@ and binds them together. This plugin defines the groups and their order in the q
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from stowplan.columns.nodes.views import Cluster
+from stowplan.framework.causes import Cause
 from stowplan.framework.config.document import flag, shown
 from stowplan.framework.decision import SKIP, RejectPod, Skip
 from stowplan.framework.group import UNKNOWN, Group
@@ -117,6 +118,15 @@ class Coscheduling:
             if _pod_group(found, name, cluster) is None:
                 return RejectPod((f"PodGroup {name} of {found.source} does not exist",), resolvable=False, waits=True)
         return None
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        found = applications.identity(pod)
+        if found.problem:
+            yield Cause("group-labels", f"pod group: {found.problem}", {"problem": found.problem})
+        elif found.group and found.source != BY_LABELS:
+            name = f"{pod.namespace}/{found.group}"
+            if _pod_group(found, name, cluster) is None:
+                yield kubernetes_group.missing(name, found.source)
 
     def wakes_on(self) -> Iterable[Wake]:
         for kind in ("PodGroup", "SigsPodGroup"):

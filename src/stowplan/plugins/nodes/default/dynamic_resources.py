@@ -7,12 +7,13 @@ that fails leaves a condition, an event and a line in the log, so that its owner
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
 from stowplan.objects import devices
@@ -27,6 +28,7 @@ class DynamicResources:
     reads = ("DeviceClass",)
     configurable_at = ("preEnqueue", "reserve", "preBind")
     local = "node"
+    scores_by_node = True
 
     def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
         """`filterTimeout` and `bindingTimeout` are accepted, and unused without an allocator."""
@@ -38,6 +40,19 @@ class DynamicResources:
         refused = refusal(pod, nodes.cluster)
         if refused is not None:  # reached only if a configuration disables preFilter
             yield Reject(np.ones(len(nodes), np.bool_), refused.reasons[0], resolvable=False)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        everywhere = np.ones(len(nodes), np.bool_)
+        yield from (NodeCause(everywhere, cause) for cause in self.pod_causes(pod, nodes.cluster))
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        for claim in pod.spec.resource_claims:
+            text = f"resource claim {claim.name}: {NOT_SUPPORTED}"
+            yield Cause("resource-claim", text, {"claim": claim.name})
+        if not pod.spec.resource_claims:
+            for name in _provided(pod, cluster):
+                text = f"{name} is provided by a device class: {NOT_SUPPORTED}"
+                yield Cause("resource-claim", text, {"resource": name})
 
     def score(self, pod: Pod, nodes: Nodes) -> int:  # noqa: ARG002
         return 0
@@ -61,14 +76,19 @@ def refusal(pod: Pod, cluster: Cluster) -> RejectPod | None:
     if pod.spec.resource_claims:
         names = " ".join(claim.name for claim in pod.spec.resource_claims)
         return RejectPod((f"{NOT_SUPPORTED}, and the pod needs [{names}]",), resolvable=False)
-    classes = cluster.every(DeviceClass)
-    if not classes:
-        return None
-    backed = {each.spec.extended_resource_name for each in classes.values()} | {
-        devices.IMPLICIT + name for name in classes
-    }
-    needed = sorted(name for name, amount in pod.request.items() if amount and name in backed)
+    needed = _provided(pod, cluster)
     if not needed:
         return None
     reason = f"{NOT_SUPPORTED}, and device classes provide {' '.join(needed)}, which the pod requests"
     return RejectPod((reason,), resolvable=False)
+
+
+def _provided(pod: Pod, cluster: Cluster) -> list[str]:
+    """Return the extended resources that the pod requests and device classes provide."""
+    classes = cluster.every(DeviceClass)
+    if not classes:
+        return []
+    backed = {each.spec.extended_resource_name for each in classes.values()} | {
+        devices.IMPLICIT + name for name in classes
+    }
+    return sorted(name for name, amount in pod.request.items() if amount and name in backed)

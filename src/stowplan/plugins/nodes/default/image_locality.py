@@ -19,6 +19,8 @@ MOST_PER_CONTAINER = 1000 * MIB
 
 
 class ImageLocality:
+    scores_by_node = True
+
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         spec = pod.spec
         containers = (*spec.init_containers, *spec.containers)

@@ -12,7 +12,9 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.pods.row_changes import RowChanges
 from stowplan.columns.tally import Tally
+from stowplan.framework.causes import NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE
@@ -20,6 +22,7 @@ from stowplan.objects.affinity import AffinityTerm
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI
+from stowplan.plugins.nodes.default import pod_term_causes
 
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -46,14 +49,37 @@ class InterPodAffinity:
         return SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        refused = ~_matches_affinity(pod, nodes)
+        return self._rejections(pod, nodes)
+
+    def filter_what_if(self, pod: Pod, nodes: Nodes, changes: RowChanges) -> Iterator[Reject]:
+        return self._rejections(pod, nodes, changes)
+
+    @staticmethod
+    def _rejections(pod: Pod, nodes: Nodes, changes: RowChanges | None = None) -> Iterator[Reject]:
+        refused = ~_matches_affinity(pod, nodes, changes)
         yield Reject(refused, AFFINITY, resolvable=False)
-        anti_affine = ~refused & _matches_anti_affinity(pod, nodes)
+        anti_affine = ~refused & _matches_anti_affinity(pod, nodes, changes)
         yield Reject(anti_affine, ANTI_AFFINITY)
         rejected_by_existing = np.zeros(len(nodes), np.bool_)
-        for key, counts in _existing_anti_affinity(pod, nodes.cluster):
-            rejected_by_existing |= counts[nodes.label(key).codes] > 0
+        if changes is None:
+            for key, counts in _existing_anti_affinity(pod, nodes.cluster):
+                rejected_by_existing |= counts[nodes.label(key).codes] > 0
+        else:
+            for after in _changed_anti_affinity(pod, nodes, changes):
+                rejected_by_existing |= after > 0
         yield Reject(rejected_by_existing & ~refused & ~anti_affine, EXISTING)
+
+    def keeps_apart(self, pod: Pod, cluster: Cluster) -> Iterator[AffinityTerm]:
+        """Return the required anti-affinity terms that the pod matches itself."""
+        for term in dict.fromkeys(pod.shape.required_anti_affinity):
+            if term.matches(pod.namespace, cluster.namespace_labels(pod.namespace), pod.labels):
+                yield term
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        yield from pod_term_causes.unmet_affinity(pod, nodes, ~_matches_affinity(pod, nodes, None))
+        yield from pod_term_causes.own_anti_affinity(pod, nodes)
+        for key, counts in _existing_anti_affinity(pod, nodes.cluster):
+            yield from pod_term_causes.anti_affinity_of_others(pod, nodes, key, counts)
 
     # -- score
 
@@ -142,7 +168,19 @@ def _existing_anti_affinity(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, I
             yield carried.topology_key, counts
 
 
-def _matches_affinity(pod: Pod, nodes: Nodes) -> Bools:
+def _changed_anti_affinity(pod: Pod, nodes: Nodes, changes: RowChanges) -> Iterator[Ints]:
+    """Yield per topology key how many there are in each node's domain, if the node's own changes were made."""
+    after: dict[str, Ints] = {}
+    for key, counts in _existing_anti_affinity(pod, nodes.cluster):
+        found = counts[nodes.label(key).codes]
+        after[key] = after[key] + found if key in after else found
+    for key, change in changes.carried(nodes.rows, REQUIRED_ANTI).items():
+        if nodes.cluster.has_label(key):
+            after[key] = after.get(key, 0) + change * nodes.label(key).present
+    yield from after.values()
+
+
+def _matches_affinity(pod: Pod, nodes: Nodes, changes: RowChanges | None) -> Bools:
     """Return the nodes in a domain of pods that match all required affinity terms, for each term's key.
 
     If no pod matches and the incoming pod matches its own terms, every node with the keys is right: it is the first of
@@ -154,25 +192,33 @@ def _matches_affinity(pod: Pod, nodes: Nodes) -> Bools:
         return near
     cluster = nodes.cluster
     queries = tuple(cluster.query(term) for term in terms)
-    tally, any_match = cluster.count(*queries), False
+    tally = cluster.count(*queries)
+    change = None if changes is None else changes.count(nodes.rows, *queries)
+    total: Ints | int = 0
     for term in terms:
         label = nodes.label(term.topology_key)
         counts = cluster.by_domain(tally, term.topology_key)
-        any_match = any_match or bool(counts.any())
+        total, there = total + int(counts.sum()), counts[label.codes]
+        if change is not None:
+            changed = change * label.present
+            total, there = total + changed, there + changed
         keys_exist &= label.present
-        near &= counts[label.codes] > 0
-    if not any_match and all(query.matches(pod.namespace, pod.labels) for query in queries):
-        return keys_exist
+        near &= there > 0
+    if all(query.matches(pod.namespace, pod.labels) for query in queries):
+        return np.where(np.equal(total, 0), keys_exist, near)
     return near
 
 
-def _matches_anti_affinity(pod: Pod, nodes: Nodes) -> Bools:
+def _matches_anti_affinity(pod: Pod, nodes: Nodes, changes: RowChanges | None) -> Bools:
     """Return the nodes in a domain of a pod that matches one of the required anti-affinity terms."""
     beside = np.zeros(len(nodes), np.bool_)
     cluster = nodes.cluster
     for term in pod.shape.required_anti_affinity:
-        counts = cluster.by_domain(cluster.count(cluster.query(term)), term.topology_key)
-        beside |= counts[nodes.label(term.topology_key).codes] > 0
+        query, label = cluster.query(term), nodes.label(term.topology_key)
+        counts = cluster.by_domain(cluster.count(query), term.topology_key)[label.codes]
+        if changes is not None:
+            counts = counts + changes.count(nodes.rows, query) * label.present
+        beside |= counts > 0
     return beside
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, Only, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import normalized
@@ -20,6 +21,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pod_parts import NodeAffinity
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import NodeTerm
+from stowplan.plugins.nodes.default import node_label_causes
 
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"
@@ -30,7 +32,8 @@ class NodeAffinityPlugin:
     configurable_at = ("preScore",)
     local = "node"
     pre_filters_by_shape = True
-    filters_by_row = True
+    filters_by_row = scores_by_node = True
+    ignores_volumes = True
 
     def __init__(self, added_affinity: Mapping[str, Any] | None = None) -> None:
         """`addedAffinity`: node affinity that every pod of this profile has in addition to its own."""
@@ -77,6 +80,12 @@ class NodeAffinityPlugin:
         ):
             return None
         return REASON, False
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        return node_label_causes.causes(pod, nodes, self._added)
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:  # noqa: ARG002
+        yield node_label_causes.conflict(pod)
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
         if not pod.spec.affinity.node_affinity.preferred and not self._prefers:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.nodes import Node
@@ -18,6 +19,7 @@ class NodeDeclaredFeatures:
     local = "node"
     pre_filters_by_shape = True
     filters_by_row = True
+    ignores_volumes = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if needed_features(pod) else SKIP
@@ -28,6 +30,12 @@ class NodeDeclaredFeatures:
 
     def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
         return None if needed_features(pod) <= set(node.node.status.declared_features) else (REASON, False)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        needed = sorted(needed_features(pod))
+        for feature, rows in nodes.features.having(lambda declared: [each for each in needed if each not in declared]):
+            text = f"the node does not declare the feature {feature}, which the pod needs"
+            yield NodeCause(rows, Cause("feature", text, {"feature": feature}))
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeDeclaredFeature"), hint="node_declares_features")

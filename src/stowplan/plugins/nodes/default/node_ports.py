@@ -8,11 +8,14 @@ import numpy as np
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.cause_texts import few
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import ANY_ADDRESS, Use
+from stowplan.plugins.nodes.default.holders import holders
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
@@ -21,6 +24,7 @@ class NodePorts:
     local = "pods"
     pre_filters_by_shape = True
     filters_by_row = True
+    ignores_volumes = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if pod.shape.host_ports else SKIP
@@ -36,6 +40,14 @@ class NodePorts:
     def fits(self, pod: Pod, node: OneNode) -> str | None:
         return REASON if any(node.uses(use) for use in _conflicting(pod)) else None
 
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        for address, protocol, port in dict.fromkeys(pod.shape.host_ports):
+            rows, count, pods = holders(nodes, _against(address, protocol, port))
+            where = "" if address == ANY_ADDRESS else f" of {address}"
+            details: dict[str, Detail] = {"port": port, "protocol": protocol, "pods": tuple(pods), "count": count}
+            text = f"host port {port}/{protocol}{where} is held by {few(pods, count)}"
+            yield NodeCause(rows, Cause("port", text, details))
+
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Pod", ("Delete",), hint="pod_freed_port")
         yield Wake("Node", ("Add",))
@@ -50,5 +62,9 @@ class NodePorts:
 def _conflicting(pod: Pod) -> Iterator[Use]:
     """Yield the uses of ports that leave no room for the pod's own."""
     for address, protocol, port in pod.shape.host_ports:
-        for other in ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address):
-            yield "port", protocol, port, other
+        yield from _against(address, protocol, port)
+
+
+def _against(address: str, protocol: str, port: int) -> Iterator[Use]:
+    for other in ("*",) if address == ANY_ADDRESS else (ANY_ADDRESS, address):
+        yield "port", protocol, port, other

@@ -12,37 +12,40 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Floats, Ints
+from stowplan.columns.arrays import Bools, Bytes, Floats, Ints
 from stowplan.columns.nodes.one_node import OneNode
+from stowplan.columns.nodes.row_columns import row_columns
 from stowplan.columns.nodes.views import Nodes
-from stowplan.framework.scoring import MAX_SCORE, int64
+from stowplan.framework.scoring import EXACT_AS_FLOAT, MAX_SCORE, int64
 from stowplan.objects import requests
 from stowplan.objects.pods import Pod
+
+NO_CHANGE = MAX_SCORE // 2 + MAX_SCORE  # twice the score of a node whose balance does not change
 
 
 class NodeResourcesBalancedAllocation:
     configurable_at = ("preScore",)
     scores_by_row = True
+    ignores_volumes = True
 
     def __init__(self, resources: Sequence[Mapping[str, Any]] = ({"name": "cpu"}, {"name": "memory"})) -> None:
         """`resources`: the resources to balance."""
         self._resources = [resource["name"] for resource in resources]
 
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | Bytes | None:
         wanted = {name: pod.shape.balanced.get(name, 0) for name in self._resources}
         if not any(wanted.values()):
             return None
         counted = [
             each for each in wanted if requests.is_counted(each) and (wanted[each] or not requests.is_scalar(each))
         ]
+        if len(counted) == 2 and (found := _of_two(nodes, counted, wanted)) is not None:
+            return found
         offered = [nodes.allocatable[name] for name in counted]
         taken = [nodes.requested[name] for name in counted]
         with_pod = [used + wanted[name] for name, used in zip(counted, taken, strict=True)]
-        if len(counted) == 2 and all(column.all() for column in offered):
-            deviation = _of_two(taken, with_pod, offered)
-        else:
-            present = [column != 0 for column in offered]
-            deviation = np.array([_deviation(taken, offered, present), _deviation(with_pod, offered, present)])
+        present = [column != 0 for column in offered]
+        deviation = np.array([_deviation(taken, offered, present), _deviation(with_pod, offered, present)])
         before, after = ((1 - deviation) * MAX_SCORE).astype(np.int64)
         return np.asarray((after - before + MAX_SCORE // 2) // 2 + MAX_SCORE // 2)
 
@@ -76,11 +79,73 @@ def _deviation_of_one(fractions: list[float]) -> float:
     return math.sqrt(squares / len(fractions))
 
 
-def _of_two(taken: list[Ints], with_pod: list[Ints], offered: list[Ints]) -> Floats:
-    """Return half the difference of two resources' fractions, before and after: the usual case, in few steps."""
-    used = np.array([taken, with_pod], np.float64)
-    fractions = np.minimum(used / np.array(offered, np.float64), 1.0)
-    return np.abs((fractions[:, 0] - fractions[:, 1]) / 2)
+def _of_two(nodes: Nodes, counted: Sequence[str], wanted: Mapping[str, int]) -> Bytes | None:
+    """Return the score for two resources: the usual case, in few steps. None: numbers are too large for floats."""
+    first, second = counted
+    columns = TwoResources(first, second)
+    used, others_used, room, others_room, offset, too_large = columns.on(nodes)
+    if too_large.any() or max(wanted[first], wanted[second]) >= EXACT_AS_FLOAT:
+        return None
+    balance = _halves(used + wanted[first], room, others_used + wanted[second], others_room)
+    np.subtract(1.0, balance, out=balance)
+    balance *= MAX_SCORE
+    score: Bytes = balance.astype(np.uint8)
+    score += offset
+    score >>= 1
+    return score
+
+
+def _halves(used: Floats, room: Floats, others_used: Floats, others_room: Floats) -> Floats:
+    """Return half the difference of two resources' fractions. The arrays of what is used are not needed any more."""
+    used /= room
+    others_used /= others_room
+    np.minimum(used, 1.0, out=used)
+    np.minimum(others_used, 1.0, out=others_used)
+    used -= others_used
+    used *= 0.5
+    return np.abs(used, out=used)
+
+
+class TwoResources:
+    """What the score for two resources needs of each node: amounts as floats, and the balance before the pod.
+
+    With the balances before and after, the score is (after - before + 50) // 2 + 50, which is (after + offset) // 2.
+    A node that lacks one of the resources has room without end of both: it is balanced with and without the pod.
+    """
+
+    def __init__(self, first: str, second: str) -> None:
+        self._names = (first, second)
+
+    def on(self, nodes: Nodes) -> list[Any]:
+        return row_columns(nodes, ("balance", *self._names), self._of_nodes, self._of_one)
+
+    def _of_nodes(self, nodes: Nodes) -> list[Any]:
+        first, second = self._names
+        offered = [nodes.allocatable[name] for name in self._names]
+        there = (offered[0] != 0) & (offered[1] != 0)
+        room = [np.where(there, column.astype(np.float64), np.inf) for column in offered]
+        taken = [nodes.requested[first], nodes.requested[second]]
+        used = [column.astype(np.float64) for column in taken]
+        before = (1 - _halves(used[0].copy(), room[0], used[1].copy(), room[1])) * MAX_SCORE
+        too_large = _too_large(taken[0]) | _too_large(taken[1])
+        offset = NO_CHANGE - np.where(too_large, 0, before).astype(np.uint8)
+        return [*used, *room, offset, too_large]
+
+    def _of_one(self, node: OneNode) -> tuple[float, ...]:
+        first, second = self._names
+        taken = (node.requested(first), node.requested(second))
+        room = (float(node.allocatable(first)), float(node.allocatable(second)))
+        if not room[0] or not room[1]:
+            room = (math.inf, math.inf)
+        used = (float(taken[0]), float(taken[1]))
+        shares = [min(part / whole, 1.0) for part, whole in zip(used, room, strict=True)]
+        too_large = any(not 0 <= each < EXACT_AS_FLOAT for each in taken)
+        before = 0 if too_large else int((1 - _deviation_of_one(shares)) * MAX_SCORE)
+        return (*used, *room, NO_CHANGE - before, too_large)
+
+
+def _too_large(amounts: Ints) -> Bools:
+    return (amounts < 0) | (amounts >= EXACT_AS_FLOAT)
 
 
 def _fraction(used: Ints, room: Ints) -> Floats:

@@ -14,18 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.arrays import Bools, Bytes, Ints
 from stowplan.columns.nodes.one_node import OneNode
+from stowplan.columns.nodes.row_columns import row_columns
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.cause_texts import amount_text
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
-from stowplan.framework.scoring import int64, percent, percent_of_one, rounded
+from stowplan.framework.scoring import EXACT_AS_FLOAT, MAX_SCORE, int64, percent, percent_of_one, rounded
 from stowplan.objects import devices, quantity, requests
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 FIXED = ("cpu", "memory", "ephemeral-storage")
 PRESUMED = ("cpu", "memory")  # counted with a default for containers that request nothing
+LARGE = EXACT_AS_FLOAT // MAX_SCORE
 DEFAULT_RESOURCES = ({"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1})
 
 
@@ -34,6 +38,7 @@ class NodeResourcesFit:
     configurable_at = ("preFilter", "preScore")
     local = "resources"
     filters_by_row = scores_by_row = True
+    ignores_volumes = True
 
     def __init__(
         self,
@@ -47,6 +52,8 @@ class NodeResourcesFit:
         self._kind = strategy.get("type") or "LeastAllocated"
         listed: Sequence[Mapping[str, Any]] = strategy.get("resources") or DEFAULT_RESOURCES
         self._resources = [(str(each["name"]), int(each.get("weight") or 1)) for each in listed]
+        names = {name for name, _ in self._resources}
+        self._alike = names == set(PRESUMED) and [weight for _, weight in self._resources] == [1, 1]
         ratio = strategy.get("requestedToCapacityRatio") or {}
         self._shape: list[tuple[int, int]] = [
             (point["utilization"], 10 * point["score"]) for point in ratio.get("shape") or ()
@@ -60,9 +67,9 @@ class NodeResourcesFit:
             yield Reject(full, "Too many pods")
         for resource, amount in self._needed(pod):
             allocatable = nodes.allocatable[resource]
-            lacking = allocatable - nodes.requested[resource] < amount
-            if lacking.any():
-                yield Reject(lacking, f"Insufficient {resource}", resolvable=allocatable >= amount)
+            left = allocatable - nodes.requested[resource]
+            if int(left.min(initial=amount)) < amount:
+                yield Reject(left < amount, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def fits(self, pod: Pod, node: OneNode) -> list[tuple[str, bool]] | None:
         found = []
@@ -74,15 +81,33 @@ class NodeResourcesFit:
                 found.append((f"Insufficient {resource}", allocatable >= amount))
         return found or None
 
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        full = nodes.requested["pods"] >= nodes.allocatable["pods"]
+        if full.any():
+            most = int(nodes.allocatable["pods"][full].max())
+            yield NodeCause(full, Cause("too-many-pods", f"too many pods: {most} at most", {"most": most}))
+        for resource, wanted in self._needed(pod):
+            allocatable = nodes.allocatable[resource]
+            free = allocatable - nodes.requested[resource]
+            too_small: Bools = (free < wanted) & (allocatable < wanted)
+            if too_small.any():
+                yield NodeCause(too_small, _too_small(resource, wanted, int(allocatable[too_small].max()), nodes))
+            taken: Bools = (free < wanted) & (allocatable >= wanted)
+            if taken.any():
+                yield NodeCause(taken, _taken(resource, wanted, int(free[taken].max()), int(allocatable[taken].max())))
+
     def needs_free(self, pod: Pod) -> Iterator[tuple[str, int]]:
         """Return what the filter requires to be free on a node."""
         return chain((("pods", 1),), self._needed(pod))
 
-    def _needed(self, pod: Pod) -> Iterator[tuple[str, int]]:
+    def _needed(self, pod: Pod) -> list[tuple[str, int]]:
         """Return the resources to check, the fixed ones first, the others by name."""
         request = pod.request
-        scalars = sorted(name for name in request if name not in FIXED and not self._is_ignored(name))
-        return ((name, request[name]) for name in (*FIXED, *scalars) if request.get(name, 0) > 0)
+        needed = [(name, amount) for name in FIXED if (amount := request.get(name, 0)) > 0]
+        if len(request) > len(needed):
+            others = sorted(name for name in request if name not in FIXED and not self._is_ignored(name))
+            needed += [(name, request[name]) for name in others if request[name] > 0]
+        return needed
 
     def _is_ignored(self, resource: str) -> bool:
         if not requests.is_extended(resource):
@@ -91,7 +116,10 @@ class NodeResourcesFit:
 
     # -- score
 
-    def score(self, pod: Pod, nodes: Nodes) -> Ints | None:
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | Bytes | None:
+        found = self._quick_score(pod, nodes)
+        if found is not None:
+            return found
         total, weights = np.zeros(len(nodes), np.int64), Weights(len(nodes))
         for resource, weight in self._resources:
             wanted = pod.shape.scored.get(resource, 0)
@@ -101,6 +129,30 @@ class NodeResourcesFit:
             total += rating if weight == 1 else rating * weight
             weights.add(weight, counts)
         return weights.mean(total, to_nearest=self._kind == "RequestedToCapacityRatio")
+
+    def _quick_score(self, pod: Pod, nodes: Nodes) -> Bytes | None:
+        """Return the score in few steps, for the usual strategies; None: it takes the long way."""
+        if self._kind not in ("LeastAllocated", "MostAllocated") or not self._alike:
+            return None
+        scored, ratings = pod.shape.scored, list[Any]()
+        (first, _), (second, _) = self._resources
+        *columns, unusual = Amounts(first, second).on(nodes)
+        if unusual.any():
+            return None
+        for resource, capacity, free in ((first, *columns[:2]), (second, *columns[2:])):
+            wanted = scored.get(resource, 0)
+            if wanted >= LARGE:
+                return None
+            part = free - MAX_SCORE * wanted
+            np.maximum(part, 0.0, out=part)
+            if self._kind == "MostAllocated":
+                np.subtract(MAX_SCORE * capacity, part, out=part)
+            part /= capacity  # exact when truncated, see `percent`
+            ratings.append(part.astype(np.uint8))
+        mean: Bytes = ratings[0]
+        mean += ratings[1]
+        mean >>= 1
+        return mean
 
     def rate(self, pod: Pod, node: OneNode) -> int:
         total = weights = 0
@@ -200,6 +252,61 @@ class NodeResourcesFit:
 
     def _fits_empty(self, pod: Pod, node: Node) -> bool:
         return _offers(node, "pods") > 0 and all(need <= _offers(node, name) for name, need in self._needed(pod))
+
+
+class Amounts:
+    """What a score needs of each node: of each resource its capacity and 100 times what is free, and if one is unusual.
+
+    These are floats. Usual amounts are so small that floats are exact, and the capacity is not 0.
+    """
+
+    def __init__(self, *resources: str) -> None:
+        self._resources = resources
+
+    def on(self, nodes: Nodes) -> list[Any]:
+        return row_columns(nodes, ("amounts", *self._resources), self._of_nodes, self._of_one)
+
+    def _of_nodes(self, nodes: Nodes) -> list[Any]:
+        unusual, columns = np.zeros(len(nodes), np.bool_), list[Any]()
+        for resource in self._resources:
+            capacity = nodes.allocatable[resource]
+            taken = (nodes.presumed if resource in PRESUMED else nodes.requested)[resource]
+            unusual |= (capacity <= 0) | (capacity >= LARGE) | (taken < 0) | (taken >= LARGE)
+            columns += [capacity.astype(np.float64), MAX_SCORE * (capacity.astype(np.float64) - taken)]
+        return [*columns, unusual]
+
+    def _of_one(self, node: OneNode) -> list[float]:
+        unusual, values = False, list[float]()
+        for resource in self._resources:
+            capacity = node.allocatable(resource)
+            taken = node.presumed(resource) if resource in PRESUMED else node.requested(resource)
+            unusual = unusual or not (0 < capacity < LARGE and 0 <= taken < LARGE)
+            values += [float(capacity), MAX_SCORE * (float(capacity) - float(taken))]
+        return [*values, unusual]
+
+
+def _too_small(resource: str, wanted: int, most: int, nodes: Nodes) -> Cause:
+    """Even an empty node has less than the pod wants."""
+    largest = int(nodes.cluster.nodes.allocatable[resource].max(initial=0))
+    wants, no_node = f"the pod wants {amount_text(resource, wanted)} {resource}", largest < wanted
+    if no_node and largest <= 0:
+        text = f"no node has {resource}: {wants}"
+    elif no_node:
+        text = f"no node is big enough: {wants}, the largest has {amount_text(resource, largest)}"
+    elif most <= 0:
+        text = f"the node has no {resource}: {wants}"
+    else:
+        text = f"too small: {wants}, the node has at most {amount_text(resource, most)}"
+    details: dict[str, Detail] = {"resource": resource, "wanted": amount_text(resource, wanted), "noNode": no_node}
+    return Cause("too-small", text, details | {"allocatable": amount_text(resource, most)})
+
+
+def _taken(resource: str, wanted: int, free: int, allocatable: int) -> Cause:
+    """Other pods use what the pod wants."""
+    shown = {"wanted": wanted, "free": max(free, 0), "allocatable": allocatable}
+    texts: dict[str, Detail] = {name: amount_text(resource, number) for name, number in shown.items()}
+    text = f"insufficient {resource}: the pod wants {texts['wanted']}, at most {texts['free']} of "
+    return Cause("insufficient", f"{text}{texts['allocatable']} is free", {"resource": resource, **texts})
 
 
 def _offers(node: Node, resource: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import Reject
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.nodes import Node
@@ -19,6 +20,7 @@ REASON = "node(s) were unschedulable"
 class NodeUnschedulable:
     local = "node"
     filters_by_row = True
+    ignores_volumes = True
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         cordoned = nodes.unschedulable
@@ -27,6 +29,9 @@ class NodeUnschedulable:
 
     def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
         return (REASON, False) if node.unschedulable and not tolerated(CORDONED, pod.tolerations) else None
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:  # noqa: ARG002
+        yield NodeCause(nodes.unschedulable, Cause("cordoned", "cordoned"))
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="node_uncordoned")

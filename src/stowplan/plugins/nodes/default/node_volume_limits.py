@@ -6,19 +6,21 @@ volumes of a node are only looked at one by one if the estimate is above the lim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools
+from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.volumes.attachments import NO_LIMIT, Attached, DerivedLookup, DriverColumns, csi_volume
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import csi_migration
 from stowplan.objects.pod_parts import Volume
 from stowplan.objects.pods import Pod
 from stowplan.objects.storage import CSINode, CSISource, PersistentVolumeClaim, VolumeAttachment
+from stowplan.plugins.nodes.default import claim_causes
 
 REASON = "node(s) exceed max volume count"
 
@@ -35,6 +37,28 @@ class NodeVolumeLimits:
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if any(map(_may_count, pod.shape.volumes)) else SKIP
 
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        wanted: dict[str, set[CSISource]] = {}
+        for volume in pod.shape.volumes:
+            source = csi_volume(nodes.cluster, pod, volume)
+            if isinstance(source, CSISource):
+                wanted.setdefault(source.driver, set()).add(source)
+            elif source is not None:
+                known = next(claim_causes.of_volume(pod, volume, nodes.cluster), None)
+                yield NodeCause(self._needs_source(volume, nodes), known or Cause("volume-source", source))
+        for driver, volumes in wanted.items():
+            limit = self._drivers(nodes.cluster).limit(driver, nodes)
+            if limit is None:
+                continue
+            rows = self._too_many(driver, limit, volumes, nodes)
+            if rows.any():
+                here = np.flatnonzero(rows).tolist()
+                counts = [self._count_with_pod(driver, volumes, nodes, position) for position in here]
+                allows, would_be = _range(limit[rows].tolist()), _range(counts)
+                text = f"{driver} attaches at most {allows} volumes to the node; with the pod it would have {would_be}"
+                details: dict[str, Detail] = {"driver": driver, "limit": allows, "withThePod": would_be}
+                yield NodeCause(rows, Cause("volume-limit", text, details))
+
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         wanted: dict[str, set[CSISource]] = {}
         rejected = np.zeros(len(nodes), np.bool_)
@@ -46,10 +70,12 @@ class NodeVolumeLimits:
                 unknown = self._needs_source(volume, nodes) & ~rejected
                 rejected |= unknown
                 yield Reject(unknown, source, resolvable=False)
-        too_many = np.zeros(len(nodes), np.bool_)
         for driver, volumes in wanted.items():
-            too_many |= self._too_many(driver, volumes, nodes)
-        yield Reject(too_many & ~rejected, REASON)
+            limit = self._drivers(nodes.cluster).limit(driver, nodes)
+            if limit is not None:
+                too_many = self._too_many(driver, limit, volumes, nodes) & ~rejected
+                rejected |= too_many
+                yield Reject(too_many, REASON)
 
     def _needs_source(self, volume: Volume, nodes: Nodes) -> Bools:
         """Return the nodes that need the volume's CSI source; for an in-tree disk, those with a CSINode."""
@@ -59,10 +85,7 @@ class NodeVolumeLimits:
             else np.ones(len(nodes), np.bool_)
         )
 
-    def _too_many(self, driver: str, wanted: set[CSISource], nodes: Nodes) -> Bools:
-        limit = self._drivers(nodes.cluster).limit(driver, nodes)
-        if limit is None:
-            return np.zeros(len(nodes), np.bool_)
+    def _too_many(self, driver: str, limit: Ints, wanted: set[CSISource], nodes: Nodes) -> Bools:
         too_many: Bools = (limit != NO_LIMIT) & (self._attached.at_most(nodes) + len(wanted) > limit)
         for position in np.flatnonzero(too_many).tolist():
             too_many[position] = self._count_with_pod(driver, wanted, nodes, position) > int(limit[position])
@@ -103,6 +126,11 @@ class NodeVolumeLimits:
         kube-scheduler.
         """
         return old is not None and any(_may_be(volume, old.spec.attacher) for volume in pod.shape.volumes)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return str(most) if least == most else f"{least} to {most}"
 
 
 def _may_count(volume: Volume) -> bool:

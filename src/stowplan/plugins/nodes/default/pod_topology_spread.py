@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.pods.row_changes import RowChanges
 from stowplan.columns.tally import Tally
+from stowplan.framework.cause_texts import MOST_LISTED, MOST_NAMED, few, nearest, selector_text
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.feature_gates import DEFAULT_GATES
 from stowplan.framework.interfaces import Wake
@@ -75,6 +78,12 @@ class PodTopologySpread:
         return None if self._constraints(pod, cluster, HARD) else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        return self._rejections(pod, nodes)
+
+    def filter_what_if(self, pod: Pod, nodes: Nodes, changes: RowChanges) -> Iterator[Reject]:
+        return self._rejections(pod, nodes, changes)
+
+    def _rejections(self, pod: Pod, nodes: Nodes, changes: RowChanges | None = None) -> Iterator[Reject]:
         cluster = nodes.cluster
         constraints = self._constraints(pod, cluster, HARD)
         labelled = _labelled(cluster.nodes, constraints)
@@ -86,11 +95,33 @@ class PodTopologySpread:
             refused |= missing
             eligible = labelled & _included(pod, cluster.nodes, constraint)
             counts = _domain_counts(pod, cluster, constraint, eligible)
-            smallest = _smallest_count(cluster.nodes, constraint, eligible, counts)
-            skew = counts[label.codes] + constraint.selects(pod) - smallest
+            if changes is None:
+                smallest = _smallest_count(cluster.nodes, constraint, eligible, counts)
+                skew = counts[label.codes] + constraint.selects(pod) - smallest
+            else:
+                change = changes.count(nodes.rows, _query(pod, constraint), settled=True)
+                skew = _changed_skew(pod, nodes, constraint, eligible, counts, change)
             too_many = (skew > constraint.max_skew) & ~refused
             yield Reject(too_many, REASON)
             refused |= too_many
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        cluster = nodes.cluster
+        constraints = self._constraints(pod, cluster, HARD)
+        labelled = _labelled(cluster.nodes, constraints)
+        for constraint in constraints:
+            label = nodes.label(constraint.key)
+            if not label.present.all():
+                yield NodeCause(~label.present, _unlabelled(constraint, cluster))
+            eligible = labelled & _included(pod, cluster.nodes, constraint)
+            counts = _domain_counts(pod, cluster, constraint, eligible)
+            smallest = _smallest_count(cluster.nodes, constraint, eligible, counts)
+            itself = int(constraint.selects(pod))
+            too_many = label.present & (counts[label.codes] + itself - smallest > constraint.max_skew)
+            if too_many.any():
+                domains = cluster.nodes.where(eligible).label(constraint.key)
+                by_name = {name: int(counts[cast("int", domains.code(name))]) for name in domains.numbers()}
+                yield NodeCause(too_many, _skewed(constraint, by_name, smallest, itself))
 
     # -- soft constraints
 
@@ -155,6 +186,41 @@ class PodTopologySpread:
         if old is None or new is None:
             return before is not None or after is not None
         return before != after or (after is not None and old.taints != new.taints)
+
+
+def _unlabelled(constraint: SpreadConstraint, cluster: Cluster) -> Cause:
+    whose = "the node" if cluster.has_label(constraint.key) else "no node"
+    has = "has no label" if whose == "the node" else "has the label"
+    near = "" if whose == "the node" else nearest((constraint.key,), sorted(cluster.state.table.label_keys)[:2000])
+    text = f"topology spread by {constraint.key}: {whose} {has} {constraint.key}"
+    details: dict[str, Detail] = {
+        "topologyKey": constraint.key,
+        "noNode": whose == "no node",
+        "nearestKey": near or None,
+    }
+    return Cause("spread-label", text + (f" (there is {near})" if near else ""), details)
+
+
+def _skewed(constraint: SpreadConstraint, counts: Mapping[str, int], smallest: int, itself: int) -> Cause:
+    """The counts of domains, the largest first, and which count is the smallest."""
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    shown = few([f"{name} {count}" for name, count in ordered[:MOST_NAMED]], len(ordered))
+    of = selector_text(constraint.selector)
+    text = f"topology spread by {constraint.key}, maxSkew {constraint.max_skew}, of {of}: "
+    if 0 < len(counts) < constraint.min_domains:
+        least = f"; 0 is the smallest count, as minDomains is {constraint.min_domains}"
+    else:
+        least = f"; the smallest count is {smallest}" if len(ordered) > MOST_NAMED else ""
+    details: dict[str, Detail] = {
+        "topologyKey": constraint.key,
+        "maxSkew": constraint.max_skew,
+        "selector": selector_text(constraint.selector),
+        "counts": dict(ordered[:MOST_LISTED]),
+        "domains": len(counts),
+        "smallest": smallest,
+        "selectsThePod": bool(itself),
+    }
+    return Cause("spread-skew", f"{text}{shown or 'none'}{least}", details)
 
 
 def _domains(node: Node | None, keys: list[str]) -> list[str] | None:
@@ -222,7 +288,11 @@ def _included(pod: Pod, nodes: Nodes, constraint: SpreadConstraint) -> Bools:
 
 def _tally(pod: Pod, cluster: Cluster, constraint: SpreadConstraint) -> Tally:
     """Return the count of pods of the same namespace that the constraint selects, without terminating ones."""
-    return cluster.count(PodQuery(frozenset((pod.namespace,)), constraint.selector), settled=True)
+    return cluster.count(_query(pod, constraint), settled=True)
+
+
+def _query(pod: Pod, constraint: SpreadConstraint) -> PodQuery:
+    return PodQuery(frozenset((pod.namespace,)), constraint.selector)
 
 
 def _domain_counts(
@@ -235,11 +305,35 @@ def _domain_counts(
 
 def _smallest_count(nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, counts: Ints) -> int:
     """Return the smallest count of a domain; 0 if there are fewer domains than minDomains."""
-    codes = nodes.label(constraint.key).codes
-    there = np.bincount(codes if eligible.all() else codes[eligible], minlength=len(counts)) > 0
-    there[0] = False
-    number = int(there.sum())
+    there, number = _domains_there(nodes, constraint, eligible, len(counts))
     return 0 if number < constraint.min_domains or number == 0 else int(counts[there].min())
+
+
+def _domains_there(nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, size: int) -> tuple[Bools, int]:
+    """Return which codes are domains with an eligible node, and their number."""
+    codes = nodes.label(constraint.key).codes
+    there: Bools = np.bincount(codes if eligible.all() else codes[eligible], minlength=size) > 0
+    there[0] = False
+    return there, int(there.sum())
+
+
+def _changed_skew(
+    pod: Pod, nodes: Nodes, constraint: SpreadConstraint, eligible: Bools, counts: Ints, change: Ints
+) -> Ints:
+    """Return the skew of each node's domain, if its count changed by as much as pods on that node do."""
+    all_nodes, codes = nodes.cluster.nodes, nodes.label(constraint.key).codes
+    counted = all_nodes.over_all_rows(eligible)[nodes.rows]
+    after = counts[codes] + change * counted
+    there, number = _domains_there(all_nodes, constraint, eligible, len(counts))
+    skew: Ints = after + constraint.selects(pod)
+    if number >= max(constraint.min_domains, 1):
+        domains = there.nonzero()[0]
+        at = int(counts[domains].argmin())
+        smallest = int(counts[domains[at]])
+        smallest_other = int(np.delete(counts[domains], at).min(initial=np.iinfo(np.int64).max))
+        others = np.where(codes == domains[at], smallest_other, smallest)
+        skew = skew - np.where(counted == 1, np.minimum(after, others), smallest)
+    return skew
 
 
 def _crowding(pod: Pod, nodes: Nodes, constraint: SpreadConstraint, ignored: Bools, counted: Bools) -> Floats:

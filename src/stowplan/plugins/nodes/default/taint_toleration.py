@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from stowplan.columns.arrays import Ints
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import Reject
 from stowplan.framework.feature_gates import DEFAULT_GATES
 from stowplan.framework.interfaces import Wake
@@ -26,6 +27,7 @@ class TaintFilter:
 
     local = "node"
     filters_by_row = True
+    ignores_volumes = True
     feature_gates = DEFAULT_GATES
 
     @property
@@ -44,6 +46,15 @@ class TaintFilter:
     def fits(self, pod: Pod, node: OneNode) -> tuple[str, bool] | None:
         return (REASON, False) if node.taints and self._untolerated(node.taints, pod) else None
 
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        def untolerated(taints: tuple[Taint, ...]) -> list[Taint]:
+            return [taint for taint in taints if self._untolerated((taint,), pod)]
+
+        for taint, rows in nodes.taints.having(untolerated):
+            value = f"={taint.value}" if taint.value else ""
+            details = {"key": taint.key, "value": taint.value, "effect": taint.effect}
+            yield NodeCause(rows, Cause("taint", f"taint {taint.key}{value}:{taint.effect}", details))
+
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeTaint"), hint="taints_tolerated_now")
         yield Wake("Pod", ("UpdatePodToleration",), own=True)
@@ -55,6 +66,7 @@ class TaintFilter:
 
 class TaintToleration(TaintFilter):
     configurable_at = ("preScore",)
+    scores_by_node = True
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         if nodes.taints.all_empty():
@@ -67,4 +79,6 @@ class TaintToleration(TaintFilter):
                 taint.effect == PREFER_NO_SCHEDULE and not tolerated(taint, soft, compares=compares) for taint in taints
             )
 
+        if not any(map(untolerated, nodes.taints.values)):
+            return MAX_SCORE
         return normalized(nodes.taints.number(untolerated), reverse=True)

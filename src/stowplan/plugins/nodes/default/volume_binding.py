@@ -24,6 +24,7 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.volumes import assumed as assumed_claims
 from stowplan.columns.volumes.attachments import DerivedLookup, DriverColumns, within
 from stowplan.columns.volumes.matching import VolumePlanner
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, NotYet, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import csi_migration, quantity
@@ -40,6 +41,7 @@ from stowplan.objects.storage import (
     node_terms,
     not_found,
 )
+from stowplan.plugins.nodes.default import claim_causes, volume_causes
 
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -63,6 +65,7 @@ class VolumeBinding:
     configurable_at = ("preScore",)
     local = "node"
     skip_is_final = True
+    scores_by_node = True
     pre_bind_late = "binding volumes: context deadline exceeded"
 
     def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -89,12 +92,25 @@ class VolumeBinding:
         if isinstance(claims, str):
             yield Reject(np.ones(len(nodes), np.bool_), claims, resolvable=False)
             return
-        plan = self.planner.plan(claims.waiting, nodes)
-        out_of_reach, gone = self._bound(claims.bound, nodes)
-        yield Reject(out_of_reach, OUT_OF_REACH, resolvable=False)
-        yield Reject(plan.no_volume, NO_VOLUME, resolvable=False)
-        yield Reject(plan.no_space, NO_SPACE, resolvable=False)
-        yield Reject(gone, VOLUME_GONE, resolvable=False)
+        out_of_reach, gone = self._bound(claims.bound, nodes) if claims.bound else (None, None)
+        plan = self.planner.plan(claims.waiting, nodes) if claims.waiting else None
+        no_volume, no_space = (None, None) if plan is None else (plan.no_volume, plan.no_space)
+        reasons = ((out_of_reach, OUT_OF_REACH), (no_volume, NO_VOLUME), (no_space, NO_SPACE), (gone, VOLUME_GONE))
+        for rejected, reason in reasons:
+            if rejected is not None:
+                yield Reject(rejected, reason, resolvable=False)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        claims = claims_of(pod, nodes.cluster)
+        if isinstance(claims, str):  # reached only if a configuration disables preFilter
+            everywhere = np.ones(len(nodes), np.bool_)
+            yield from (NodeCause(everywhere, cause) for cause in self.pod_causes(pod, nodes.cluster))
+            return
+        yield from volume_causes.of_bound(claims.bound, nodes, self._within_reach)
+        yield from volume_causes.of_unbound(claims.waiting, nodes, self.planner)
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        return claim_causes.problems(pod, cluster, claim_causes.OF_BINDING)
 
     def score(self, pod: Pod, nodes: Nodes) -> None:  # noqa: ARG002
         """kube-scheduler scores storage only with a feature (StorageCapacityScoring) that is off."""
@@ -128,8 +144,9 @@ class VolumeBinding:
         if not pod.shape.claims:
             return None
         nodes = cluster.nodes
-        here = nodes.where(nodes.name == node_name)
-        claims = claims_of(pod, here.cluster)
+        place = nodes.position(node_name)
+        here = nodes.where(np.array([] if place is None else [place], np.int64))
+        claims = claims_of(pod, cluster)
         if isinstance(claims, str):
             return RejectPod((claims,), resolvable=False)
         # A claim that is mounted twice needs one volume only.

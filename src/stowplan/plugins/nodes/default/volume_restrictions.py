@@ -16,11 +16,15 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.cause_texts import few
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.framework.decision import SKIP, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import disks
 from stowplan.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim, not_found
+from stowplan.plugins.nodes.default import claim_causes
+from stowplan.plugins.nodes.default.holders import holders
 
 NAME = "VolumeRestrictions"
 DISK_TAKEN = "node(s) had no available disk"
@@ -51,6 +55,28 @@ class VolumeRestrictions:
         yield Reject(disk_taken, DISK_TAKEN)
         if self._conflicts(pod, nodes.cluster) > 0:
             yield Reject(~disk_taken, CLAIM_TAKEN)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        modes: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for disk in sorted(_conflicting_disks(pod)):
+            modes.setdefault(disk[:-1], []).append(disk)
+        for disk, uses in modes.items():
+            rows, count, pods = holders(nodes, uses)
+            text = f"disk {' '.join(disk)} is used by {few(pods, count)}"
+            details: dict[str, Detail] = {"disk": disk, "pods": tuple(pods), "count": count}
+            yield NodeCause(rows, Cause("disk", text, details))
+        if self._conflicts(pod, nodes.cluster) > 0:
+            everywhere = np.ones(len(nodes), np.bool_)
+            for name in sorted(_exclusive(pod, nodes.cluster)):
+                key = f"{pod.namespace}/{name}"
+                _, count, pods = holders(nodes.cluster.nodes, [("claim", key)])
+                if count:
+                    text = f"claim {name} is for one pod at a time, and {few(pods, count)} uses it"
+                    details = {"claim": key, "pods": tuple(pods), "count": count}
+                    yield NodeCause(everywhere, Cause("claim-in-use", text, details))
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        return claim_causes.problems(pod, cluster, claim_causes.MISSING)
 
     @staticmethod
     def _conflicts(pod: Pod, cluster: Cluster) -> int:

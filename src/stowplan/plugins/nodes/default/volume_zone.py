@@ -11,12 +11,15 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.cause_texts import condition
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.framework.decision import SKIP, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import LabelRequirement
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, not_found
+from stowplan.plugins.nodes.default import claim_causes
 
 REASON = "node(s) had no available volume zone"
 SUCCESSOR = {BETA_ZONE: ZONE, BETA_REGION: REGION}
@@ -43,6 +46,21 @@ class VolumeZone:
             elsewhere |= ~_matches(zone, nodes)
         if elsewhere.any():
             yield Reject(elsewhere & _labelled(nodes), REASON, resolvable=False)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        for name in dict.fromkeys(_claim_names(pod)):
+            claim = nodes.cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}")
+            volume = None if claim is None else nodes.cluster.get(PersistentVolume, claim.spec.volume_name)
+            for zone in () if volume is None else _zones_of(volume):
+                rows = ~_matches(zone, nodes) & _labelled(nodes)
+                if volume is not None and rows.any():
+                    text = f"volume {volume.name} of claim {name} is in {condition(zone)}"
+                    details: dict[str, Detail] = {"volume": volume.name, "claim": f"{pod.namespace}/{name}"}
+                    details |= {"key": zone.key, "values": zone.values}
+                    yield NodeCause(rows, Cause("volume-zone", text, details))
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        return claim_causes.problems(pod, cluster, claim_causes.OF_ZONES)
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("StorageClass", ("Add",), hint="class_waits_for_pod")

@@ -19,6 +19,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.objects import selectors
@@ -69,6 +70,15 @@ class LeafNodeDistribution:
                 nowhere = np.ones(len(nodes), np.bool_)
                 right = "host, leaf, mix or adv is right"
                 yield Reject(nowhere, f"the nodeType of {found} is {other!r}; {right}", resolvable=False)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        found = self._found(pod, nodes.cluster)
+        if found is not None:
+            kind = found.term.node_type
+            wants = {"host": "host nodes", "leaf": "leaf nodes", "adv": "the nodes of its advancedTerm"}
+            text = f"{found} wants {wants[kind]}" if kind in wants else f"{found} has the unknown nodeType {kind!r}"
+            details = {"policy": found.policy.key, "kind": type(found.policy).__name__, "nodeType": kind}
+            yield NodeCause(np.ones(len(nodes), np.bool_), Cause("distribution-policy", text, details))
 
     def _found(self, pod: Pod, cluster: Cluster) -> Selected | None:
         """Return the pod's policy, looked up once for a decision; None if the pod has none."""

@@ -14,6 +14,7 @@ this plugin instead of VolumeBinding.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -22,10 +23,13 @@ from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.volumes.attachments import NOWHERE, within
 from stowplan.columns.volumes.matching import NO_PROVISIONER
+from stowplan.framework.cause_texts import few
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import Reject, RejectPod
 from stowplan.objects.pods import Pod
 from stowplan.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.objects.taints import Taint
+from stowplan.plugins.nodes.default.claim_causes import volume_missing
 from stowplan.plugins.nodes.default.volume_binding import NO_VOLUME, OUT_OF_REACH, VOLUME_GONE, VolumeBinding, claims_of
 from stowplan.plugins.nodes.leaf_nodes.columns import CLUSTER, HOST, LEAF_LABEL, LEAF_VALUE, ONE_NODE, LeafColumns
 from stowplan.plugins.nodes.leaf_nodes.taint_toleration import LEAF_EFFECT, LEAF_KEY
@@ -70,6 +74,38 @@ class LeafNodeVolumeBinding(VolumeBinding):
         yield Reject(self._without_volume(waiting, nodes), NO_VOLUME, resolvable=False)
         yield Reject(gone, VOLUME_GONE, resolvable=False)
 
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        kinds, claims = self._leaves.kinds(nodes), claims_of(pod, nodes.cluster)
+        if isinstance(claims, str) or not (kinds != HOST).any():
+            yield from super().causes(pod, nodes)
+            return
+        whole = kinds == CLUSTER
+        if not whole.all():
+            for each in super().causes(pod, nodes.where(~whole)):
+                yield NodeCause(_among(each.rows, ~whole), each.cause)
+        if whole.any():
+            there = nodes.where(whole)
+            for each in chain(self._bound_elsewhere(claims.bound, there), self._not_made(claims.waiting, there)):
+                yield NodeCause(_among(each.rows, whole), each.cause)
+
+    def _bound_elsewhere(self, claims: list[PersistentVolumeClaim], nodes: Nodes) -> Iterator[NodeCause]:
+        for claim in claims:
+            volume = nodes.cluster.get(PersistentVolume, claim.spec.volume_name)
+            if volume is None:
+                yield NodeCause(np.ones(len(nodes), np.bool_), volume_missing(claim))
+                continue
+            owner = volume.annotations.get(OWNERS)
+            whose = "names neither this node nor its cluster" if owner is None else f"belongs to cluster {owner}"
+            text = f"volume {volume.name} of claim {claim.name} {whose}"
+            details = {"volume": volume.name, "claim": claim.key, "cluster": owner}
+            yield NodeCause(~self._belongs(volume, nodes), Cause("volume-affinity", text, details))
+
+    def _not_made(self, claims: list[PersistentVolumeClaim], nodes: Nodes) -> Iterator[NodeCause]:
+        rows = self._without_volume(claims, nodes)
+        names = [claim.name for claim in claims]
+        text = f"claim {few(names)}: the node's cluster has no volume, and would make none"
+        yield NodeCause(rows, Cause("no-volume", text, {"claims": tuple(names)}))
+
     def _belongs(self, volume: PersistentVolume, nodes: Nodes) -> Bools:
         owner = volume.annotations.get(OWNERS)
         if owner is not None:
@@ -111,6 +147,11 @@ def _provisions(claim: PersistentVolumeClaim, cluster: Cluster) -> bool:
 
 def _spread(reject: Reject, where: Bools) -> Reject:
     """Return a rejection of some nodes as one of all nodes."""
-    rows = np.zeros(len(where), np.bool_)
-    rows[where] = reject.rows
-    return Reject(rows, reject.reason, resolvable=reject.resolvable)
+    return Reject(_among(reject.rows, where), reject.reason, resolvable=reject.resolvable)
+
+
+def _among(rows: Bools, where: Bools) -> Bools:
+    """Return rows of some nodes as rows of all nodes."""
+    found = np.zeros(len(where), np.bool_)
+    found[where] = rows
+    return found

@@ -25,6 +25,7 @@ from stowplan.columns.held.held_room import FEW, HeldRoom
 from stowplan.columns.held.held_slots import HeldSlots
 from stowplan.columns.held.source import Slot
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.cluster_event import ClusterEvent
 from stowplan.framework.config.document import flag
 from stowplan.framework.decision import SKIP, Avoid, Decision, PostFilterResult, Reject, RejectPod, Skip
@@ -38,9 +39,9 @@ from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import GPU, ResourceReservation, reservation_of
 from stowplan.objects.spark import Executors
-from stowplan.plugins.nodes.resource_reservation import arguments, documents, events, reconcile
+from stowplan.plugins.nodes.resource_reservation import arguments, causes, documents, events, reconcile
 from stowplan.plugins.nodes.resource_reservation.application_fit import ApplicationFit, executor
-from stowplan.plugins.nodes.resource_reservation.driver_order import DOES_NOT_FIT, DriverOrder
+from stowplan.plugins.nodes.resource_reservation.driver_order import DOES_NOT_FIT, EARLIER, DriverOrder
 from stowplan.plugins.nodes.resource_reservation.holdings import ReservationHoldings
 from stowplan.plugins.nodes.resource_reservation.reconcile import ReservationReconciler
 
@@ -151,6 +152,34 @@ class ResourceReservationPlugin:
             if at is not None:
                 zones = nodes.cluster.nodes.label(self._zone).codes
                 yield Reject(nodes.label(self._zone).codes != zones[at], OTHER_ZONE, resolvable=False)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        everywhere, cluster = np.ones(len(nodes), np.bool_), nodes.cluster
+        needs, held = self._executors(pod), _held_room(cluster).for_pod(pod)
+        if needs is not None:
+            where = passing(executor(pod, needs), cluster)
+            beside = self._fit.most_beside(pod, needs, where, cluster)
+            without = self._fit.most(pod, needs, where, cluster) if beside is None else 0
+            yield NodeCause(everywhere, causes.no_room(pod, needs, beside, without))
+        elif held is not None and held.owner in held.pods:
+            driver, node = held.pods[held.owner]
+            at = cluster.nodes.position(node)
+            zone = cluster.nodes.label(self._zone).values[at] if at is not None else None
+            text = f"its driver {driver} is in {self._zone} {zone}"
+            yield NodeCause(everywhere, causes.refused(pod, "reservation-zone", text, zone=zone))
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        needs = self._executors(pod)
+        if needs is None:
+            held = _held_room(cluster).for_pod(pod)
+            most = None if held is None else self._most_executors(held, cluster)
+            text = f"it has all of its {most} executors already"
+            yield causes.refused(pod, "reservation-executors", text, most=most)
+        elif needs.problem:
+            yield causes.refused(pod, "reservation-invalid", f"the driver's {needs.problem}")
+        elif (refused := self._pre_filter_driver(pod, needs, cluster)) is not None:
+            order = refused.reasons[0] in (DOES_NOT_FIT, EARLIER)
+            yield causes.refused(pod, "reservation-order" if order else "reservation-exists", refused.reasons[0])
 
     def _fitting(self, pod: Pod, needs: Executors, nodes: Nodes) -> Bools:
         """Return the nodes where the driver leaves enough room for its executors in the cluster."""

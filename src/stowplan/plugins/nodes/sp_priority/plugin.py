@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from stowplan.columns.arrays import Bytes
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.framework.causes import Cause
 from stowplan.framework.config.document import flag, shown
 from stowplan.framework.decision import SKIP, Avoid, NotYet, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
@@ -84,6 +85,11 @@ class SPPriority:
             return RejectPod((f"waiting for {found} to be seen",), resolvable=False, waits=True)
         cluster.notes[NAME] = found
         return SKIP if found is None else None
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        owner = self._owners.find(pod, cluster)
+        if isinstance(owner, str):
+            yield Cause("owner-unknown", f"{owner}, which owns the pod, is not known yet", {"owner": owner})
 
     def wakes_on(self) -> Iterable[Wake]:
         return [Wake(kind, ("Add", "Update"), hint="may_be_owner") for kind in self.reads]

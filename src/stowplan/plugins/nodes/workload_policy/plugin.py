@@ -27,6 +27,7 @@ from stowplan.columns.nodes.column_types import Labels
 from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.tally import Tally
+from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Evaluator, Gauge, Wake
 from stowplan.objects import selectors, workload_policies
@@ -37,8 +38,8 @@ from stowplan.objects.meta import Object, OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.workload_policies import AllocationRule
 from stowplan.objects.workloads import Deployment
+from stowplan.plugins.nodes.workload_policy import causes, status
 from stowplan.plugins.nodes.workload_policy import scores as policy_scores
-from stowplan.plugins.nodes.workload_policy import status
 from stowplan.plugins.nodes.workload_policy.deletion_costs import DeletionCosts
 from stowplan.plugins.nodes.workload_policy.naming import OWNERS, named_by, policy_name
 from stowplan.plugins.nodes.workload_policy.rebalancing import Rebalancing
@@ -108,6 +109,17 @@ class WorkloadPolicyPlugin:
             yield Reject(np.ones(len(nodes), np.bool_), found.reasons[0], resolvable=False)
         elif found is not None and found.rule.confines:
             yield from _rejections(found, nodes)
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        found = self._found(pod, nodes.cluster)
+        if isinstance(found, RejectPod):
+            everywhere = np.ones(len(nodes), np.bool_)
+            yield from (NodeCause(everywhere, cause) for cause in causes.of_pod(pod, nodes.cluster))
+        elif found is not None:
+            yield from causes.of_nodes(found.name, found.rule, found.desired(nodes.cluster), found.tally, nodes)
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        return causes.of_pod(pod, cluster)
 
     def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
         """Add the state of the policy to the pod's message. Nothing is preempted here."""

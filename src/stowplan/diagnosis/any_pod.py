@@ -1,0 +1,72 @@
+"""The diagnosis of any pod that waits: with its group if it is in one, with its policy, or as a Spark application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stowplan.diagnosis import ranking
+from stowplan.diagnosis.diagnosis import Diagnosis
+from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
+from stowplan.diagnosis.search import POOL_LABEL, diagnose
+from stowplan.diagnosis.special_remedies import SpecialRemedies, special_remedies
+from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.decision import Candidate
+from stowplan.framework.profile import Profile
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+
+
+def diagnose_any(
+    scheduler: Scheduler,
+    pod: Pod,
+    *,
+    profiles: Mapping[str, Profile] | None = None,
+    templates: Mapping[str, Node] | None = None,
+    pool_label: str = POOL_LABEL,
+) -> Diagnosis:
+    """Say what keeps a pod from a node, and what would help: a pod of a group together with its group.
+
+    profiles     those that the pod could ask for, by scheduler name
+    templates    nodes that could be added, by name
+    pool_label   nodes with the same value of this label serve as templates of their pool
+    """
+    unit = scheduler.queue.find(pod.uid)
+    if unit is not None and unit.group and not unit.broken:
+        found = diagnose_group(scheduler, unit.group, templates=templates, pool_label=pool_label)
+        return of_member(found, pod)
+    profile = scheduler.profiles.get(pod.scheduler_name)
+    alone = diagnose(
+        pod, scheduler.state, profile, profiles=profiles, templates=templates, pool_label=pool_label
+    )  # fmt: skip
+    special = special_remedies(pod, scheduler.state, scheduler.profiles, templates=templates, pool_label=pool_label)
+    return joined(alone, special)
+
+
+def joined(alone: Diagnosis, special: SpecialRemedies) -> Diagnosis:
+    """Return a pod's diagnosis with what its policy or its application needs."""
+    if not special.remedies:
+        return alone
+    known = {each.code for each in special.remedies}
+    every = [*special.remedies, *(each for each in alone.remedies if each.code not in known)]
+    bounded = "; ".join(filter(None, (alone.bounded, special.bounded)))
+    return replace(alone, remedies=tuple(sorted(every, key=ranking.order)), never="", bounded=bounded)
+
+
+def of_member(found: GroupDiagnosis, pod: Pod) -> Diagnosis:
+    """Return what a group's diagnosis says about one of its pods."""
+    own = next((each for each in found.causes if pod.key in each.members), next(iter(found.causes), None))
+    preemption = None
+    if found.preemption is not None:
+        nodes = found.preemption.nodes
+        node = nodes.get(pod.uid) or next(iter(nodes.values()))
+        preemption = Candidate(node, found.preemption.victims, 0)
+    return Diagnosis(
+        found.group_causes if own is None else (*found.group_causes, *own.pod_causes),
+        () if own is None else own.groups,
+        preemption,
+        tuple(replace(each, node=each.nodes.get(pod.key, each.node)) for each in found.remedies),
+        found.waits,
+        found.never,
+        found.bounded,
+    )

@@ -1,0 +1,41 @@
+"""Never: no node of the cluster is large enough for the pod, even if it were empty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.columns.arrays import Bools
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.state import ClusterState
+from stowplan.diagnosis.remedies.lower_request import amount_text
+from stowplan.framework.profile import Profile
+from stowplan.objects.pods import Pod
+
+
+def never(pod: Pod, state: ClusterState, profile: Profile) -> str:
+    """Return why no node could ever host the pod as it is; an empty text if one could.
+
+    This is about size alone. Labels, taints and what runs on a node can change; what a node can hold does not.
+    """
+    nodes = Cluster(state).nodes
+    if not len(nodes):
+        return ""
+    for enabled in profile.needs_free_filters:
+        needed = dict(enabled.plugin.needs_free(pod))
+        small = {name: nodes.allocatable[name] < amount for name, amount in needed.items()}
+        too_small: Bools = np.logical_or.reduce(list(small.values())) if small else np.zeros(len(nodes), np.bool_)
+        if not too_small.all():
+            continue
+        everywhere = [name for name, rows in small.items() if rows.all()]
+        if everywhere == ["pods"]:
+            return "no node may have any pod: the largest number of pods that a node allows is 0"
+        if everywhere:
+            parts = [
+                f"it needs {amount_text(name, needed[name])} of {name}, the largest has "
+                f"{amount_text(name, int(nodes.allocatable[name].max()))}"
+                for name in everywhere
+            ]
+            return f"no node is big enough: {' and '.join(parts)}"
+        parts = [f"{amount_text(name, needed[name])} of {name}" for name, rows in small.items() if rows.any()]
+        return f"no node is big enough: it needs {' and '.join(parts)} on one node"
+    return ""

@@ -1,0 +1,81 @@
+"""The order of remedies, as one table: own pod before cluster, nothing evicted before evicted, less before more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowplan.diagnosis.edits import Edit
+from stowplan.diagnosis.remedy import Remedy
+
+# Remedies of one row come before those of the next; in a row, fewer changes first, then in this order, then the
+# smaller change.
+ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "the pod alone changes, nothing is evicted",
+        (
+            *(
+                "scheduler-name",
+                "remove-gates",
+                "selector-value",
+                "use-claim",
+                "tolerate",
+                "host-port",
+                "raise-max-skew",
+            ),
+            *("lower-request", "schedule-anyway", "own-spreading", "drop-requirement", "drop-node-affinity"),
+            *("drop-anti-affinity-term", "drop-affinity-term", "drop-node-name"),
+            *("create-members", "create-pod-group", "lower-min-resources", "lower-minimum"),
+            *("correct-policy", "label-pod", "drop-policy"),
+            *("mend-annotation", "name-reservation", "fewer-executors", "smaller-executors"),
+        ),
+    ),
+    (
+        "the cluster changes, nothing is evicted",
+        (
+            *("uncordon", "create-claim", "create-class", "create-volume", "remove-taint", "label-node"),
+            *("mend-policy", "raise-policy", "list-domain", "policy-selector", "prefer-policy"),
+            *("more-executors", "release-reservation", "tolerate-cordon", "add-nodes"),
+        ),
+    ),
+    ("the pod alone changes, pods are evicted", ("raise-priority", "allow-preemption")),
+    ("the cluster changes, pods are deleted", ("scale-down", "free-room", "delete-nominated")),
+    (
+        "the placement alone changes",
+        (
+            *("correct-mode", "correct-when-missing", "correct-prioritizer", "mend-toleration", "drop-toleration"),
+            *("omit-number", "raise-number", "drop-hysteresis", "drop-group-size", "drop-group-selector"),
+            *("correct-cluster-set", "predicate-value", "predicate-key", "tolerate-longer", "tolerate-cluster"),
+            *("add-cluster-set", "limit-cluster-sets", "when-missing", "raise-cluster-skew", "lower-number"),
+            *("spread-anyway", "drop-predicate-requirement", "drop-expression", "drop-prioritizer"),
+        ),
+    ),
+    ("a set of clusters or a binding changes", ("bind-cluster-set", "create-cluster-set", "mend-cluster-set")),
+    (
+        "managed clusters change",
+        (
+            *("renew-score", "publish-score", "label-cluster", "remove-cluster-taint", "join-cluster-set"),
+            "add-clusters",
+        ),
+    ),
+)
+
+_PLACES = {code: (row, place) for row, (_, codes) in enumerate(ROWS) for place, code in enumerate(codes)}
+_LAST = (len(ROWS), 0)
+
+
+def rank(edits: Sequence[Edit]) -> tuple[object, ...]:
+    """Return the key to sort remedies by. The last row that one of the edits is in counts."""
+    places = sorted((_PLACES.get(edit.code, _LAST) for edit in edits), reverse=True)
+    return places[0][0], len(edits), places, sum(edit.size for edit in edits), [edit.text for edit in edits]
+
+
+def order(remedy: Remedy) -> tuple[object, ...]:
+    """Return the key to sort remedies by whose edits are not known any more."""
+    places = sorted((_PLACES.get(each, _LAST) for each in remedy.code.split("+")), reverse=True)
+    return places[0][0], len(places), places, len(remedy.changes), remedy.text
+
+
+def code(edits: Sequence[Edit]) -> str:
+    """Return the code of a remedy: the codes of its edits, each once, in the order of the table."""
+    codes = sorted({edit.code for edit in edits}, key=lambda each: _PLACES.get(each, _LAST))
+    return "+".join(codes)

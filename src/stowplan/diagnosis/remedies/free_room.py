@@ -1,0 +1,237 @@
+"""Room on a node: the fewest pods after whose deletion the pod fits there, and where these would go.
+
+A node is looked at if what rejects it is taken by pods: resources, ports, disks, domains of anti-affinity and
+spreading. Pods in the way may be on other nodes of the same domain. All of them are taken away in a trial; then as many
+as possible come back, the least useful first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from stowplan.columns.arrays import Bools, Floats, Ints, Rows
+from stowplan.columns.state import ClusterState, PlacedPod
+from stowplan.columns.tally import Tally
+from stowplan.diagnosis.case import Case
+from stowplan.diagnosis.edits import Edit, Edits
+from stowplan.diagnosis.remedy import DeleteObject
+from stowplan.diagnosis.trying import Trying
+from stowplan.framework.decision import FEASIBLE
+from stowplan.framework.evaluation import Evaluation, schedule_one
+from stowplan.objects.affinity import AffinityTerm, PodQuery
+from stowplan.objects.disruption import importance
+from stowplan.objects.pods import Pod
+from stowplan.objects.selectors import compile_selector
+from stowplan.objects.shape import REQUIRED_ANTI
+from stowplan.objects.workloads import PodDisruptionBudget
+
+FREE_ROOM = "free-room"
+MOST_NODES = 6  # that are looked at: those that lack the least
+MOST_IN_DOMAIN = 64  # pods on other nodes that may be in the way
+MOST_MATCHING = 2_000  # pods of anti-affinity or spreading; if there are more, only those on the node are looked at
+MOST_DELETED = 16
+OCCUPIED = (
+    *("NodeResourcesFit", "NodePorts", "InterPodAffinity", "PodTopologySpread", "VolumeRestrictions"),
+    "NodeVolumeLimits",
+)
+_MIRROR = "kubernetes.io/config.mirror"
+_SYSTEM_PRIORITY = 2_000_000_000
+
+
+class Room:
+    """The nodes that deletions may open for the pod."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.lacking = self._lacking()
+        blocked: Bools = np.zeros(len(case.nodes), np.bool_)
+        for name, rows in case.rejected.items():
+            if name not in OCCUPIED:
+                blocked |= rows
+        for resource, amount in self._needed():
+            blocked |= case.nodes.allocatable[resource] < amount
+        weight: Floats = np.zeros(len(case.nodes))
+        for resource, amount in self._needed():
+            weight += np.maximum(amount - case.nodes.free[resource], 0) / max(amount, 1)
+        for name, rows in case.rejected.items():
+            weight += 0 if name == "NodeResourcesFit" else rows
+        open_rows = np.flatnonzero(~blocked)
+        self.cut = len(open_rows) > MOST_NODES
+        self._order: Ints = open_rows[np.argsort(weight[open_rows], kind="stable")]
+        self.nodes: list[int] = self._order[:MOST_NODES].tolist()
+
+    def rows(self, most: int) -> Rows | None:
+        """Return so many rows, those first that lack the least; None if there are no more nodes than this."""
+        return None if len(self.case.nodes) <= most else self.case.nodes.rows[self._order[:most]]
+
+    def _needed(self) -> Iterator[tuple[str, int]]:
+        for enabled in self.case.profile.needs_free_filters:
+            yield from enabled.plugin.needs_free(self.case.pod)
+
+    def _lacking(self) -> dict[str, int]:
+        return dict(self._needed())
+
+    def proposals(self) -> Iterator[Edits]:
+        """Yield for each node the pods to delete, the fewest first."""
+        found = [chosen for at in self.nodes if (chosen := self._chosen(at))]
+        for chosen in sorted(found, key=lambda pods: (len(pods), sum(pod.priority for pod in pods))):
+            yield tuple(deletion(pod, self.case.trying) for pod in chosen)
+
+    def terminating(self) -> list[Pod]:
+        """Return the pods on these nodes that are on their way out."""
+        rows = [int(self.case.nodes.rows[at]) for at in self.nodes]
+        return [
+            placed.pod for row in rows for placed in self.case.state.pods_on[row].values() if placed.pod.terminating
+        ]
+
+    def _chosen(self, at: int) -> list[Pod]:
+        """Return the pods to delete for the node at a position; an empty list if that does not help, or too many."""
+        case, row = self.case, int(self.case.nodes.rows[at])
+        near = [placed for placed in case.state.pods_on[row].values() if _may_go(placed.pod)]
+        blocking = self._in_the_way(at)
+        near += [placed for placed in blocking if placed.row != row]
+        found = self._fewest(near, row, at)
+        if not found and case.pod.shape.required_affinity:  # the pod may need the company of some of them
+            found = self._fewest(blocking, row, at)
+        return found
+
+    def _fewest(self, candidates: Sequence[PlacedPod], row: int, at: int) -> list[Pod]:
+        """Return pods of these without which the pod fits; an empty list if there are none."""
+        names, state = self.case.state.table.names, self.case.state
+        useful = sorted(candidates, key=lambda placed: (self._use(placed, row, at), *_least_important(placed.pod)))
+        with state.trial() as trial:
+            for placed in useful:
+                self.case.trying.order.keep(placed.row)
+                trial.remove_pod(placed.pod.uid)
+            if not useful or not self._fits(row):
+                return []
+            gone = list(useful)
+            for placed in useful:  # the least useful first
+                trial.add_pod(placed.pod, names[placed.row])
+                if self._fits(row):
+                    gone.remove(placed)
+                else:
+                    trial.remove_pod(placed.pod.uid)
+        return [placed.pod for placed in gone] if 0 < len(gone) <= MOST_DELETED else []
+
+    def _fits(self, row: int) -> bool:
+        evaluation = Evaluation(self.case.pod, self.case.state, self.case.profile, within=np.array([row]))
+        evaluation.pre_filter()
+        if evaluation.pre_filters.refused is not None:
+            return False
+        evaluation.filter()
+        return bool((evaluation.trail.verdict_of == FEASIBLE).any())
+
+    def _use(self, placed: PlacedPod, row: int, at: int) -> float:
+        """Return how much of what the node lacks a pod takes: the more, the later it comes back."""
+        if placed.row != row:
+            return 0.0
+        taken = dict(placed.shape.taken)
+        use = 0.0
+        for resource, amount in self.lacking.items():
+            lack = amount - int(self.case.nodes.free[resource][at])
+            if lack > 0:
+                use += min(taken.get(resource, 0), lack) / lack
+        return use
+
+    def _in_the_way(self, at: int) -> list[PlacedPod]:
+        """Return pods of anti-affinity, spreading and exclusive claims that share a domain with the node."""
+        state, pod = self.case.state, self.case.pod
+        uids: list[str] = []
+        queries = [(state.query(term), term.topology_key) for term in pod.shape.required_anti_affinity]
+        for constraint in pod.spec.topology_spread_constraints:
+            query = PodQuery(frozenset((pod.namespace,)), compile_selector(constraint.label_selector))
+            queries.append((query, constraint.topology_key))
+        for query, key in queries:
+            matching = state.uids_of(query)
+            if len(matching) <= MOST_MATCHING:
+                uids += self._in_domain(matching, key, at)
+        for carried, tally in state.terms_matching(REQUIRED_ANTI, pod):
+            if isinstance(carried, AffinityTerm):
+                uids += self._in_domain(_carriers(state, carried, tally), carried.topology_key, at)
+        for claim in pod.shape.claims:
+            holders = state.uses.tallies.get(("claim", claim))
+            for row in () if holders is None else holders.sparse()[0].tolist():
+                uids += [uid for uid, each in state.pods_on[row].items() if claim in each.shape.claims]
+        found = {uid: state.pods[uid] for uid in uids[:MOST_IN_DOMAIN] if uid in state.pods}
+        return [placed for placed in found.values() if _may_go(placed.pod)]
+
+    def _in_domain(self, uids: Iterable[str], key: str, at: int) -> list[str]:
+        """Return those of the pods whose nodes have the same value of a label as the node."""
+        state, label = self.case.state, self.case.nodes[at].labels.get(key)
+        nodes = state.table.nodes
+        return [
+            uid
+            for uid in uids
+            if label is not None and (node := nodes[state.pods[uid].row]) is not None and node.labels.get(key) == label
+        ]
+
+
+def _carriers(state: ClusterState, term: AffinityTerm, tally: Tally) -> Iterator[str]:
+    """Yield the pods with a term of required anti-affinity, by uid."""
+    for row in tally.sparse()[0].tolist():
+        yield from (uid for uid, each in state.pods_on[row].items() if term in each.shape.required_anti_affinity)
+
+
+def deletion(pod: Pod, trying: Trying, code: str = FREE_ROOM) -> Edit:
+    """Return the edit that deletes a pod."""
+    trying.uids[pod.key] = pod.uid
+    return Edit(code, f"delete pod {pod.key}", (DeleteObject("Pod", pod.key),), size=1.0)
+
+
+def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
+    """Return where the deleted pods would go while the pod has its node, one sentence each."""
+    deleted = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
+    pods = [trying.state.pods[uid].pod for key in deleted if (uid := trying.uids.get(key)) in trying.state.pods]
+    sentences = []
+    changes = trying.changes_of(edits)
+    with trying.changed(changes), trying.state.trial() as trial:
+        trial.add_pod(trying.variant(changes), chosen)
+        for pod in pods:
+            profile = trying.profiles.get(pod.scheduler_name)
+            if profile is None:
+                continue
+            again = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+            decision = schedule_one(again, trying.state, profile, preempt=False)
+            if decision.node is None:
+                sentences.append(f"pod {pod.key} would stay pending if it is made again")
+            else:
+                sentences.append(f"pod {pod.key} would go to node {decision.node} if it is made again")
+                trial.add_pod(again, decision.node)
+    return [*sentences, *_owners(pods), *_budgets(pods, trying.state)]
+
+
+def _owners(pods: Sequence[Pod]) -> Iterator[str]:
+    """Yield how to keep controllers from making the pods again."""
+    number = Counter((owner.kind, f"{pod.namespace}/{owner.name}") for pod in pods if (owner := pod.controller()))
+    for (kind, key), count in number.items():
+        yield f"scale {kind} {key} down by {count}, so that the pods are not made again"
+
+
+def _budgets(pods: Sequence[Pod], state: ClusterState) -> Iterator[str]:
+    """Yield the disruption budgets that forbid to evict the pods; a deletion does not ask them."""
+    number = Counter(budget.key for pod in pods for budget in state.store.budgets_of(pod))
+    budgets = state.store.every(PodDisruptionBudget)
+    for key, count in number.items():
+        allowed = budgets[key].status.disruptions_allowed
+        if allowed < count:
+            yield f"PodDisruptionBudget {key} allows {allowed} evictions now, {count} are needed: change it to evict"
+
+
+def _may_go(pod: Pod) -> bool:
+    """True for pods whose deletion frees room: a DaemonSet and the kubelet make theirs again at once."""
+    return (
+        not pod.terminating
+        and not pod.of_daemon_set
+        and _MIRROR not in pod.annotations
+        and pod.priority < _SYSTEM_PRIORITY
+    )
+
+
+def _least_important(pod: Pod) -> tuple[object, ...]:
+    """Return a key with which the most important pod comes first: it comes back before others of the same use."""
+    return (importance(pod), pod.uid)

@@ -1,0 +1,81 @@
+"""Remedies of a pod that a WorkloadPolicy or the room for an application keeps from its node.
+
+They are proposals that are tried by a rehearsal of the pod, which reserves what it needs; a smaller request, more nodes
+and freed room are among them, so that pairs are found as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from stowplan.columns.state import ClusterState
+from stowplan.diagnosis import ranking
+from stowplan.diagnosis.changed_cluster import ChangedCluster, same_order
+from stowplan.diagnosis.cluster_proposals import FREE_ROOM, ClusterProposals
+from stowplan.diagnosis.edits import Edits
+from stowplan.diagnosis.proposals import Proposal, ProposalSearch, proposal
+from stowplan.diagnosis.remedies.lower_request import lowered
+from stowplan.diagnosis.remedy import DeleteObject, Remedy
+from stowplan.diagnosis.reservations import ReservationProposals
+from stowplan.diagnosis.search import POOL_LABEL
+from stowplan.diagnosis.workload_policies import WorkloadPolicyProposals
+from stowplan.framework.profile import Profile
+from stowplan.objects import spark
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+
+MOST_TRIES = 800
+MOST_OF_A_KIND = 3  # remedies with the same code that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialRemedies:
+    """`bounded`: what was not searched, because the search stopped at a bound; or an empty text."""
+
+    remedies: tuple[Remedy, ...] = ()
+    bounded: str = ""
+
+
+def special_remedies(
+    pod: Pod,
+    state: ClusterState,
+    profiles: Mapping[str, Profile],
+    *,
+    templates: Mapping[str, Node] | None = None,
+    pool_label: str = POOL_LABEL,
+    most_tries: int = MOST_TRIES,
+) -> SpecialRemedies:
+    """Return what would help a pod that has a WorkloadPolicy, or is a driver or an executor; nothing for others."""
+    trying = ChangedCluster(state, profiles, [pod])
+    special = [*WorkloadPolicyProposals(trying, pod).all(), *ReservationProposals(trying, pod).all()]
+    if not special or trying.runs(()):
+        return SpecialRemedies()
+    search = ProposalSearch(trying.runs, most_tries)
+    others = [*_requests(pod), *ClusterProposals(trying, 1 + _slots(pod), dict(templates or {}), pool_label).all()]
+    with same_order(state):
+        sets = [edits for edits in search.run([*special, *others]) if trying.surely_runs(edits)]
+        return SpecialRemedies(tuple(_shown(trying, pod, sets)), search.bounded)
+
+
+def _requests(pod: Pod) -> Iterator[Proposal]:
+    for resource, amount in pod.request.items():
+        if amount > 0 and resource != "pods":
+            yield proposal(lowered(pod, resource, 0))
+
+
+def _slots(pod: Pod) -> int:
+    found = spark.executors(pod)
+    return 0 if found is None else found.least
+
+
+def _shown(trying: ChangedCluster, pod: Pod, sets: list[Edits]) -> Iterator[Remedy]:
+    codes: dict[str, int] = {}
+    for edits in sorted(sets, key=ranking.rank):
+        code = ranking.code(edits)
+        codes[code] = codes.get(code, 0) + 1
+        if codes[code] <= (1 if code == FREE_ROOM else MOST_OF_A_KIND):
+            nodes, changes = trying.where(edits) or {}, trying.changes_of(edits)
+            deleted = tuple(each.key for each in changes if isinstance(each, DeleteObject) and each.kind == "Pod")
+            text = "; ".join(edit.text for edit in edits)
+            yield Remedy(code, text, changes, nodes.get(pod.key), deleted)

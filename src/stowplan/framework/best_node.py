@@ -1,0 +1,184 @@
+"""The choice of a node by totals that are kept from one pod of a shape to the next.
+
+Scores that plugins give row by row are kept by row, and their sums with them (`answer_cache`). Other scores are kept as
+long as no node object changes and the same nodes are feasible, if the plugin declares that this is right
+(`scores_by_node`). The rest is asked for each pod; if all of these give every node the same, the best rows are found
+without a look at all nodes (`best_rows`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stowplan.columns.arrays import Rows
+from stowplan.columns.nodes.answer_cache import TOTAL, VERDICT, CachedAnswers
+from stowplan.columns.nodes.best_rows import LOWEST, BestRows
+from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import FEASIBLE
+from stowplan.framework.interfaces import ScorePlugin
+from stowplan.framework.plugin_calls import call_score
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.framework.ranking import Draw
+from stowplan.framework.unread_trail import KeptScores, UnreadTrail
+from stowplan.objects.pods import Pod
+
+
+class KeptRanking:
+    """What the scores that are not kept by row add to the totals of a shape's answers.
+
+    live     all rows, when this was made; `rows` are the feasible ones
+    scores   by plugin, in the profile's order; None: kept by row
+    sums     what the columns among them add up to, over all rows; None: there are none
+    asked    the plugins to ask for each pod
+    """
+
+    __slots__ = ("_feasible_set", "_node_clock", "asked", "live", "rows", "scores", "sums")
+
+    def __init__(self, pod: Pod, cluster: Cluster, profile: Profile, answers: CachedAnswers) -> None:
+        table = cluster.state.table
+        self.live, self._node_clock, self._feasible_set = table.live_rows(), table.node_clock, answers.feasible_set
+        verdicts = cluster.nodes.pick(answers.columns[VERDICT])
+        is_feasible = verdicts == FEASIBLE
+        self.rows: Rows = self.live if is_feasible.all() else self.live[is_feasible]
+        self.scores: KeptScores = {}
+        self.sums: Any = None
+        asked: list[EnabledPlugin[ScorePlugin]] = []
+        nodes = self.nodes(cluster)
+        for enabled in profile.scorers if len(self.rows) else ():
+            if enabled.name in answers.columns:
+                self.scores[enabled.name] = (enabled.weight, None)
+            elif enabled.name in profile.node_scorers:
+                self._add(enabled, scored(enabled, pod, nodes, profile), table.capacity, profile)
+            else:
+                asked.append(enabled)
+        self.asked = tuple(asked)
+
+    def _add(self, enabled: EnabledPlugin[ScorePlugin], found: Any, capacity: int, profile: Profile) -> None:
+        if found is None:
+            return
+        if not isinstance(found, int):
+            column = np.zeros(capacity, np.uint8)
+            column[self.rows] = found
+            self.sums = np.zeros(capacity, profile.totals_type) if self.sums is None else self.sums
+            self.sums[self.rows] += np.multiply(found, enabled.weight, dtype=profile.totals_type)
+            found = column
+        self.scores[enabled.name] = (enabled.weight, found)
+
+    def holds(self, state: ClusterState, answers: CachedAnswers) -> bool:
+        """True while no node object changes and the same nodes are feasible."""
+        table = state.table
+        return (
+            self._feasible_set == answers.feasible_set
+            and self._node_clock == table.node_clock
+            and self.live is table.live_rows()
+        )
+
+    def same_ranks(self, other: KeptRanking | None) -> bool:
+        """True if rows that were ranked by the other one need not be ranked again."""
+        return other is not None and other.live is self.live and other.sums is None and self.sums is None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it has besides what it shares."""
+        own = [score for _, score in self.scores.values() if isinstance(score, np.ndarray)]
+        own += [] if self.sums is None else [self.sums]
+        own += [] if self.rows is self.live else [self.rows]
+        return sum(int(each.nbytes) for each in own)
+
+    def nodes(self, cluster: Cluster) -> Nodes:
+        """Return the feasible nodes."""
+        if self.rows is self.live:
+            return cluster.nodes
+        return Nodes(cluster.state, self.rows, False, cluster)
+
+    def rank(self, row: int, total: int) -> int:
+        return total if self.sums is None else total + int(self.sums[row])
+
+    def ranks(self, answers: CachedAnswers, gapless: bool) -> Any:
+        """Return the feasible rows' sums of kept scores."""
+        totals = answers.columns.get(TOTAL)
+        if totals is None:
+            totals = np.zeros(len(answers.columns[VERDICT]), np.int32)
+        if self.rows is self.live and gapless:
+            size = len(self.rows)
+            return totals[:size] if self.sums is None else totals[:size] + self.sums[:size]
+        return totals[self.rows] if self.sums is None else totals[self.rows] + self.sums[self.rows]
+
+
+class KeptChoice:
+    """One pod's choice of a node. `scores` has what plugins answered that had to be asked about this pod."""
+
+    __slots__ = ("_answers", "_cluster", "_ranking", "same_for_all", "scores")
+
+    def __init__(self, pod: Pod, cluster: Cluster, profile: Profile, answers: CachedAnswers) -> None:
+        self._answers, self._cluster = answers, cluster
+        ranking: KeptRanking | None = answers.ranking
+        if ranking is None or not ranking.holds(cluster.state, answers):
+            ranking = KeptRanking(pod, cluster, profile, answers)
+            if not ranking.same_ranks(answers.ranking):
+                answers.best_rows = None
+            answers.ranking = ranking
+            if ranking.nbytes:
+                cluster.state.answer_cache.keep(answers.key, answers)
+        self._ranking = ranking
+        self.scores: dict[str, Any] = {}
+        self.same_for_all = True  # they give every node the same, so that kept ranks tell the best nodes
+        nodes = ranking.nodes(cluster) if ranking.asked else cluster.nodes
+        for enabled in ranking.asked:
+            found = self.scores[enabled.name] = scored(enabled, pod, nodes, profile)
+            if not (found is None or isinstance(found, int)):
+                self.same_for_all = False
+                break
+
+    def row(self, generator: Draw | None) -> int | None:
+        """Return one of the best rows, drawn by the generator; the first one without a generator."""
+        answers, ranking = self._answers, self._ranking
+        if not len(ranking.rows):
+            return None
+        if answers.fresh:
+            answers.fresh = False  # a pod like this one may never come again: the blocks are made for the second one
+            ranks = ranking.ranks(answers, self._cluster.state.table.gapless)
+            if generator is None:
+                return int(ranking.rows[int(ranks.argmax())])
+            best = (ranks == ranks.max()).nonzero()[0]
+            return int(ranking.rows[best[_drawn(generator, len(best))]])
+        if answers.best_rows is None:
+            self._rank_all()
+        best_rows = answers.best_rows
+        assert best_rows is not None
+        return best_rows.row(0 if generator is None else _drawn(generator, best_rows.number))
+
+    def _rank_all(self) -> None:
+        answers, ranking, table = self._answers, self._ranking, self._cluster.state.table
+        feasible = ranking.ranks(answers, table.gapless)
+        ranks = np.full(table.size, LOWEST, feasible.dtype)
+        ranks[ranking.rows] = feasible
+        answers.best_rows = BestRows(ranks)
+        self._cluster.state.answer_cache.keep(answers.key, answers)
+
+    def trail(self, profile: Profile) -> UnreadTrail:
+        """Return the trail of the decision, to be filled in when it is read."""
+        scores = self._ranking.scores
+        found = {name: score for name, score in self.scores.items() if score is not None}
+        if found:
+            every = {each.name: (each.weight, found[each.name]) for each in profile.scorers if each.name in found}
+            merged = {**scores, **every}
+            scores = {each.name: merged[each.name] for each in profile.scorers if each.name in merged}
+        answers, names = self._answers, self._cluster.state.table.live_names()
+        return UnreadTrail(names, answers.history, answers.verdict_codes.verdicts, scores)
+
+
+def scored(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, profile: Profile) -> Any:
+    """A plugin's scores of these nodes: one number for all, one for each, or None."""
+    found = call_score(enabled, pod, nodes)
+    if found is None and enabled.name in profile.scored_without_pre_score:
+        # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
+        return 0
+    return found
+
+
+def _drawn(generator: Draw, number: int) -> int:
+    return int(generator.integers(number)) if number > 1 else 0

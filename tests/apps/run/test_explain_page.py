@@ -1,0 +1,55 @@
+"""/debug/explain: what `stowplan explain -o json` prints, with the place in the queue; reading changes nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from stowplan.apps.run.explain_page import explained
+from stowplan.objects.pods import Pod
+from stowplan.testing.builders import a_node, a_pod
+from stowplan.testing.world import World
+from tests.apps.explain import schema
+
+
+def shown(world: World, pod: Pod) -> dict[str, Any]:
+    found = explained(world.scheduler, pod, {}, world.now)
+    assert found is not None
+    plain: dict[str, Any] = json.loads(msgspec.json.encode(found, enc_hook=str))
+    schema.check(plain)
+    return plain
+
+
+def test_a_pending_pod() -> None:
+    pod = a_pod("web", cpu="3")
+    world = World(nodes=[a_node("a", cpu=4, taints=["dedicated=gpu:NoSchedule"]), a_node("b", cpu=2)])
+    world.submit(pod)
+    world.run()
+    before = list(map(repr, world.actions))
+    found = shown(world, pod)
+    assert found["node"] is None
+    assert found["waiting"]["queue"]["stage"] == "unschedulable" and found["waiting"]["queue"]["attempts"] == 1
+    texts = {group["nodes"][0]: [each["code"] for each in group["causes"]] for group in found["causes"]}
+    assert texts == {"a": ["taint"], "b": ["too-small"]}
+    tolerate = next(each for each in found["remedies"] if each["code"] == "tolerate")
+    assert tolerate["node"] == "a" and tolerate["commands"][0].startswith("kubectl -n default patch pod web")
+    world.run()
+    assert list(map(repr, world.actions)) == before
+
+
+def test_a_pod_that_fits_and_a_bound_one() -> None:
+    pod = a_pod("web", cpu="1")
+    world = World(nodes=[a_node("a", cpu=4)])
+    world.submit(pod)
+    world.run()
+    bound = world.scheduler.pods[pod.uid]
+    found = shown(world, bound)
+    assert (found["node"], found["boundTo"], found["waiting"]["queue"]) == ("a", "a", None)
+
+
+def test_pods_of_others_and_unknown_ones() -> None:
+    world = World(nodes=[a_node("a", cpu=4)])
+    assert explained(world.scheduler, a_pod("theirs", schedulerName="other"), {}, 0.0) is None
+    assert explained(world.scheduler, a_pod("unknown"), {}, 0.0) is None

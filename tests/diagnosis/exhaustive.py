@@ -1,0 +1,203 @@
+"""Every single change that could help a pending pod, tried one by one: plain, slow, and independent of the search.
+
+A change is made in the documents of a record; the decision is made from scratch. Amounts go as far as they can (a
+request down to nothing, say), since whether a change of this kind helps at all is the question.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from stowplan.apps import profile_loader
+from stowplan.apps.parity import node_records
+from stowplan.columns.state import ClusterState
+from stowplan.framework.evaluation import schedule_one
+from stowplan.framework.profile import Profile
+from stowplan.objects import kinds
+from stowplan.objects.errors import StowplanError
+from stowplan.objects.pods import Pod
+
+Scenario = dict[str, Any]
+Change = Callable[[Scenario], None]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+FREE_PORT = 61_000
+HARD = ("NoSchedule", "NoExecute")
+
+
+def one_change_that_helps(scenario: Scenario, *, cluster_only: bool = False) -> str:
+    """Return what helps, in words; an empty text if no single change does."""
+    state, profiles = node_records.cluster(scenario["cluster"]), profiles_of(scenario)
+    for words, change in () if cluster_only else pod_changes(scenario):
+        after = {"pod": copy.deepcopy(scenario["pod"])}
+        change(after)
+        if fits_in(state, after["pod"], profiles):
+            return words
+    for words, change in (*node_changes(scenario), *deletions(scenario)):
+        after = copy.deepcopy({key: scenario[key] for key in ("cluster", "pod")})
+        change(after)
+        if fits_in(node_records.cluster(after["cluster"]), after["pod"], profiles):
+            return words
+    return ""
+
+
+def profiles_of(scenario: Scenario) -> dict[str, Profile]:
+    config = scenario.get("config")
+    return (profile_loader.defaults() if config is None else profile_loader.configured(config))[1]
+
+
+def fits(scenario: Scenario) -> bool:
+    return fits_in(node_records.cluster(scenario["cluster"]), scenario["pod"], profiles_of(scenario))
+
+
+def fits_in(state: ClusterState, document: dict[str, Any], profiles: dict[str, Profile]) -> bool:
+    """True if a pod gets a node, without evictions."""
+    try:
+        pod = kinds.convert(Pod, document)
+    except StowplanError:
+        return False
+    profile = profiles.get(pod.scheduler_name)
+    if profile is None:
+        return False
+    profile.attach(state)
+    return schedule_one(pod, state, profile, preempt=False).node is not None
+
+
+# -- how documents change
+
+
+def popping(*path: str | int) -> Change:
+    """Return the change that takes away what is at a path."""
+
+    def change(scenario: Scenario) -> None:
+        holder_of(scenario, path).pop(path[-1])
+
+    return change
+
+
+def setting(value: Any, *path: str | int) -> Change:
+    def change(scenario: Scenario) -> None:
+        holder_of(scenario, path)[path[-1]] = value
+
+    return change
+
+
+def holder_of(scenario: Scenario, path: tuple[str | int, ...]) -> Any:
+    holder: Any = scenario
+    for part in path[:-1]:
+        holder = holder[part] if isinstance(part, int) else holder.setdefault(part, {})
+    return holder
+
+
+# -- the pod
+
+
+def pod_changes(scenario: Scenario) -> Iterator[tuple[str, Change]]:
+    spec = scenario["pod"]["spec"]
+    for resource in sorted(requested(spec)):
+        yield f"no request of {resource}", partial(without_request, resource=resource)
+    tolerations = spec.get("tolerations") or []
+    for key in sorted({taint["key"] for taint in taints(scenario)}):
+        more = [*tolerations, {"key": key, "operator": "Exists"}]
+        yield f"tolerate {key}", setting(more, "pod", "spec", "tolerations")
+    for key in spec.get("nodeSelector") or {}:
+        yield f"no selector {key}", popping("pod", "spec", "nodeSelector", key)
+    yield from affinity_changes(spec.get("affinity") or {})
+    for at, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if constraint["whenUnsatisfiable"] == "DoNotSchedule":
+            path = ("pod", "spec", "topologySpreadConstraints", at, "whenUnsatisfiable")
+            yield f"soft spreading {at}", setting("ScheduleAnyway", *path)
+    for field in ("nodeName", "schedulingGates"):
+        if spec.get(field):
+            yield f"no {field}", popping("pod", "spec", field)
+    for at, container in enumerate(spec["containers"]):
+        for place, port in enumerate(container.get("ports") or ()):
+            if port.get("hostPort"):
+                number = ("pod", "spec", "containers", at, "ports", place, "hostPort")
+                yield f"port {at}.{place}", setting(FREE_PORT, *number)
+    for name in profile_names(scenario):
+        yield f"scheduler {name}", setting(name, "pod", "spec", "schedulerName")
+
+
+def affinity_changes(affinity: dict[str, Any]) -> Iterator[tuple[str, Change]]:
+    node_affinity = ("pod", "spec", "affinity", "nodeAffinity", REQUIRED)
+    terms = ((affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    if terms:
+        yield "no node affinity", popping(*node_affinity)
+    for at, term in enumerate(terms):
+        fields = [field for field in ("matchExpressions", "matchFields") for _ in term.get(field) or ()]
+        for field in set(fields) if len(fields) > 1 else ():
+            for place in range(len(term[field])):
+                yield f"no {field} {at}.{place}", popping(*node_affinity, "nodeSelectorTerms", at, field, place)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for at in range(len((affinity.get(kind) or {}).get(REQUIRED) or ())):
+            yield f"no {kind} {at}", popping("pod", "spec", "affinity", kind, REQUIRED, at)
+
+
+def requested(spec: dict[str, Any]) -> set[str]:
+    holders = [spec, *spec["containers"], *(spec.get("initContainers") or ())]
+    return {name for holder in holders for name in (holder.get("resources") or {}).get("requests") or ()}
+
+
+def without_request(scenario: Scenario, resource: str) -> None:
+    spec = scenario["pod"]["spec"]
+    for holder in (spec, *spec["containers"], *(spec.get("initContainers") or ())):
+        for field in ("requests", "limits"):
+            amounts = (holder.get("resources") or {}).get(field) or {}
+            if resource in amounts:
+                amounts[resource] = "0"
+
+
+def taints(scenario: Scenario) -> list[dict[str, Any]]:
+    nodes = scenario["cluster"].get("nodes") or ()
+    found = [taint for node in nodes for taint in (node.get("spec") or {}).get("taints") or ()]
+    return [taint for taint in found if taint["effect"] in HARD]
+
+
+def profile_names(scenario: Scenario) -> list[str]:
+    profiles = (scenario.get("config") or {}).get("profiles") or ()
+    names = [profile.get("schedulerName") or "default-scheduler" for profile in profiles]
+    return [name for name in names if name != scenario["pod"]["spec"].get("schedulerName", "default-scheduler")]
+
+
+# -- the cluster
+
+
+def node_changes(scenario: Scenario) -> Iterator[tuple[str, Change]]:
+    wanted = wanted_labels(scenario["pod"]["spec"])
+    for at, node in enumerate(scenario["cluster"].get("nodes") or ()):
+        spec, name, path = node.get("spec") or {}, node["metadata"]["name"], ("cluster", "nodes", at)
+        if spec.get("unschedulable"):
+            left = [taint for taint in spec.get("taints") or () if taint["key"] != "node.kubernetes.io/unschedulable"]
+            yield f"uncordon {name}", setting({"taints": left}, *path, "spec")
+        for place in range(len(spec.get("taints") or ())):
+            yield f"taint {place} off {name}", popping(*path, "spec", "taints", place)
+        for key, value in wanted:
+            yield f"label {key}={value} on {name}", setting(value, *path, "metadata", "labels", key)
+
+
+def wanted_labels(spec: dict[str, Any]) -> list[tuple[str, str]]:
+    found = list((spec.get("nodeSelector") or {}).items())
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    for term in (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ():
+        for each in term.get("matchExpressions") or ():
+            if each["operator"] == "In":
+                found.append((each["key"], each["values"][0]))
+    return found
+
+
+def deletions(scenario: Scenario) -> Iterator[tuple[str, Change]]:
+    for at, pod in enumerate(scenario["cluster"].get("pods") or ()):
+        if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
+            yield f"delete {pod['metadata']['name']}", popping("cluster", "pods", at)
+
+
+# -- an empty cluster
+
+
+def fits_when_empty(scenario: Scenario) -> bool:
+    """True if the pod fits on a node once all other pods are gone."""
+    cluster = {**scenario["cluster"], "pods": []}
+    return fits({"config": scenario.get("config"), "cluster": cluster, "pod": scenario["pod"]})

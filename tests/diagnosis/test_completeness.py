@@ -1,0 +1,54 @@
+"""Is a remedy found whenever one change helps? An exhaustive search on small clusters says which pods these are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from stowplan.diagnosis.search import diagnose
+from stowplan.objects.errors import StowplanError
+from tests.diagnosis.exhaustive import Scenario, fits, fits_when_empty, one_change_that_helps
+from tests.oracle.draw.__main__ import scenarios
+from tests.oracle.remedies import loaded
+
+CATEGORIES = ("pending", "everything-mixed", "taints", "node-affinity", "topology-spread", "node-name-ports")
+
+
+def pending(seed: int, category: str, count: int) -> Iterator[Scenario]:
+    """Yield drawn scenarios whose pod has no node; what cannot be read, or decided, is left out."""
+    for scenario in scenarios(category, count, seed):
+        try:
+            if scenario["cluster"]["nodes"] and not fits(scenario):
+                yield scenario
+        except StowplanError:
+            continue
+
+
+def check(found: Iterator[Scenario], wanted: int) -> None:
+    """Assert that 99 % of the pods that one change helps get a remedy, and that no "never" is refuted."""
+    helped, missed, refuted = 0, list[str](), list[str]()
+    for scenario in found:
+        state, pod, profiles = loaded(scenario)
+        diagnosis = diagnose(pod, state, profiles[pod.scheduler_name], profiles=profiles)
+        if diagnosis.never and (fits_when_empty(scenario) or one_change_that_helps(scenario, cluster_only=True)):
+            refuted.append(f"{scenario['id']}: {diagnosis.never}")
+        if not diagnosis.remedies or helped < wanted:
+            change = one_change_that_helps(scenario)
+            helped += bool(change)
+            if change and not diagnosis.remedies:
+                missed.append(f"{scenario['id']}: {change}")
+        if helped >= wanted:
+            break
+    assert refuted == []
+    assert helped >= wanted, f"only {helped} pods were drawn that one change helps"
+    assert len(missed) <= helped // 100, missed
+
+
+def test_a_pod_that_one_change_helps_gets_a_remedy() -> None:
+    check((each for category in CATEGORIES for each in pending(1, category, 12)), 12)
+
+
+@pytest.mark.full
+def test_500_pods_that_one_change_helps_get_remedies() -> None:
+    check((each for seed in range(2, 9) for category in CATEGORIES for each in pending(seed, category, 120)), 500)

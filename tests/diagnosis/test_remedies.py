@@ -1,0 +1,283 @@
+"""The remedies of small clusters, one kind at a time: what is said, and where the pod would go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from stowplan.columns.state import ClusterState
+from stowplan.diagnosis.diagnosis import Diagnosis
+from stowplan.diagnosis.remedy import AddNodes, Operation, PatchObject, Remedy
+from stowplan.diagnosis.search import diagnose
+from stowplan.objects import kinds
+from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_budget, a_node, a_pod, a_profile, a_state
+from stowplan.testing.comparison import contents
+
+
+def found(pod: Pod, state: ClusterState, **more: Any) -> Diagnosis:
+    return diagnose(pod, state, a_profile(), **more)
+
+
+def texts(diagnosis: Diagnosis, code: str) -> list[tuple[str, str | None]]:
+    return [(remedy.text, remedy.node) for remedy in diagnosis.remedies if remedy.code == code]
+
+
+def codes(diagnosis: Diagnosis) -> list[str]:
+    return list(dict.fromkeys(remedy.code for remedy in diagnosis.remedies))
+
+
+def operations(remedy: Remedy) -> list[Operation]:
+    return [each for change in remedy.changes if isinstance(change, PatchObject) for each in change.operations]
+
+
+def an_object(kind: str, **fields: Any) -> Object:
+    return kinds.convert(kinds.KINDS[kind], fields)
+
+
+def anti_affinity(key: str, **labels: str) -> Mapping[str, Any]:
+    return {"podAntiAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": {"matchLabels": labels}}]}}
+
+
+# -- the pod
+
+
+def test_a_request_is_lowered_by_the_smallest_deficit() -> None:
+    state = a_state(nodes=[a_node("a", cpu=2), a_node("b", cpu=4)], pods=[a_pod("other", cpu="500m", node="b")])
+    diagnosis = found(a_pod(cpu=9), state)
+    (remedy, *_) = diagnosis.remedies
+    assert (remedy.code, remedy.node) == ("lower-request", "b")
+    assert remedy.text == "lower the cpu request of container main from 9 to 3500m"
+    assert operations(remedy) == [Operation("replace", "/spec/containers/0/resources/requests/cpu", "3500m")]
+
+
+def test_two_resources_are_two_changes_and_limits_follow_what_cannot_be_overcommitted() -> None:
+    resources = {"requests": {"cpu": "9", "example.com/gpu": "4"}, "limits": {"example.com/gpu": "4"}}
+    containers = [{"name": "main", "resources": resources}]
+    state = a_state(nodes=[a_node("a", resources={"example.com/gpu": 1})])
+    (remedy, *_) = found(a_pod(containers=containers), state).remedies
+    base = "/spec/containers/0/resources"
+    assert operations(remedy) == [
+        Operation("replace", f"{base}/requests/cpu", "4"),
+        Operation("replace", f"{base}/requests/example.com~1gpu", "1"),
+        Operation("replace", f"{base}/limits/example.com~1gpu", "1"),
+    ]
+
+
+def test_init_containers_are_lowered_with_the_sidecars_before_them_in_mind() -> None:
+    init = [
+        {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+        {"name": "setup", "resources": {"requests": {"cpu": "8"}}},
+    ]
+    state = a_state(nodes=[a_node("a", cpu=4)])
+    (remedy, *_) = found(a_pod(cpu=1, initContainers=init), state).remedies
+    assert remedy.text == "lower the cpu request of init container setup from 8 to 3"
+
+
+def test_a_taint_is_tolerated_or_removed() -> None:
+    state = a_state(nodes=[a_node("a", taints=["dedicated=gpu:NoSchedule"])])
+    diagnosis = found(a_pod(), state)
+    assert texts(diagnosis, "tolerate") == [("tolerate dedicated=gpu:NoSchedule", "a")]
+    assert texts(diagnosis, "remove-taint") == [("remove the taint dedicated=gpu:NoSchedule from node a", "a")]
+    value = {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
+    assert operations(diagnosis.remedies[0]) == [Operation("add", "/spec/tolerations", [value])]
+
+
+def test_one_toleration_does_for_two_taints_with_one_key() -> None:
+    state = a_state(nodes=[a_node("a", taints=["dedicated=gpu:NoSchedule", "dedicated=gpu:NoExecute"])])
+    (remedy, *_) = found(a_pod(), state).remedies
+    value = {"key": "dedicated", "operator": "Equal", "value": "gpu"}
+    assert operations(remedy) == [Operation("add", "/spec/tolerations", [value])]
+
+
+def test_a_cordoned_node_is_uncordoned_with_its_taint() -> None:
+    node = a_node("a", unschedulable=True, taints=["node.kubernetes.io/unschedulable:NoSchedule"])
+    diagnosis = found(a_pod(), a_state(nodes=[node]))
+    assert texts(diagnosis, "uncordon") == [("uncordon node a", "a")]
+    assert codes(diagnosis)[0] == "uncordon"
+
+
+def test_the_nearest_spelling_of_a_label_comes_first() -> None:
+    nodes = [a_node(value, labels={"disk": value}) for value in ("hdd", "ssd", "nvme")]
+    diagnosis = found(a_pod(node_selector={"disk": "sdd"}), a_state(nodes=nodes))
+    assert texts(diagnosis, "selector-value")[0] in {
+        ("change disk in nodeSelector from sdd to ssd", "ssd"),
+        ("change disk in nodeSelector from sdd to hdd", "hdd"),
+    }
+    assert ("remove disk=sdd from nodeSelector", "hdd") in texts(diagnosis, "drop-requirement")
+    assert texts(diagnosis, "label-node")[0][0].endswith("disk=sdd")
+
+
+def test_the_last_condition_of_a_term_takes_the_whole_affinity_with_it() -> None:
+    terms = [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]
+    pod = a_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}})
+    (remedy, *_) = found(pod, a_state(nodes=["a"])).remedies
+    assert operations(remedy) == [Operation("remove", f"/spec/affinity/nodeAffinity/{REQUIRED}")]
+
+
+def test_a_term_of_anti_affinity_is_dropped_or_the_other_pod_deleted() -> None:
+    state = a_state(
+        nodes=[a_node("a", labels={HOSTNAME: "a"})], pods=[a_pod("cache", labels={"app": "cache"}, node="a")]
+    )
+    diagnosis = found(a_pod(affinity=anti_affinity(HOSTNAME, app="cache")), state)
+    assert texts(diagnosis, "drop-anti-affinity-term")[0][1] == "a"
+    assert texts(diagnosis, "free-room") == [("delete pod default/cache", "a")]
+    assert [remedy.evicted for remedy in diagnosis.remedies if remedy.code == "free-room"] == [("default/cache",)]
+
+
+def test_the_smallest_skew_that_helps_is_named() -> None:
+    nodes = [a_node(name, labels={"zone": name}) for name in ("a", "b")]
+    pods = [a_pod(f"web-{at}", labels={"app": "web"}, node="a") for at in range(4)]
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    constraint["nodeAffinityPolicy"] = "Ignore"
+    pod = a_pod(labels={"app": "web"}, topologySpreadConstraints=[constraint], node_selector={"zone": "a"})
+    diagnosis = found(pod, a_state(nodes=nodes, pods=pods))
+    assert texts(diagnosis, "raise-max-skew") == [("raise maxSkew for zone from 1 to 5", "a")]
+    assert texts(diagnosis, "schedule-anyway")[0][1] == "a"
+
+
+def test_another_host_port_is_free_on_the_node() -> None:
+    state = a_state(nodes=["a"], pods=[a_pod("one", ports=[80], node="a"), a_pod("two", ports=[81], node="a")])
+    assert texts(found(a_pod(ports=[80]), state), "host-port") == [("use host port 82 instead of 80", "a")]
+
+
+def test_gates_are_removed_all_at_once() -> None:
+    pod = a_pod(schedulingGates=[{"name": "x"}, {"name": "y"}])
+    state = a_state(nodes=["a", a_node("b", taints=["k:NoSchedule"])])
+    assert [(each.code, each.text, each.node) for each in found(pod, state).remedies] == [
+        ("remove-gates", "remove the scheduling gates x, y", "a")
+    ]
+
+
+def test_a_scheduler_that_nobody_runs_is_the_first_thing_to_change() -> None:
+    pod, profile = a_pod(schedulerName="other"), a_profile()
+    diagnosis = diagnose(pod, a_state(nodes=["a"]), None, profiles={"default-scheduler": profile})
+    assert [(each.code, each.node) for each in diagnosis.remedies] == [("scheduler-name", "a")]
+    assert [each.code for each in diagnosis.waits] == ["no-scheduler"]
+
+
+def test_the_lowest_priority_that_evicts_is_named_with_its_victims() -> None:
+    pods = [a_pod(f"p{at}", cpu=2, priority=10 * (at + 1), node="a") for at in range(2)]
+    diagnosis = found(a_pod(cpu=2, priority=5), a_state(nodes=[a_node("a", cpu=4)], pods=pods))
+    (remedy,) = [each for each in diagnosis.remedies if each.code == "raise-priority"]
+    assert (remedy.text, remedy.node, remedy.evicted) == ("raise the priority from 5 to 11", "a", ("default/p0",))
+
+
+def test_a_missing_claim_is_replaced_by_a_like_one_or_created() -> None:
+    wait = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    claim = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "data", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    pod = a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "dta"}}])
+    diagnosis = found(pod, a_state(nodes=["a"], others=[wait, claim]))
+    assert texts(diagnosis, "use-claim") == [("use the claim data instead of dta", "a")]
+    assert texts(diagnosis, "create-claim") == [("create the claim default/dta, of class fast", "a")]
+
+
+# -- the cluster
+
+
+def test_the_fewest_pods_are_deleted_and_it_is_said_where_they_would_go() -> None:
+    owner = {"kind": "ReplicaSet", "name": "big", "uid": "r", "apiVersion": "apps/v1"}
+    pods = [
+        a_pod("small", cpu=1, node="a"),
+        a_pod("big", cpu=3, node="a", labels={"app": "big"}, owner=owner),
+        a_pod("b", cpu=1, node="b"),
+    ]
+    state = a_state(nodes=[a_node("a", cpu=4), a_node("b", cpu=4, taints=["k:NoSchedule"])], pods=pods)
+    diagnosis = found(a_pod(cpu=3), state)
+    (remedy,) = [each for each in diagnosis.remedies if each.code == "free-room"]
+    assert (remedy.text, remedy.evicted) == ("delete pod default/big", ("default/big",))
+    assert remedy.also == (
+        "pod default/big would stay pending if it is made again",
+        "scale ReplicaSet default/big down by 1, so that the pods are not made again",
+    )
+
+
+def test_a_budget_that_forbids_evictions_is_named() -> None:
+    state = a_state(
+        nodes=[a_node("a", cpu=1)], pods=[a_pod("p", cpu=1, node="a", labels={"app": "p"})], others=[a_budget(app="p")]
+    )
+    (remedy,) = [each for each in found(a_pod(cpu=1), state).remedies if each.code == "free-room"]
+    assert remedy.also[-1].startswith("PodDisruptionBudget default/budget allows 0 evictions now")
+
+
+def test_nodes_of_a_pool_and_of_a_template_can_be_added() -> None:
+    nodes = [
+        a_node(f"n{at}", cpu=4, labels={"karpenter.sh/nodepool": "general", HOSTNAME: f"n{at}"}) for at in range(3)
+    ]
+    pods = [a_pod(f"p{at}", cpu=4, node=f"n{at}") for at in range(3)]
+    diagnosis = found(a_pod(cpu=4), a_state(nodes=nodes, pods=pods), templates={"huge": a_node(cpu=64)})
+    added = {
+        change.like: (remedy.node, change.number)
+        for remedy in diagnosis.remedies
+        for change in remedy.changes
+        if isinstance(change, AddNodes)
+    }
+    assert added == {"huge": ("huge-new-1", 1), "general": ("general-new-1", 1)}
+
+
+# -- several at once, never, and waiting
+
+
+def test_two_causes_need_a_pair_and_neither_change_alone_is_offered() -> None:
+    state = a_state(nodes=[a_node("a", cpu=4, taints=["dedicated=gpu:NoSchedule"])])
+    diagnosis = found(a_pod(cpu=9), state)
+    assert codes(diagnosis)[0] == "tolerate+lower-request"
+    assert not {"tolerate", "lower-request"} & set(codes(diagnosis))
+    assert diagnosis.never.startswith("no node is big enough: it needs 9 of cpu, the largest has 4")
+
+
+def test_never_is_not_said_of_a_node_that_is_only_full() -> None:
+    state = a_state(nodes=[a_node("a", cpu=4)], pods=[a_pod("p", cpu=4, node="a")])
+    assert found(a_pod(cpu=4), state).never == ""
+
+
+def test_terminating_pods_and_nominations_are_worth_waiting_for() -> None:
+    leaving = a_state(nodes=[a_node("a", cpu=1)], pods=[a_pod("p", cpu=1, node="a", terminating=True)])
+    assert [each.code for each in found(a_pod(cpu=1), leaving).waits] == ["terminating-pods"]
+    kept = a_state(nodes=[a_node("a", cpu=1)], pods=[a_pod("p", cpu=1, nominated="a", priority=9)])
+    assert [each.code for each in found(a_pod(cpu=1), kept).waits] == ["nomination"]
+
+
+def test_a_pod_that_fits_needs_no_remedy() -> None:
+    diagnosis = found(a_pod(), a_state(nodes=["a", a_node("b", taints=["k:NoSchedule"])]))
+    assert diagnosis.remedies == ()
+    assert [group.nodes for group in diagnosis.groups] == [("b",)]
+
+
+def test_a_search_that_stops_says_so() -> None:
+    nodes = [a_node(f"n{at}", taints=[f"t{at}:NoSchedule"]) for at in range(9)]
+    diagnosis = found(a_pod(), a_state(nodes=nodes), most_tries=3)
+    assert "the search stopped after 3 tries" in diagnosis.bounded
+
+
+def test_nothing_stays_of_a_diagnosis() -> None:
+    nodes = [a_node("a", cpu=4, taints=["k:NoSchedule"], labels={HOSTNAME: "a"}), a_node("b", cpu=2)]
+    pods = [a_pod(f"p{at}", cpu="500m", node="b", labels={"app": "p"}) for at in range(3)]
+    state = a_state(nodes=nodes, pods=[*pods, a_pod("q", cpu=1, nominated="a", priority=3)])
+    before, order = contents(state, (), (), a_pod("probe")), list(state.pods)
+    pod = a_pod(cpu=2, affinity=anti_affinity(HOSTNAME, app="p"))
+    assert {"free-room", "tolerate"} <= {code for each in found(pod, state).remedies for code in each.code.split("+")}
+    assert contents(state, (), (), a_pod("probe")) == before
+    assert list(state.pods) == order
+
+
+@pytest.mark.parametrize("priority", [0, 100])
+def test_preemption_is_told_apart_from_remedies(priority: int) -> None:
+    state = a_state(nodes=[a_node("a", cpu=1)], pods=[a_pod("p", cpu=1, node="a", priority=50)])
+    diagnosis = found(a_pod(cpu=1, priority=priority), state)
+    assert (diagnosis.preemption is not None) == (priority == 100)
+    assert ("raise-priority" in codes(diagnosis)) == (priority == 0)
