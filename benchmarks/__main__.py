@@ -20,6 +20,7 @@ from benchmarks import (
     bounds,
     churn,
     decoding,
+    diagnosis,
     groups,
     placement,
     policies,
@@ -27,6 +28,7 @@ from benchmarks import (
     runs,
     stepping,
     twins,
+    volumes,
     workload,
 )
 from benchmarks.figures import AnyFigure, Figure, Missing
@@ -38,7 +40,7 @@ QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
 COMPARISONS = (
     *("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES),
-    *(policies.NAME, groups.NAME, placement.NAME),
+    *(volumes.NAME, policies.NAME, groups.NAME, placement.NAME, diagnosis.NAME),
 )
 
 
@@ -71,7 +73,7 @@ def numbers(_context: click.Context, parameter: click.Parameter, value: str) -> 
 
 
 @click.command()
-@click.option("--sizes", default="500,5000,50000", show_default=True, callback=numbers, help="Numbers of nodes.")
+@click.option("--sizes", default="500,5000,50000,100000", show_default=True, callback=numbers, help="Numbers of nodes.")
 @click.option("--workloads", default="", callback=split, help="Workloads and comparisons to run; all if not given.")
 @click.option("--quick", is_flag=True, help="Fewer rounds and pods: a first look within a minute or two.")
 @click.option("--json", "file", type=click.Path(path_type=Path), default="build/bench.json", show_default=True)
@@ -107,17 +109,19 @@ def measure(plan: Plan) -> list[AnyFigure]:
 def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[], list[AnyFigure]]]]:
     profile = profile_loader.defaults()[1]["default-scheduler"]
     for name, found in workload.every().items():
-        basic = [figure for figure in done if isinstance(figure, Figure) and figure.workload == "basic"]
+        before = [figure for figure in done if isinstance(figure, Figure)]
         if name in plan.names:
-            yield name, lambda: list(runs.run(found, plan.sizes, profile, plan.rounds, basic))  # noqa: B023
+            yield name, lambda: list(runs.run(found, plan.sizes, profile, plan.rounds, before))  # noqa: B023
     comparisons: dict[str, Callable[[], list[AnyFigure]]] = {
         "bound-pods": lambda: list(bound_pods.run(profile, plan.rounds)),
         "decode-pod": lambda: list(decoding.run(plan.rounds)),
         "per-node-twins": lambda: twins.run(plan.rounds),
         "churn-memory": lambda: list(churn.run(CHURN_QUICK if plan.quick else CHURN)),
+        volumes.NAME: lambda: list(volumes.run(profile, plan.rounds)),
         policies.NAME: lambda: list(policies.run(profile, plan.rounds)),
         groups.NAME: lambda: list(groups.run(plan.rounds)),
         placement.NAME: lambda: list(placement.run(plan.quick)),
+        diagnosis.NAME: lambda: list(diagnosis.run(profile, plan.rounds)),
         **{name: partial(_stepping, name, profile, plan.rounds) for name in stepping.NAMES},
     }
     yield from ((name, step) for name, step in comparisons.items() if name in plan.names)

@@ -26,24 +26,33 @@ class Limit:
 
 
 LIMITS = (
-    Limit("basic", 5000, "yardsticks", most=6),
-    Limit("basic", 50000, "growth", most=12),
+    Limit("basic", 5000, "yardsticks", most=2),
+    Limit("basic", 50000, "growth", most=4),  # against 5,000
+    Limit("basic", 100000, "growth", most=2),  # against 50,000: at most 8 times 5,000
+    Limit("unlike", 5000, "yardsticks", most=6),
     Limit("affinity", 5000, "times_basic", most=4),
     Limit("anti-affinity", 5000, "times_basic", most=4),
     Limit("preferred-affinity", 5000, "times_basic", most=4),
     Limit("spread", 5000, "times_basic", most=4),
     Limit("soft-spread", 5000, "times_basic", most=4),
+    Limit("preemption", 5000, "yardsticks", most=80),
+    Limit("preemption-spread", 5000, "times_preemption", most=20),
+    Limit("preemption-anti-affinity", 5000, "times_preemption", most=20),
     Limit("bound-pods", 0, "ratio", most=1.5),
+    Limit("static-volumes", 0, "ratio", most=3),
     Limit("per-node-twins", 0, "ratio", least=30),
     Limit("churn-memory", 0, "ratio", most=1.10),
-    Limit("engine-step", 0, "yardsticks", most=1),
+    Limit("engine-step", 0, "yardsticks", most=0.5),
     Limit("engine-pending", 0, "ratio", most=1.2),
     Limit("engine-group", 0, "ratio", most=2),
     Limit("policies", 0, "ratio", most=1.3),
     Limit("gangs", 0, "ratio", least=0.7),
     Limit("gangs-infeasible", 0, "ratio", most=2),
+    Limit("gangs-outage", 0, "ratio", most=4),
     Limit("placement", 0, "ratio", most=1 / 50),
     Limit("placement-memory", 0, "ratio", most=1),
+    Limit("diagnosis", 0, "yardsticks", most=400),
+    Limit("diagnosis-evictions", 0, "yardsticks", most=1500),
 )
 
 

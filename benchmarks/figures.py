@@ -8,7 +8,10 @@ import msgspec
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A workload at a size. `growth` is to the next smaller size, `times_basic` to `basic` at the same size."""
+    """A workload at a size. `growth` is to the next smaller size, `times_basic` to `basic` at the same size.
+
+    `times_preemption` is to plain `preemption` at the same size, for workloads whose name begins with that.
+    """
 
     workload: str
     nodes: int
@@ -25,6 +28,7 @@ class Figure(msgspec.Struct, frozen=True):
     placed: int
     preempted: int
     without_node: int
+    times_preemption: float | None = None
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -4,6 +4,8 @@ gangs             whole way through the engine: gangs of 3, 30 and 1,000 against
 gangs-infeasible  one attempt at a gang of 1,000 of which the last finds no node, against one that fits: members all
                   alike, and of two sizes, so that a second order is tried
 gangs-in-vain     the same gang more important than 20,000 pods around, whose eviction would not make it fit either
+                  (by resources, or because its members must be on different nodes)
+gangs-outage      a gang of 1,000 whose bindings all fail, and fail again: a pod of it, against one of a gang of 100
 gangs-memory      what a scheduler with gangs weighs that has nothing to do (`group_memory.py`)
 
 Each gang has a name of its own, as gangs do. What fits is taken away again off the clock.
@@ -31,6 +33,8 @@ from stowplan.objects.pods import Pod
 NAME, SIZES, PODS = "gangs", (3, 30, 1000), 120
 LARGE, AROUND, PRIORITY = 1000, 20_000, 1000
 ALIKE, TWO_SIZES = ("3",), ("3", "2500m")  # cores; a node has room for one of them
+APART = ("1",)  # a node has room for several, but no two may be on one node
+SMALL = 100
 
 
 def run(rounds: int) -> Iterator[Comparison]:
@@ -40,6 +44,9 @@ def run(rounds: int) -> Iterator[Comparison]:
     yield _attempts(f"{NAME}-infeasible", f"a gang of {LARGE:,} that does not fit", profile, ALIKE, 0, few)
     yield _attempts(f"{NAME}-infeasible", "the same with two sizes of pods", profile, TWO_SIZES, 0, few)
     yield _attempts(f"{NAME}-in-vain", f"one of {LARGE:,}, among {AROUND:,} pods", profile, ALIKE, AROUND, few)
+    apart = f"the same, whose members must be apart, among {AROUND:,} pods"
+    yield _attempts(f"{NAME}-in-vain", apart, profile, APART, AROUND, few)
+    yield _outages(few)
     yield from group_memory.run()
 
 
@@ -123,6 +130,9 @@ def _members(name: str, cores: tuple[str, ...]) -> Iterator[Pod]:
     for cpu in cores:
         container = stepping._container(cpu=cpu)
         spec = {"containers": [container], "nodeSelector": {"pool": "of-the-group"}, "priority": PRIORITY}
+        if cores == APART:
+            term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": _labels(name, LARGE)}}
+            spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         yield from stepping._some(LARGE // len(cores), spec, _labels(name, LARGE), prefix=f"{name}-{cpu}")
 
 
@@ -132,15 +142,54 @@ def _surround(driver: EngineDriver, number: int) -> None:
         driver.submit(assumed(pod, names[at % stepping.NODES]))
 
 
+# -- bindings that fail
+
+
+def _outages(rounds: int) -> Comparison:
+    measurements = []
+    for size in (SMALL, LARGE):
+        driver = EngineDriver(_profile(matchPolicy="only-waiting"))
+        measurements.append(Measurement(_failing(driver, size), Yardstick(driver.scheduler.state)))
+    interleave(measurements, rounds)
+    note = f"a pod of it, against one of a gang of {SMALL}"
+    return compared(f"{NAME}-outage", f"a gang of {LARGE:,}", measurements, note, nodes=stepping.NODES, pods=LARGE)
+
+
+def _failing(driver: EngineDriver, size: int) -> Callable[[], tuple[float, int]]:
+    names = count()
+
+    def batch() -> tuple[float, int]:
+        """The first bindings fail off the clock; the second attempt, with nominated nodes, is measured."""
+        name = f"gang-{size}-{next(names)}"
+        pods = list(stepping._some(size, {"containers": [stepping._container()]}, _labels(name, size), prefix=name))
+        for pod in pods:
+            driver.submit(pod)
+        driver.refuse(driver.step())
+        driver.now += 60
+        start = perf_counter()
+        refused = driver.refuse(driver.step())
+        seconds = perf_counter() - start
+        assert refused == size
+        driver.remove(pods)
+        return seconds, size
+
+    return batch
+
+
 # -- what both have
 
 
-def _profile() -> Profile:
+def _profile(**args: str) -> Profile:
     sort = {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": sort}}],
+        "profiles": [
+            {
+                "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": sort},
+                "pluginConfig": [{"name": "Coscheduling", "args": args}],
+            }
+        ],
     }
     return profile_loader.configured(document)[1]["default-scheduler"]
 

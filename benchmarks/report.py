@@ -38,7 +38,8 @@ def show(figures: Sequence[AnyFigure]) -> None:
 def _workload_table(figures: Sequence[Figure]) -> Table:
     table = Table(title="One decision, pod assumed on its node included", title_justify="left")
     table.add_column("workload")
-    for heading in ("nodes", "pods", "pods/s", "µs", "yardsticks", "growth", "× basic", "B/node", "B/pod", "unplaced"):
+    columns = ("nodes", "pods", "pods/s", "µs", "yardsticks", "growth", "× basic", "× preemption", "B/node", "B/pod")
+    for heading in (*columns, "unplaced"):
         table.add_column(heading, justify="right")
     for figure in figures:
         table.add_row(*_cells(figure), end_section=figure.nodes == max(each.nodes for each in figures))
@@ -55,6 +56,7 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         f"{figure.yardsticks:.2f}",
         _or_nothing(figure.growth),
         _or_nothing(figure.times_basic),
+        _or_nothing(figure.times_preemption),
         f"{figure.bytes_per_node:,.0f}",
         f"{figure.bytes_per_pod:,.0f}",
         f"{figure.without_node}" if figure.without_node else "",

@@ -16,9 +16,9 @@ from stowplan.framework.profile import Profile
 
 
 def run(
-    workload: Workload, sizes: Sequence[int], profile: Profile, rounds: int, basic: Sequence[Figure]
+    workload: Workload, sizes: Sequence[int], profile: Profile, rounds: int, done: Sequence[Figure]
 ) -> list[Figure]:
-    """A figure for each size; `basic` has those to compare with, none while this is basic itself."""
+    """A figure for each size; `done` has those of other workloads, to compare with."""
     cases = [case for size in sorted(sizes) if (case := workload.at(size)) is not None]
     clusters = [WorkloadCluster(workload, case, profile, rounds) for case in cases]
     there = [len(cluster.state.pods) for cluster in clusters]
@@ -26,7 +26,7 @@ def run(
     interleave(measurements, rounds)
     growths = [None, *(larger.ratio_to(smaller) for smaller, larger in pairwise(measurements))]
     return [
-        _figure(workload, cluster, measurement, growth, before, basic)
+        _figure(workload, cluster, measurement, growth, before, done)
         for cluster, measurement, growth, before in zip(clusters, measurements, growths, there, strict=True)
     ]
 
@@ -37,10 +37,12 @@ def _figure(
     measurement: Measurement,
     growth: float | None,
     before: int,
-    basic: Sequence[Figure],
+    done: Sequence[Figure],
 ) -> Figure:
-    like = next((figure for figure in basic if figure.nodes == cluster.nodes), None)
-    itself = 1.0 if workload.name == "basic" else None
+    same_size = {figure.workload: figure.yardsticks for figure in done if figure.nodes == cluster.nodes}
+    same_size[workload.name] = measurement.yardsticks
+    basic, preemption = same_size.get("basic"), same_size.get("preemption")
+    preempts = workload.name.startswith("preemption")
     return Figure(
         workload=workload.name,
         nodes=cluster.nodes,
@@ -50,11 +52,12 @@ def _figure(
         yardsticks=measurement.yardsticks,
         yardstick_microseconds=measurement.pass_microseconds,
         growth=growth,
-        times_basic=itself if like is None else measurement.yardsticks / like.yardsticks,
+        times_basic=None if basic is None else measurement.yardsticks / basic,
         bytes_per_node=cluster.bytes_per_node,
         bytes_per_pod=cluster.bytes_per_pod,
         bound_before=before,
         placed=cluster.placed,
         preempted=cluster.preempted,
         without_node=cluster.without_node,
+        times_preemption=measurement.yardsticks / preemption if preemption is not None and preempts else None,
     )

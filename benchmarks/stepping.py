@@ -68,6 +68,13 @@ class EngineDriver:
                 self.scheduler.handle(Result(action.id), self.now)
         return bound
 
+    def refuse(self, actions: list[Action]) -> int:
+        """The server answers all bindings with an error; how many there were."""
+        bindings = [action for action in actions if isinstance(action, Bind)]
+        for action in bindings:
+            self.scheduler.handle(Result(action.id, 500, "the server is out of order"), self.now)
+        return len(bindings)
+
     def remove(self, pods: list[Pod]) -> None:
         for pod in pods:
             self.scheduler.handle(Gone(pod), self.now)

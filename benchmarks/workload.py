@@ -91,6 +91,6 @@ def read(file: Path) -> list[Workload]:
 
 
 def every() -> dict[str, Workload]:
-    """All workloads by name, basic first: the others are compared with it."""
+    """All workloads by name, basic first: the others are compared with it. Plain preemption is before its variants."""
     found = [workload for file in sorted(FOLDER.glob("*.yaml")) for workload in read(file)]
-    return {workload.name: workload for workload in sorted(found, key=lambda each: each.name != "basic")}
+    return {workload.name: workload for workload in sorted(found, key=lambda each: (each.name != "basic", each.name))}

@@ -13,7 +13,7 @@ from tests.controlplane.build import CannotBuildError
 from tests.controlplane.plane import ControlPlane
 
 from benchmarks import workload
-from benchmarks.live import bounds, profiling, report
+from benchmarks.live import bounds, bytecode, profiling, report
 from benchmarks.live.cluster import LiveCluster
 from benchmarks.live.contenders import everybody
 from benchmarks.live.figures import Figure, Missing, Run
@@ -69,7 +69,8 @@ def main(
         raise click.UsageError("--profile needs py-spy, which is not installed here")
     if quick:
         sizes, pods, rounds = (1000,), 1000, 1
-    plan = Plan(names, sizes, pods, rounds, file.parent / "bench-live", profile)
+    bytecode.compile_all()
+    plan = Plan(names, sizes, pods, rounds, file.parent / "bench-live", profile, any_noise=quick)
     try:
         figures = measure(plan)
     except CannotBuildError as error:

@@ -28,22 +28,33 @@ class Bound:
 
 
 RATIOS = {
-    "basic": 2.5,
-    "node-affinity": 2.5,
-    "spread": 4.0,
-    "preferred-anti-affinity": 5.0,
-    "anti-affinity": 5.0,
-    "affinity": 8.0,
+    "basic": 2.8,
+    "node-affinity": 5.0,
+    "spread": 9.0,
+    "preferred-anti-affinity": 11.0,
+    "anti-affinity": 14.0,
+    "affinity": 10.0,
 }
+CPU = dict.fromkeys(RATIOS, 0.95) | {"basic": 0.75}  # seconds per 1,000 pods, start and events included
 BOUNDS = (
     *(
         Bound(name, "Stowplan's pods/s over kube-scheduler's", lambda figure: figure.ratio, least=least)
         for name, least in RATIOS.items()
     ),
-    Bound("basic", "share of the floor with events", lambda figure: figure.of_floor_with_events, least=0.7),
+    *(
+        Bound(
+            name,
+            "Stowplan's CPU seconds per 1,000 pods",
+            lambda figure: figure.cpu_s_per_1000_pods.stowplan,
+            most=most,
+        )
+        for name, most in CPU.items()
+    ),
+    Bound("basic", "share of the floor with events last", lambda figure: figure.of_floor_with_events, least=0.85),
     Bound("", "Stowplan's CPU over kube-scheduler's", lambda figure: figure.cpu_ratio, most=0.5),
-    Bound("", "Stowplan's peak RSS in MB", lambda figure: figure.peak_rss_mb.stowplan, most=300),
-    Bound("", "Stowplan's idle RSS in MB", lambda figure: figure.idle_rss_mb.stowplan, most=100),
+    Bound("", "Stowplan's peak RSS in MB", lambda figure: figure.peak_rss_mb.stowplan, most=250),
+    Bound("", "Stowplan's idle RSS in MB", lambda figure: figure.idle_rss_mb.stowplan, most=60),
+    Bound("", "quiet rounds", lambda figure: figure.counted_rounds, least=1),
 )
 
 

@@ -11,6 +11,7 @@ import msgspec
 from benchmarks.live.contenders import FLOOR, FLOOR_WITH_EVENTS, KUBE_SCHEDULER, STOWPLAN
 
 BOTH = (STOWPLAN, KUBE_SCHEDULER)
+NOISE = 0.2  # cores that others may keep busy; kube-scheduler suffers more from them than we do
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -34,6 +35,10 @@ class Run(msgspec.Struct, frozen=True):
     watch_reopened: int
 
     @property
+    def quiet(self) -> bool:
+        return self.others_cores <= NOISE
+
+    @property
     def pods_per_s(self) -> float:
         return (self.pods - 1) / max(self.last_bind_s - self.first_bind_s, 1e-9)
 
@@ -50,13 +55,16 @@ class Both(msgspec.Struct, frozen=True):
 class Figure(msgspec.Struct, frozen=True):
     """A workload at a size. Rates are from the first to the last bind unless they say `from_start`.
 
-    `ratio` is the lower of two: that of these rates and that of the rates from the start of the process.
+    `ratio` is the lower of two: that of these rates and that of the rates from the start of the process. Of `rounds`
+    those count in which others left the machine to both schedulers (`counted_rounds`). If there is none, all do, and
+    the figure says little.
     """
 
     workload: str
     nodes: int
     pods: int
     rounds: int
+    counted_rounds: int
     stowplan_pods_per_s: float
     kube_scheduler_pods_per_s: float
     ratio: float
@@ -87,9 +95,20 @@ class Missing(msgspec.Struct, frozen=True):
     why: str
 
 
+def quiet_rounds(runs: Sequence[Run]) -> set[int]:
+    """The rounds in which nobody disturbed either scheduler."""
+    disturbed = {run.round for run in runs if run.contender in BOTH and not run.quiet}
+    return {run.round for run in runs} - disturbed
+
+
 def figure(workload: str, nodes: int, idle_rss_mb: Both, runs: Sequence[Run]) -> Figure:
+    counted = quiet_rounds(runs)
+
     def typical(contender: str, value: Callable[[Run], float]) -> float:
-        return median(value(run) for run in runs if run.contender == contender)
+        of_both = contender in BOTH
+        found = [run for run in runs if run.contender == contender]
+        quiet = [run for run in found if (run.round in counted if of_both else run.quiet)]
+        return median(value(run) for run in quiet or found)
 
     def both(value: Callable[[Run], float]) -> Both:
         return Both(*(typical(contender, value) for contender in BOTH))
@@ -100,6 +119,7 @@ def figure(workload: str, nodes: int, idle_rss_mb: Both, runs: Sequence[Run]) ->
         nodes=nodes,
         pods=runs[0].pods,
         rounds=max(run.round for run in runs),
+        counted_rounds=len(counted),
         stowplan_pods_per_s=rate.stowplan,
         kube_scheduler_pods_per_s=rate.kube_scheduler,
         ratio=min(each.stowplan / each.kube_scheduler for each in (rate, from_start)),

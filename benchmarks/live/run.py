@@ -14,10 +14,10 @@ from benchmarks.live import processes, profiling
 from benchmarks.live.binds import Binds
 from benchmarks.live.cluster import Batch, LiveCluster
 from benchmarks.live.contenders import Contender
-from benchmarks.live.figures import Run
+from benchmarks.live.figures import NOISE, Run
 
 SETTLE = 1.0  # seconds after creating and deleting, for the server to come to rest
-NOISE, NOISE_WITHIN = 0.2, 30.0  # cores that others may keep busy when a run begins, and the longest wait for that
+NOISE_WITHIN = 30.0  # seconds to wait for others to leave the machine to us
 LOOK_EVERY = 1.0  # seconds
 QUIET, QUIET_SECONDS, QUIET_WITHIN = 0.05, 2.0, 30.0  # CPU seconds within seconds, and the longest wait for that
 T = TypeVar("T")
