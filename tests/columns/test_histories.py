@@ -255,17 +255,17 @@ class HistoriesWithLittleMemory(Histories):
 
     def __init__(self) -> None:
         super().__init__()
-        self.limits = match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS
+        self.limits = match_counts.MOST_COUNTERS, match_counts.PATIENCE, table.MOST_LABEL_COLUMNS
         self.carried = carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG
         self.kept = answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT
         answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT = 3, 1
-        match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = 3, 1
+        match_counts.MOST_COUNTERS, match_counts.PATIENCE, table.MOST_LABEL_COLUMNS = 3, 1, 1
         carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = 0, 2, 9
 
     def teardown(self) -> None:
         super().teardown()
         answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT = self.kept
-        match_counts.MOST_COUNTERS, table.MOST_LABEL_COLUMNS = self.limits
+        match_counts.MOST_COUNTERS, match_counts.PATIENCE, table.MOST_LABEL_COLUMNS = self.limits
         carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = self.carried
 
 

@@ -111,6 +111,8 @@ class ClusterState:
             self.add_pod(pod, pod.node_name)
         elif pod.nominated_node:
             self.nominated_pods.add(pod, pod.nominated_node)
+        if self._journal is None:
+            self.match_counts.drop_unasked(len(self.pods))
 
     def _counts_alike(self, placed: PlacedPod, pod: Pod) -> bool:
         """True if the pod, as the API server tells of it now, changes no column: it was assumed like this, say."""

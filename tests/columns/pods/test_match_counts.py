@@ -118,6 +118,26 @@ def test_the_least_recently_used_queries_are_dropped(monkeypatch: pytest.MonkeyP
     assert counts(state, here(*X)) == {"a": 1}
 
 
+def test_queries_that_nobody_asks_for_are_dropped_while_pods_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod with many terms must not cost everybody's pods long after it is gone."""
+    monkeypatch.setattr(match_counts, "PATIENCE", 10)
+    pods = [a_pod(f"p{n}", node="a", labels={"app": "x"}) for n in range(5)]
+    state = a_state(nodes=["a"], pods=pods)
+    unasked = [here(LabelRequirement("app", "NotIn", (str(n),))) for n in range(50)]
+    for query in unasked:
+        assert counts(state, query) == {"a": 5}
+    lengths = []
+    for _ in range(20):
+        state.apply(Gone(pods[0]))
+        state.apply(Put(pods[0]))
+        assert counts(state, here(*X)) == {"a": 5}
+        lengths.append(len(state.match_counts))
+    assert lengths[8] == 51  # two for each pod on a node, and ten
+    assert lengths[-1] == 1
+    assert [counts(state, query) for query in unasked] == [{"a": 5}] * 50
+    assert state.match_counts.stray_counters == 0
+
+
 def test_a_query_of_a_trial_ends_with_the_trial() -> None:
     leaving = a_pod("p", node="a", labels={"app": "x"}, terminating=True)
     state = a_state(nodes=["a"], pods=[leaving])

@@ -4,7 +4,8 @@
     MatchCounter    one query and its tally; the counter and the label sets that it matches refer to each other
 
 The first time, a query costs a look at the label sets that may match. From then on, a pod that is added or removed
-costs one addition for each query that it matches. Queries that were not used for long are dropped.
+costs one addition for each query that it matches. A query that nobody asked for while more pods came and went than it
+would take to count anew is dropped: a pod with a thousand terms does not cost everybody's pods long after it is gone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import Selector
 
 MOST_COUNTERS = 16384
+PATIENCE = 1024  # pods that come or go while a query is not asked for, besides two for each pod on a node
+MOST_DROPPED = 8  # at once, so that no single change pays for many
 
 Settled: TypeAlias = bool | Literal["always"]
 
@@ -41,16 +44,18 @@ class MatchCounter:
     """How many pods match all of `queries`, per row.
 
     `settled` is how PodTopologySpread counts: terminating pods do not count, and a selector without conditions counts
-    nothing. In dry runs kube-scheduler does count such pods; "always" leaves them out there, too.
+    nothing. In dry runs kube-scheduler does count such pods; "always" leaves them out there, too. `asked_at` is when it
+    was last asked for, by the number of pods that had come and gone.
     """
 
-    __slots__ = ("queries", "sets", "settled", "tally")
+    __slots__ = ("asked_at", "queries", "sets", "settled", "tally")
 
     def __init__(self, queries: tuple[PodQuery, ...], settled: Settled) -> None:
         self.queries = queries
         self.settled = settled
         self.tally = Tally()
         self.sets: dict[LabelSet, None] = {}
+        self.asked_at = 0
 
     @property
     def selector(self) -> Selector | None:
@@ -77,6 +82,7 @@ class MatchCounts:
         self._by_label: dict[tuple[str, str | None], dict[LabelSet, None]] = {}
         self._counters: OrderedDict[tuple[tuple[PodQuery, ...], Settled], MatchCounter] = OrderedDict()
         self._index: SelectorIndex[MatchCounter] = SelectorIndex()
+        self._came_and_went = 0
 
     def __len__(self) -> int:
         return len(self._counters)
@@ -108,8 +114,10 @@ class MatchCounts:
         counter = self._counters.get(key)
         if counter is not None:
             self._counters.move_to_end(key)
+            counter.asked_at = self._came_and_went
             return counter, False
         counter = self._counters[key] = MatchCounter(queries, settled)
+        counter.asked_at = self._came_and_went
         self._index.add(counter.selector, counter)
         for labels in self._candidates(counter.selector):
             if counter.matches(labels):
@@ -126,12 +134,22 @@ class MatchCounts:
         for labels in counter.sets:
             del labels.counters[counter]
 
+    def drop_unasked(self, pods: int) -> None:
+        """Drop queries that nobody asked for while many pods came and went; `pods` are on nodes now."""
+        patience = PATIENCE + 2 * pods
+        for _ in range(MOST_DROPPED):
+            oldest = next(iter(self._counters.values()), None)
+            if oldest is None or self._came_and_went - oldest.asked_at <= patience:
+                return
+            self.drop(oldest)
+
     def add(self, pod: Pod, row: int, capacity: int, as_extension: bool) -> LabelSet:
         key = (pod.namespace, frozenset(pod.labels.items()), pod.of_daemon_set)
         labels = self._sets.get(key)
         if labels is None:
             labels = self._sets[key] = self._new_set(pod)
         labels.members[pod.uid] = (row, pod.terminating)
+        self._came_and_went += 1
         for counter in labels.counters:
             if counter.counts(pod.terminating, as_extension):
                 counter.tally.add(row, 1, capacity)
@@ -139,6 +157,7 @@ class MatchCounts:
 
     def remove(self, pod: Pod, labels: LabelSet, capacity: int, as_extension: bool) -> None:
         row, terminating = labels.members.pop(pod.uid)
+        self._came_and_went += 1
         for counter in labels.counters:
             if counter.counts(terminating, as_extension):
                 counter.tally.add(row, -1, capacity)
