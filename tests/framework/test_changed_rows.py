@@ -184,6 +184,7 @@ def test_amounts_that_do_not_fit_into_64_bits_wrap_around_in_both_forms(kind: st
 
 class Skips:
     pre_filters_by_shape: Any = True
+    ignores_volumes = False
 
     def __init__(self, answer: Any = SKIP) -> None:
         self.answer, self.asked = answer, 0
@@ -214,6 +215,23 @@ def test_a_pre_filter_may_answer_by_shape_for_some_pods() -> None:
     for _ in range(3):
         schedule_one(a_pod("q"), state, profile)
     assert plugin.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("ignores_volumes", "asked"),
+    [
+        pytest.param(False, 3, id="a plugin that may look at volumes is asked about each pod"),
+        pytest.param(True, 1, id="a plugin that ignores volumes is asked once"),
+    ],
+)
+def test_pods_that_differ_in_their_claims_only(ignores_volumes: bool, asked: int) -> None:
+    plugin = Skips()
+    plugin.ignores_volumes = ignores_volumes
+    profile, state = a_profile_of(plugin), a_state(nodes=["a"])
+    for name in ("p", "q", "r"):
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+        assert schedule_one(a_pod(name, volumes=volumes), state, profile).skipped == {"Skips"}
+    assert plugin.asked == asked
 
 
 def test_a_refusal_is_never_kept() -> None:
