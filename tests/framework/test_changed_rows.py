@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -14,6 +15,7 @@ from stowplan.framework.decision import SKIP, Reject, RejectPod
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.per_node import filter_each
 from stowplan.objects.changes import Put
+from stowplan.objects.nodes import NodeCondition
 from stowplan.plugins.nodes.default.node_affinity import NodeAffinityPlugin
 from stowplan.plugins.nodes.default.node_declared_features import NodeDeclaredFeatures
 from stowplan.plugins.nodes.default.node_name import NodeName
@@ -293,6 +295,32 @@ class ByAnnotation(Fake):
 
     def fits(self, pod: Any, node: Any) -> Any:
         return "closed" if node.node.annotations.get("closed") == "yes" else None
+
+
+class ByCondition(Fake):
+    local = "node"
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(np.array([self.fits(pod, each) is not None for each in nodes], np.bool_), "not ready")
+
+    def fits(self, pod: Any, node: Any) -> Any:
+        return "not ready" if any(each.status == "False" for each in node.node.status.conditions) else None
+
+
+def test_a_filter_of_node_objects_is_asked_again_after_a_condition_changed() -> None:
+    def ready(status: str) -> Any:
+        node = a_node("a")
+        conditions = (NodeCondition("Ready", status),)
+        return msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=conditions))
+
+    state, profile = a_state(nodes=[ready("True"), "b"]), a_profile_of(ByCondition())
+    for _ in range(2):
+        assert schedule_one(a_pod("p"), state, profile).node == "a"
+    clock = state.table.clock
+    state.apply(Put(ready("True")))
+    assert state.table.clock == clock, "a heartbeat asks nobody again"
+    state.apply(Put(ready("False")))
+    assert schedule_one(a_pod("p"), state, profile).node == "b"
 
 
 def test_a_filter_of_node_objects_is_asked_again_after_an_annotation_changed() -> None:
