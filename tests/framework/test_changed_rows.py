@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -14,6 +15,7 @@ from stowplan.framework.decision import SKIP, Reject, RejectPod
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.per_node import filter_each
 from stowplan.objects.changes import Put
+from stowplan.objects.nodes import NodeCondition
 from stowplan.plugins.nodes.default.node_affinity import NodeAffinityPlugin
 from stowplan.plugins.nodes.default.node_declared_features import NodeDeclaredFeatures
 from stowplan.plugins.nodes.default.node_name import NodeName
@@ -184,6 +186,7 @@ def test_amounts_that_do_not_fit_into_64_bits_wrap_around_in_both_forms(kind: st
 
 class Skips:
     pre_filters_by_shape: Any = True
+    ignores_volumes = False
 
     def __init__(self, answer: Any = SKIP) -> None:
         self.answer, self.asked = answer, 0
@@ -214,6 +217,23 @@ def test_a_pre_filter_may_answer_by_shape_for_some_pods() -> None:
     for _ in range(3):
         schedule_one(a_pod("q"), state, profile)
     assert plugin.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("ignores_volumes", "asked"),
+    [
+        pytest.param(False, 3, id="a plugin that may look at volumes is asked about each pod"),
+        pytest.param(True, 1, id="a plugin that ignores volumes is asked once"),
+    ],
+)
+def test_pods_that_differ_in_their_claims_only(ignores_volumes: bool, asked: int) -> None:
+    plugin = Skips()
+    plugin.ignores_volumes = ignores_volumes
+    profile, state = a_profile_of(plugin), a_state(nodes=["a"])
+    for name in ("p", "q", "r"):
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+        assert schedule_one(a_pod(name, volumes=volumes), state, profile).skipped == {"Skips"}
+    assert plugin.asked == asked
 
 
 def test_a_refusal_is_never_kept() -> None:
@@ -275,6 +295,32 @@ class ByAnnotation(Fake):
 
     def fits(self, pod: Any, node: Any) -> Any:
         return "closed" if node.node.annotations.get("closed") == "yes" else None
+
+
+class ByCondition(Fake):
+    local = "node"
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(np.array([self.fits(pod, each) is not None for each in nodes], np.bool_), "not ready")
+
+    def fits(self, pod: Any, node: Any) -> Any:
+        return "not ready" if any(each.status == "False" for each in node.node.status.conditions) else None
+
+
+def test_a_filter_of_node_objects_is_asked_again_after_a_condition_changed() -> None:
+    def ready(status: str) -> Any:
+        node = a_node("a")
+        conditions = (NodeCondition("Ready", status),)
+        return msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=conditions))
+
+    state, profile = a_state(nodes=[ready("True"), "b"]), a_profile_of(ByCondition())
+    for _ in range(2):
+        assert schedule_one(a_pod("p"), state, profile).node == "a"
+    clock = state.table.clock
+    state.apply(Put(ready("True")))
+    assert state.table.clock == clock, "a heartbeat asks nobody again"
+    state.apply(Put(ready("False")))
+    assert schedule_one(a_pod("p"), state, profile).node == "b"
 
 
 def test_a_filter_of_node_objects_is_asked_again_after_an_annotation_changed() -> None:

@@ -185,6 +185,12 @@ class PlacesThePod(_Plugin):
         return ()
 
 
+class LabelsThePod(_Plugin):
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        pod.labels["seen"] = "yes"
+        return ()
+
+
 class FalselyLocal(_Plugin):
     local = "node"
 
@@ -263,6 +269,7 @@ class ScoresMoreThanTheShape(_Plugin):
         pytest.param(WritesIntoColumns, "score fails: ValueError: assignment destination is read-only", id="it writes"),
         pytest.param(WritesBehindTheView, "it changed what it was shown: requested cpu", id="it writes past the view"),
         pytest.param(PlacesThePod, "it changed what it was shown: requested ", id="it changes the state"),
+        pytest.param(LabelsThePod, "it changed what it was shown: the pod's labels", id="it changes the pod's labels"),
         pytest.param(FalselyLocal, "filter depends on other nodes, though", id="not as local as it says"),
         pytest.param(FalselyByRow, "score depends on other nodes, though", id="a score that is not by row"),
         pytest.param(

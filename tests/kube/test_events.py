@@ -240,6 +240,15 @@ async def test_lost_events_are_reported() -> None:
         ]
 
 
+async def test_an_event_that_cannot_be_encoded_is_lost_and_the_next_one_is_written() -> None:
+    async with recording(writers=1) as running:
+        running.recorder.record(an_event("a", reason="\ud800", note="first \ud800"))
+        running.recorder.record(an_event("b", note="second \ud800"))
+        await running.recorder.drain()
+        assert [each["note"] for each in running.server.events.values()] == ["second ?"]
+        assert len(running.problems) == 1 and running.problems[0].startswith("events: lost: first ?: ")
+
+
 async def test_events_that_cannot_repeat_are_not_remembered() -> None:
     async with recording() as running:
         for number in range(10):

@@ -16,7 +16,7 @@ from stowplan.columns.nodes.table import NodeTable
 class ShiftedResources:
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._shifts: list[tuple[Rows, Mapping[str, Ints], int]] = []
+        self._shifts: list[tuple[Rows, Mapping[str, Ints], Mapping[str, Ints], int]] = []
 
     def __enter__(self) -> ShiftedResources:
         return self
@@ -27,12 +27,15 @@ class ShiftedResources:
         while self._shifts:
             self.undo()
 
-    def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
-        """Add the amounts to these rows (sign 1), or subtract them (-1); no row may occur twice."""
-        self._table.shift(rows, amounts, sign)
-        self._shifts.append((rows, amounts, sign))
+    def shift(self, rows: Rows, amounts: Mapping[str, Ints], presumed: Mapping[str, Ints], sign: int) -> None:
+        """Add the amounts to these rows (sign 1), or subtract them (-1); no row may occur twice.
+
+        `presumed`: the same of cpu and memory with defaults for missing requests.
+        """
+        self._table.shift(rows, amounts, presumed, sign)
+        self._shifts.append((rows, amounts, presumed, sign))
 
     def undo(self) -> None:
         """Undo the last shift."""
-        rows, amounts, sign = self._shifts.pop()
-        self._table.shift(rows, amounts, -sign)
+        rows, amounts, presumed, sign = self._shifts.pop()
+        self._table.shift(rows, amounts, presumed, -sign)

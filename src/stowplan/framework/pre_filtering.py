@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from stowplan.columns.nodes.views import Cluster
@@ -49,7 +50,9 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
     """Call every pre-filter, in order, unless its answer is known by the pod's shape. The first refusal that evictions
     cannot resolve is final.
     """
-    plan = profile.shape_plans.get(pod.shape.key) or _planned(pod, cluster, profile)
+    shape = pod.shape
+    key = shape.key if shape.bare is None else (shape.bare.key,)
+    plan = profile.shape_plans.get(key) or _planned(pod, cluster, profile, key)
     result = PreFilterResult(profile.pre_filter_names, set(plan.skipped))
     for at, enabled in plan.asked:
         answer = call(enabled, enabled.plugin.pre_filter, pod, cluster)
@@ -74,13 +77,20 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
     return result
 
 
-def _planned(pod: Pod, cluster: Cluster, profile: Profile) -> ShapePlan:
-    """Find out which pre-filters answer None or SKIP to every pod of this shape, and note it for the next one."""
+def _planned(pod: Pod, cluster: Cluster, profile: Profile, key: Hashable) -> ShapePlan:
+    """Find out which pre-filters answer None or SKIP to every pod of this shape, and note it for the next one.
+
+    Pods with claims are hardly ever of one shape. Those that differ in nothing but their volumes share a plan, in which
+    every plugin that may look at volumes is asked.
+    """
+    has_volumes = pod.shape.bare is not None
     asked: list[tuple[int, EnabledPlugin[PreFilterPlugin]]] = []
     skipped: set[str] = set()
     for at, enabled in enumerate(profile.pre_filters):
         by_shape = getattr(enabled.plugin, "pre_filters_by_shape", False)
-        if callable(by_shape):
+        if has_volumes and not getattr(enabled.plugin, "ignores_volumes", False):
+            by_shape = False
+        elif callable(by_shape):
             by_shape = call(enabled, by_shape, pod)
         answer = call(enabled, enabled.plugin.pre_filter, pod, cluster) if by_shape else pod
         if answer is SKIP:
@@ -89,7 +99,7 @@ def _planned(pod: Pod, cluster: Cluster, profile: Profile) -> ShapePlan:
             asked.append((at, enabled))
     if len(profile.shape_plans) >= MOST_PLANS:
         profile.shape_plans.clear()
-    plan = profile.shape_plans[pod.shape.key] = ShapePlan(tuple(asked), frozenset(skipped))
+    plan = profile.shape_plans[key] = ShapePlan(tuple(asked), frozenset(skipped))
     return plan
 
 

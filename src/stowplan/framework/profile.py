@@ -6,7 +6,7 @@ it has no method (kube-scheduler splits in two what is one method here); the typ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -195,8 +195,8 @@ class Profile:
         return all(getattr(plugin, "ignores_volumes", False) for plugin in (*filters, *scorers))
 
     @cached_property
-    def shape_plans(self) -> dict[bytes, Any]:
-        """What the pre-filters answer to pods of a shape, by the shape's key; `pre_filtering` fills it."""
+    def shape_plans(self) -> dict[Hashable, Any]:
+        """What the pre-filters answer to pods of a shape; `pre_filtering` fills it."""
         return {}
 
     @cached_property

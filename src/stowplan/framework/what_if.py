@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.columns.arrays import Ints, Rows
 from stowplan.columns.nodes.views import Cluster, Nodes
-from stowplan.columns.pods.ranked_pods import RankedBlock
+from stowplan.columns.pods.ranked_pods import PRESUMED, RankedBlock
 from stowplan.columns.pods.row_changes import RowChanges
 from stowplan.columns.shifted_resources import ShiftedResources
 from stowplan.columns.state import ClusterState
@@ -55,6 +55,7 @@ class WhatIf:
         self._about_pods = [each for each in filters if getattr(each.plugin, "local", "") != "node"]
         self._changes: RowChanges | None = None
         self._coming: dict[str, Ints] = {}
+        self._presumed: dict[str, Ints] = {}
         self._crowded: Rows = np.zeros(0, np.int64)
 
     def begin(self, leaving: RankedBlock) -> RowChanges:
@@ -65,7 +66,10 @@ class WhatIf:
         places = np.array([place for place, _ in others], np.int64)
         coming = [other for _, other in others]
         self._crowded = rows[np.array(crowded, np.int64)]
-        self._coming = self._amounts(coming, np.searchsorted(self._crowded, rows[places]))
+        at = np.searchsorted(self._crowded, rows[places]).tolist()
+        self._coming = self._amounts(at, [each.shape.taken for each in coming])
+        presumed = [tuple(zip(PRESUMED, each.shape.presumed, strict=True)) for each in coming]
+        self._presumed = self._amounts(at, presumed)
         self._changes = RowChanges(self._state, self._pod, leaving, (places, coming))
         return self._changes
 
@@ -90,7 +94,7 @@ class WhatIf:
     ) -> None:
         """A pod must fit with the pods that are nominated to its node, and without them."""
         assert self._changes is not None
-        resources.shift(self._crowded, self._coming, +1)
+        resources.shift(self._crowded, self._coming, self._presumed, +1)
         self._changes.come[:] = 1
         places = np.isin(rows, self._crowded).nonzero()[0]
         beside = self._run(rows[places], filters, codes)
@@ -99,11 +103,11 @@ class WhatIf:
         refused = (beside != FEASIBLE).nonzero()[0]
         verdict_of[places[refused]] = beside[refused]
 
-    def _amounts(self, pods: Sequence[Pod], places: Ints) -> dict[str, Ints]:
-        """What the pods take of the crowded rows."""
+    def _amounts(self, places: Sequence[int], taken: Sequence[Sequence[tuple[str, int]]]) -> dict[str, Ints]:
+        """What pods take of the crowded rows, by resource."""
         amounts: dict[str, Ints] = {}
-        for pod, place in zip(pods, places.tolist(), strict=True):
-            for name, amount in pod.shape.taken:
+        for place, amounts_of_one in zip(places, taken, strict=True):
+            for name, amount in amounts_of_one:
                 if name not in amounts:
                     self._state.table.resource(name)
                     amounts[name] = np.zeros(len(self._crowded), np.int64)

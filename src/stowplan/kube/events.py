@@ -21,6 +21,7 @@ from stowplan.kube.client import Client
 from stowplan.kube.resources import EVENTS
 from stowplan.kube.responses import Response, WireError
 from stowplan.objects.actions import Record
+from stowplan.objects.texts import shortened
 
 SERIES_OVER_AFTER = 360.0  # seconds without a repetition until a series is over
 SERIES_WRITE_INTERVAL = 1800.0  # seconds between two writes of the count of a series
@@ -194,8 +195,8 @@ class EventRecorder:
         until = asyncio.get_running_loop().time() + WRITE_TIMEOUT
         try:
             response = await (self._patch(series, until) if series.created else self._create(series, until))
-        except WireError as error:
-            self._on_problem(f"events: lost: {series.event.note}: {error}")
+        except (WireError, UnicodeEncodeError) as error:  # a plugin may give an event any reason
+            self._on_problem(f"events: lost: {shortened(series.event.note)}: {error}")
             return
         series.created = response.ok or (response.status == 409 and response.maybe_applied)
         if not series.created:

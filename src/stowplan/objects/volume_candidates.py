@@ -37,7 +37,7 @@ def target(terms: tuple[NodeTerm, ...] | None) -> ReachableNodes:
 class VolumeEntry(msgspec.Struct, frozen=True, eq=False):
     """A volume with its size and its traits (mode, attributes class, access modes), which must match a claim.
 
-    `number`: of two volumes with the same size, the one with the smaller number comes first.
+    `order` is size and number: of two volumes with the same size, the one with the smaller number comes first.
     """
 
     volume: PersistentVolume
@@ -45,16 +45,26 @@ class VolumeEntry(msgspec.Struct, frozen=True, eq=False):
     size: int
     traits: tuple[str, str, frozenset[str]]
     target: ReachableNodes
-
-    @property
-    def order(self) -> tuple[int, int]:
-        return self.size, self.number
+    order: tuple[int, int]
 
 
-def entry(volume: PersistentVolume, number: int) -> VolumeEntry:
+def entry(volume: PersistentVolume, number: int, before: VolumeEntry | None = None) -> VolumeEntry:
+    """Return the entry of a volume. `before`: of another version, which mostly differs in the claim it refers to."""
+    if before is not None and _alike(volume.spec, before.volume.spec):
+        return VolumeEntry(volume, number, before.size, before.traits, before.target, (before.size, number))
     size = quantity.nanos(volume.spec.capacity.get("storage", "0"))
     traits = (*kind_of(volume.spec), frozenset(volume.spec.access_modes))
-    return VolumeEntry(volume, number, size, traits, target(volume.node_terms))
+    return VolumeEntry(volume, number, size, traits, target(volume.node_terms), (size, number))
+
+
+def _alike(spec: VolumeSpec, before: VolumeSpec) -> bool:
+    """True if these parts are the same values, not only equal ones: an assumed version shares them with the actual."""
+    return (
+        spec.capacity is before.capacity
+        and spec.access_modes is before.access_modes
+        and spec.node_affinity is before.node_affinity
+        and kind_of(spec) == kind_of(before)
+    )
 
 
 def kind_of(spec: ClaimSpec | VolumeSpec) -> tuple[str, str]:

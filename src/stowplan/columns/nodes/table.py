@@ -229,22 +229,24 @@ class NodeTable(NamedRows):
         free = (self.allocatable[name] - self.requested[name])[: self.size][self.live[: self.size]]
         return int(np.maximum(free, 0).sum())
 
-    def shift(self, rows: Rows, amounts: Mapping[str, Ints], sign: int) -> None:
+    def shift(self, rows: Rows, amounts: Mapping[str, Ints], presumed: Mapping[str, Ints], sign: int) -> None:
         """Change the requested amounts of many rows at once; no row may occur twice."""
         for name, amount in amounts.items():
             self.requested[name][rows] += sign * amount
+        for name, amount in presumed.items():
+            self.presumed[name][rows] += sign * amount
 
     # -- the node object
 
     def put(self, row: int, node: Node | None) -> None:
         """Set the node of a row; None: the node is deleted. A heartbeat changes no column.
 
-        Annotations are in no column, but a plugin whose answers are kept for the row may have read them.
+        Annotations and conditions are in no column, but a plugin whose answers are kept for the row may have read them.
         """
         old = self.nodes[row]
         if old is not None and node is not None and _same(old, node):
             self.nodes[row] = node
-            if old.annotations != node.annotations:
+            if old.annotations != node.annotations or old.status.conditions != node.status.conditions:
                 self.touch(row)
                 self.node_version[row] = self.node_clock = self.clock
             return

@@ -19,9 +19,9 @@ from stowplan.objects.pods import Pod
 if TYPE_CHECKING:
     from stowplan.columns.state import PlacedPod
 
-PRIORITY, START = 0, 1  # lines of the arrays; the following are USUAL amounts
-USUAL = ("pods", "cpu", "memory", "ephemeral-storage")
-LINES = 2 + len(USUAL)
+PRIORITY, START = 0, 1  # lines of the arrays; the following are USUAL amounts, then PRESUMED ones
+USUAL, PRESUMED = ("pods", "cpu", "memory", "ephemeral-storage"), ("cpu", "memory")
+LINES = 2 + len(USUAL) + len(PRESUMED)
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -40,6 +40,7 @@ class RankedBlock:
     number    how many pods each row has
     at        the place of each pod's row in `rows`
     amounts   what each pod takes, by resource; resources that none takes are left out
+    presumed  the same of cpu and memory, with defaults for missing requests
     """
 
     def __init__(self, ranked: Sequence[RankedRow], rows: Rows, priority: int) -> None:
@@ -57,6 +58,7 @@ class RankedBlock:
         some = number > 0
         self.rows, self.number, self.at = rows[some], number[some], (some.cumsum() - 1)[at]
         self.priority, self.start = lines[PRIORITY], lines[START]
+        self.presumed = dict(zip(PRESUMED, lines[2 + len(USUAL) :], strict=True))
         self.amounts = {name: column for name, column in amounts.items() if column.any()}
 
     def __len__(self) -> int:
@@ -100,7 +102,7 @@ class RankedPods:
         for index, placed in enumerate(pods):
             taken = dict(placed.shape.taken)
             usual = [taken.pop(name, 0) for name in USUAL]
-            lines[:, index] = (placed.pod.priority, microseconds(placed.pod), *usual)
+            lines[:, index] = (placed.pod.priority, microseconds(placed.pod), *usual, *placed.shape.presumed)
             for name, amount in taken.items():
                 if name not in unusual:
                     unusual[name] = np.zeros(len(pods), np.int64)

@@ -47,6 +47,7 @@ class VolumePlan:
     no_volume: Bools | None = None
     no_space: Bools | None = None
     chosen: list[tuple[PersistentVolumeClaim, Ints]] = field(default_factory=list)  # the volume's number, per node
+    in_turn: tuple[AlikeVolumes, int] | None = None  # all claims so far took, one after the other, the first of these
     provisioned: list[tuple[PersistentVolumeClaim, Bools]] = field(default_factory=list)
 
     @property
@@ -124,8 +125,12 @@ class VolumePlanner:
         candidates = plan.index.of_class(claim.storage_class)
         reserved, alike = candidates.reserved(claim), candidates.alike(claim)
         by_label = len(alike) == 1 and alike[0].key and claim.spec.selector is None
-        if by_label and not reserved and not plan.chosen and plan.closed is None:
-            return alike[0].first_of(nodes, volume_candidates.requested(claim))
+        if by_label and not reserved and plan.closed is None:
+            wanted = alike[0], volume_candidates.requested(claim)
+            if not plan.chosen or plan.in_turn == wanted:
+                plan.in_turn = wanted
+                return alike[0].first_of(nodes, wanted[1], len(plan.chosen))
+        plan.in_turn = None
         choice = np.full(len(nodes), NOWHERE, np.int64)
         settled = ~plan.open
         for each in reserved:

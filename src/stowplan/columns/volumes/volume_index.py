@@ -100,7 +100,7 @@ class AlikeVolumes:
         `skipped`: not the smallest, but the one after so many others.
         """
         by_code = self._by_code(size, skipped, nodes.cluster.state.table.label(self.key))
-        return by_code[nodes.label(self.key).codes]
+        return by_code.take(nodes.label(self.key).codes)
 
     def _by_code(self, size: int, skipped: int, column: LabelColumn) -> Ints:
         found = self._firsts.get((size, skipped))
@@ -210,7 +210,7 @@ class VolumeIndex:
         if volume is None:
             return
         number = next(self._numbers) if before is None else before.number
-        entry = self._entries[name] = self._by_number[number] = volume_candidates.entry(volume, number)
+        entry = self._entries[name] = self._by_number[number] = volume_candidates.entry(volume, number, before)
         if not volume.terminating:
             self._class_of(entry).add(entry)
 

@@ -114,12 +114,14 @@ class Asked(CalledPlugin):
     def problems_of_answers(self, twin: Any) -> Iterator[Problem]:
         """Yield what is wrong with the answers for nodes, and with what the plugin did to the cluster meanwhile."""
         state = self.state()
-        before = picture(state)
+        before, labels = picture(state), dict(self.pod.labels)
         try:
             yield from self._answers(Cluster(state), twin)
         except BrokenAnswer as broken:
             yield broken.args
         changed = [what for what, was in before.items() if picture(state).get(what) != was]
+        if self.pod.labels != labels:
+            changed.append("the pod's labels, which it shares with other pods")
         if changed:
             yield "it changed what it was shown", ", ".join(changed)
 
@@ -199,7 +201,7 @@ def picture(state: ClusterState) -> dict[str, Any]:
     columns |= {"taints": table.taint_code, "features": table.feature_code, "unschedulable": table.unschedulable}
     return {
         **{name: column.tobytes() for name, column in columns.items()},
-        "pods": [{uid: each.pod for uid, each in pods.items()} for pods in state.pods_on],
+        "pods": [{uid: (each.pod, dict(each.pod.labels)) for uid, each in pods.items()} for pods in state.pods_on],
         "uses": {use: tally.items() for use, tally in state.uses.tallies.items()},
         "objects": state.store.version,
         "the clock of changes": table.clock,

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.columns.state import ClusterState
+from stowplan.framework.decision import Reject
 from stowplan.framework.evaluation import Evaluation, schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.candidates import best
 from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
-from stowplan.testing.builders import a_budget, a_node, a_pod, a_profile, a_state
+from stowplan.testing.builders import a_budget, a_node, a_pod, a_profile, a_profile_of, a_state
 from tests.hypothesis_settings import at_most
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -121,6 +123,29 @@ def test_many_nodes_at_once_give_what_one_after_the_other_does(seed: int, enough
     assert at_once == one_by_one
     after = drawn.state.table.requested  # it may have a new column, for a resource that a nominated pod requests
     assert all((after[name] == column).all() for name, column in requested.items())
+
+
+class Presumes:
+    """A filter by what pods take where those without requests count, too."""
+
+    local = "resources"
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(nodes.presumed["memory"] > (500 << 20), "too much memory is presumed")
+
+
+@pytest.mark.parametrize("nominated", [0, 2])
+def test_what_is_presumed_of_pods_without_requests_goes_with_them(nominated: int) -> None:
+    pods = [a_pod(f"p{number}", node="a", priority=0) for number in range(4)]  # each is presumed to take 200 MB
+    state, profile = a_state(nodes=["a"], pods=pods), a_profile_of(Presumes())
+    for number in range(nominated):
+        state.nominated_pods.add(a_pod(f"n{number}", priority=9), "a")
+    before = {name: column.copy() for name, column in state.table.presumed.items()}
+    one_by_one = dry_run(a_pod(priority=5), state, profile, by_arrays=False, enough=None)
+    at_once = dry_run(a_pod(priority=5), state, profile, by_arrays=True, enough=None)
+    assert at_once == one_by_one
+    assert [len(each.victims) for each in at_once[0]] == [2 + nominated]
+    assert all((state.table.presumed[name] == column).all() for name, column in before.items())
 
 
 def test_random_clusters_have_candidates_of_all_sorts() -> None:

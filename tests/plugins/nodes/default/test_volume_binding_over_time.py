@@ -5,7 +5,7 @@ Texts and order were taken from kube-scheduler 1.36.4's own behaviour (AssumePod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -115,6 +115,50 @@ def test_reserve_refuses(objects: Sequence[Object], reason: str) -> None:
     state = a_cluster(*objects)
     assert VolumeBinding().reserve(POD, "a", Cluster(state)) == RejectPod((reason,), resolvable=False)
     assert not state.assumed.holders()
+
+
+def nothing(state: ClusterState) -> None:
+    pass
+
+
+def a_new_smaller_volume(state: ClusterState) -> None:
+    state.apply(Put(a_volume("smaller", "a", capacity={"storage": "2Gi"})))
+
+
+def the_volume_moves(state: ClusterState) -> None:
+    state.apply(Put(a_volume("disk", "b")))
+
+
+def the_host_has_another_label(state: ClusterState) -> None:
+    state.apply(Put(named("Node", "a")))
+
+
+@pytest.mark.parametrize(
+    ("change", "taken"),
+    [
+        pytest.param(nothing, ["disk"], id="as planned by the filter"),
+        pytest.param(a_new_smaller_volume, ["smaller"], id="a volume that suits better came since"),
+        pytest.param(the_volume_moves, [], id="the planned volume is out of reach since"),
+        pytest.param(the_host_has_another_label, [], id="the node lost the label since"),
+    ],
+)
+def test_reserve_takes_what_is_right_when_it_is_asked(change: Callable[[ClusterState], None], taken: list[str]) -> None:
+    state, plugin = a_cluster(a_claim(), a_volume("disk", "a", capacity={"storage": "9Gi"})), VolumeBinding()
+    assert not [each for each in plugin.filter(POD, Cluster(state).nodes) if each.rows[0]]
+    change(state)
+    refused = plugin.reserve(POD, "a", Cluster(state))
+    assert [each.name for each in state.assumed.taken_by(POD.uid)] == taken
+    assert (refused is None) == bool(taken)
+
+
+def test_a_plan_for_one_pod_is_not_another_ones() -> None:
+    state, plugin = a_cluster(a_claim(), a_claim("other"), a_volume("disk"), a_volume("disk-b", "b")), VolumeBinding()
+    list(plugin.filter(POD, Cluster(state).nodes))
+    second = a_user("second", "other")
+    assert plugin.reserve(second, "a", Cluster(state)) is None
+    [held] = state.assumed.taken_by(second.uid)
+    assert isinstance(held, PersistentVolume) and held.spec.claim_ref is not None
+    assert held.spec.claim_ref.name == "other"
 
 
 def test_a_volume_that_was_taken_is_gone_for_the_next_pod_until_it_is_given_back() -> None:

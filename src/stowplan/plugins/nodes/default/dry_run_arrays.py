@@ -69,8 +69,11 @@ class ArrayDryRun:
         self, resources: ShiftedResources, block: RankedBlock, begins: Ints, turns: Ints, victims: Bools
     ) -> None:
         rows = block.rows
-        removed = {name: np.add.reduceat(amount, begins) for name, amount in block.amounts.items()}
-        resources.shift(rows, removed, -1)
+        removed, presumed = (
+            {name: np.add.reduceat(amount, begins) for name, amount in each.items()}
+            for each in (block.amounts, block.presumed)
+        )
+        resources.shift(rows, removed, presumed, -1)
         changes = self._what_if.begin(block)
         changes.gone[:] = 1
         codes, verdict_of = self._what_if.verdicts(resources, rows)
@@ -95,5 +98,7 @@ class ArrayDryRun:
 
     @staticmethod
     def _shift(resources: ShiftedResources, block: RankedBlock, places: Rows, sign: int) -> None:
-        amounts = {name: amount[places] for name, amount in block.amounts.items()}
-        resources.shift(block.rows[block.at[places]], amounts, sign)
+        amounts, presumed = (
+            {name: amount[places] for name, amount in each.items()} for each in (block.amounts, block.presumed)
+        )
+        resources.shift(block.rows[block.at[places]], amounts, presumed, sign)

@@ -21,9 +21,10 @@ import numpy as np
 
 from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster, Nodes
+from stowplan.columns.state import ClusterState
 from stowplan.columns.volumes import assumed as assumed_claims
 from stowplan.columns.volumes.attachments import DerivedLookup, DriverColumns, within
-from stowplan.columns.volumes.matching import VolumePlanner
+from stowplan.columns.volumes.matching import VolumePlan, VolumePlanner
 from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.decision import SKIP, NotYet, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Wake
@@ -43,6 +44,7 @@ from stowplan.objects.storage import (
 )
 from stowplan.plugins.nodes.default import claim_causes, volume_causes
 
+NAME = "VolumeBinding"
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
@@ -59,6 +61,28 @@ class PodClaims:
     overdue: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
+class MadePlan:
+    """The plan of the last filter call. It holds for the same pod until an object or a node changes."""
+
+    __slots__ = ("_of", "_rows", "plan")
+
+    def __init__(self, pod: Pod, plan: VolumePlan, nodes: Nodes) -> None:
+        self.plan, self._rows, self._of = plan, nodes.rows, (pod, *_moment(nodes.cluster))
+
+    def position(self, pod: Pod, node_name: str, cluster: Cluster) -> int | None:
+        """Return the place of a node in the plan; None if the plan is not about it, or does not hold any more."""
+        if self._of[0] is not pod or self._of[1:] != _moment(cluster):
+            return None
+        row = cluster.state.table.row_of.get(node_name)
+        at = 0 if row is None else int(self._rows.searchsorted(row))
+        return at if row is not None and at < len(self._rows) and self._rows[at] == row else None
+
+
+def _moment(cluster: Cluster) -> tuple[ClusterState, int, int]:
+    state = cluster.state
+    return state, state.store.version, state.table.node_clock
+
+
 class VolumeBinding:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity")
     writes: ClassVar = {"PersistentVolume": ("patch",), "PersistentVolumeClaim": ("patch",)}
@@ -73,6 +97,7 @@ class VolumeBinding:
         self.pre_bind_timeout = bind_timeout_seconds
         self.shape = shape
         self.planner = VolumePlanner()
+        self._made: MadePlan | None = None
         self._drivers = DerivedLookup(CSINode, DriverColumns)
 
     def pre_filters_by_shape(self, pod: Pod) -> bool:
@@ -81,19 +106,22 @@ class VolumeBinding:
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         if not pod.shape.claims:
             return SKIP
-        problem = _unusable(pod, cluster)
-        claims = problem or claims_of(pod, cluster)
+        claims = _unusable(pod, cluster) or claims_of(pod, cluster)
+        cluster.notes[NAME] = (cluster.state.store.version, claims)
         if isinstance(claims, str):
             return RejectPod((claims,), resolvable=False)
         return RejectPod((NOT_YET_BOUND,), resolvable=False) if claims.overdue else None
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
-        claims = claims_of(pod, nodes.cluster)
+        version, claims = nodes.cluster.notes.get(NAME, (-1, ""))
+        if version != nodes.cluster.state.store.version or isinstance(claims, str):
+            claims = claims_of(pod, nodes.cluster)
         if isinstance(claims, str):
             yield Reject(np.ones(len(nodes), np.bool_), claims, resolvable=False)
             return
         out_of_reach, gone = self._bound(claims.bound, nodes) if claims.bound else (None, None)
         plan = self.planner.plan(claims.waiting, nodes) if claims.waiting else None
+        self._made = None if plan is None else MadePlan(pod, plan, nodes)
         no_volume, no_space = (None, None) if plan is None else (plan.no_volume, plan.no_space)
         reasons = ((out_of_reach, OUT_OF_REACH), (no_volume, NO_VOLUME), (no_space, NO_SPACE), (gone, VOLUME_GONE))
         for rejected, reason in reasons:
@@ -143,6 +171,10 @@ class VolumeBinding:
         """Assume that the pod's claims are bound as planned on the node."""
         if not pod.shape.claims:
             return None
+        made, self._made = self._made, None
+        at = None if made is None else made.position(pod, node_name, cluster)
+        if made is not None and at is not None and len(set(pod.shape.claims)) == len(pod.shape.claims):
+            return self._take(pod, made.plan, at, node_name, cluster)
         nodes = cluster.nodes
         place = nodes.position(node_name)
         here = nodes.where(np.array([] if place is None else [place], np.int64))
@@ -151,9 +183,14 @@ class VolumeBinding:
             return RejectPod((claims,), resolvable=False)
         # A claim that is mounted twice needs one volume only.
         plan = self.planner.plan(list({claim.key: claim for claim in claims.waiting}.values()), here)
-        if not plan.open.all():
+        return self._take(pod, plan, 0, node_name, cluster)
+
+    @staticmethod
+    def _take(pod: Pod, plan: VolumePlan, at: int, node_name: str, cluster: Cluster) -> RejectPod | None:
+        closed = plan.closed
+        if closed is not None and closed[at : at + 1].any():
             return RejectPod((NO_VOLUME,), resolvable=False)
-        assumed_claims.take(pod.uid, plan, 0, node_name, cluster.state)
+        assumed_claims.take(pod.uid, plan, at, node_name, cluster.state)
         return None
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
