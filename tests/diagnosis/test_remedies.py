@@ -111,6 +111,13 @@ def test_the_nearest_spelling_of_a_label_comes_first() -> None:
     assert texts(diagnosis, "label-node")[0][0].endswith("disk=sdd")
 
 
+def test_one_label_on_a_node_meets_two_conditions() -> None:
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    diagnosis = found(a_pod(node_selector={"disk": "ssd"}, affinity=affinity), a_state(nodes=["a"]))
+    assert texts(diagnosis, "label-node") == [("label node a disk=ssd", "a")]
+
+
 def test_the_last_condition_of_a_term_takes_the_whole_affinity_with_it() -> None:
     terms = [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]
     pod = a_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}})
