@@ -42,8 +42,15 @@ def test_budgets_and_workloads_that_are_scaled_down_are_judged_too() -> None:
 def owned(kind: str) -> Scenario:
     """A node that is full of pods of one workload."""
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": "w", "controller": True}
-    pods = [a_pod(f"web-{at}", "1", {"ownerReferences": [owner]}, nodeName="n", priority=HIGHEST) for at in range(4)]
+    pods = [
+        a_pod(f"web-{at}", "1", {"ownerReferences": [owner], **aged(at)}, nodeName="n", priority=HIGHEST)
+        for at in range(4)
+    ]
     return {"id": kind, "cluster": {"nodes": [a_node("n", "4")], "pods": pods}, "pod": a_pod("new", "2"), "expect": {}}
+
+
+def aged(minutes: int) -> dict[str, str]:
+    return {"creationTimestamp": f"2026-01-01T00:0{minutes}:00Z"}
 
 
 def protected() -> Scenario:

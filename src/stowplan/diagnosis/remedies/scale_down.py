@@ -98,7 +98,7 @@ def scaled(workload: Workload, chosen: Iterable[Pod]) -> Edit | None:
 def _to(workload: Workload, order: Sequence[Pod], number: int) -> Edit:
     """Return the edit after which the first of these pods are gone, so many."""
     left, field = len(workload.pods) - number, NUMBER_OF[workload.kind]
-    gone = order[:number]
+    gone = order[: _certain(order, number) if workload.kind == "Job" else number]
     changes: list[ObjectChange] = list(_costs(workload, gone) if left and workload.kind in COSTED else ())
     changes.append(PatchObject(workload.kind, workload.key, (Operation("replace", f"/spec/{field}", left),)))
     number_text = f"from {workload.replicas} to {left} " + ("pods at a time" if field == "parallelism" else "replicas")
@@ -140,12 +140,20 @@ def _highest_first(workload: Workload, chosen: set[str]) -> list[Pod] | None:
 def _newest_first(workload: Workload, chosen: set[str]) -> list[Pod]:
     """Of pods that are equal those count as the first to go that need not: then it is certain that all others go."""
 
-    def place(pod: Pod) -> tuple[object, ...]:
-        created = pod.metadata.creation_timestamp or _EVER
-        return _standing(pod), -(created - _EVER).total_seconds(), pod.uid in chosen
-
-    ordered = sorted(workload.pods, key=place)
+    ordered = sorted(workload.pods, key=lambda pod: (*_age(pod), pod.uid in chosen))
     return ordered[: 1 + max(at for at, pod in enumerate(ordered) if pod.uid in chosen)]
+
+
+def _certain(order: Sequence[Pod], number: int) -> int:
+    """Return how many of the first pods of a Job are sure to go: of equal pods any may stay."""
+    while 0 < number < len(order) and _age(order[number - 1]) == _age(order[number]):
+        number -= 1
+    return number
+
+
+def _age(pod: Pod) -> tuple[tuple[int, bool], float]:
+    created = pod.metadata.creation_timestamp or _EVER
+    return _standing(pod), -(created - _EVER).total_seconds()
 
 
 def _standing(pod: Pod) -> tuple[int, bool]:
