@@ -14,7 +14,7 @@ from stowplan.diagnosis.search import diagnose
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
-from stowplan.testing.builders import HOSTNAME, REQUIRED, a_budget, a_node, a_pod, a_profile, a_state
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_node, a_pod, a_profile, a_state
 from stowplan.testing.comparison import contents
 
 
@@ -111,6 +111,13 @@ def test_the_nearest_spelling_of_a_label_comes_first() -> None:
     assert texts(diagnosis, "label-node")[0][0].endswith("disk=sdd")
 
 
+def test_one_label_on_a_node_meets_two_conditions() -> None:
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    diagnosis = found(a_pod(node_selector={"disk": "ssd"}, affinity=affinity), a_state(nodes=["a"]))
+    assert texts(diagnosis, "label-node") == [("label node a disk=ssd", "a")]
+
+
 def test_the_last_condition_of_a_term_takes_the_whole_affinity_with_it() -> None:
     terms = [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]
     pod = a_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}})
@@ -142,6 +149,30 @@ def test_the_smallest_skew_that_helps_is_named() -> None:
     diagnosis = found(pod, a_state(nodes=nodes, pods=pods))
     assert texts(diagnosis, "raise-max-skew") == [("raise maxSkew for zone from 1 to 5", "a")]
     assert texts(diagnosis, "schedule-anyway")[0][1] == "a"
+
+
+def test_domains_of_tainted_nodes_need_not_count() -> None:
+    nodes = [a_node("a", labels={"zone": "a"}), a_node("b", labels={"zone": "b"}, taints=["k:NoSchedule"])]
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    state = a_state(nodes=nodes, pods=[a_pod("web", labels={"app": "web"}, node="a")])
+    diagnosis = found(a_pod(labels={"app": "web"}, topologySpreadConstraints=[constraint]), state)
+    (remedy,) = [each for each in diagnosis.remedies if each.code == "honor-taints"]
+    assert remedy.text.startswith("set nodeTaintsPolicy of the spreading over zone to Honor")
+    assert remedy.node == "a"
+    assert operations(remedy) == [Operation("add", "/spec/topologySpreadConstraints/0/nodeTaintsPolicy", "Honor")]
+
+
+def test_a_request_that_is_lowered_by_more_than_half_comes_after_other_changes_of_the_pod() -> None:
+    nodes = [a_node("small", cpu=2), a_node("kept", cpu=16, taints=["k:NoSchedule"])]
+    diagnosis = found(a_pod(cpu=8), a_state(nodes=nodes))
+    assert codes(diagnosis)[:3] == ["tolerate", "lower-request", "remove-taint"]
+    assert diagnosis.remedies[1].ranked_as == "lower-request by more than half"
+    assert diagnosis.remedies[1].also == ("it would ask for less than half of the cpu that it asks for now",)
 
 
 def test_another_host_port_is_free_on_the_node() -> None:
@@ -186,6 +217,39 @@ def test_a_missing_claim_is_replaced_by_a_like_one_or_created() -> None:
     assert texts(diagnosis, "create-claim") == [("create the claim default/dta, of class fast", "a")]
 
 
+@pytest.mark.parametrize(
+    ("known", "text", "ranked_as"),
+    [
+        pytest.param(
+            ["csi.example.com"],
+            "create the storage class fast, with the provisioner csi.example.com",
+            "create-class",
+            id="another class tells the provisioner",
+        ),
+        pytest.param(
+            [],
+            "create the storage class fast; put the name of your provisioner in place of"
+            " example.com/fill-in-the-provisioner: no class here tells it",
+            "create-class to be filled in",
+            id="nothing tells the provisioner",
+        ),
+    ],
+)
+def test_a_missing_class_is_created_with_a_provisioner_of_the_cluster(
+    known: list[str], text: str, ranked_as: str
+) -> None:
+    classes = [an_object("StorageClass", metadata={"name": "other"}, provisioner=each) for each in known]
+    claim = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "data", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    pod = a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    diagnosis = found(pod, a_state(nodes=["a"], others=[*classes, claim]))
+    (remedy,) = [each for each in diagnosis.remedies if each.code == "create-class"]
+    assert (remedy.text, remedy.ranked_as) == (text, ranked_as)
+
+
 # -- the cluster
 
 
@@ -204,14 +268,6 @@ def test_the_fewest_pods_are_deleted_and_it_is_said_where_they_would_go() -> Non
         "pod default/big would stay pending if it is made again",
         "scale ReplicaSet default/big down by 1, so that the pods are not made again",
     )
-
-
-def test_a_budget_that_forbids_evictions_is_named() -> None:
-    state = a_state(
-        nodes=[a_node("a", cpu=1)], pods=[a_pod("p", cpu=1, node="a", labels={"app": "p"})], others=[a_budget(app="p")]
-    )
-    (remedy,) = [each for each in found(a_pod(cpu=1), state).remedies if each.code == "free-room"]
-    assert remedy.also[-1].startswith("PodDisruptionBudget default/budget allows 0 evictions now")
 
 
 def test_nodes_of_a_pool_and_of_a_template_can_be_added() -> None:

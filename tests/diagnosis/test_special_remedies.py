@@ -136,6 +136,14 @@ def test_these_come_with_the_other_remedies_of_a_pod() -> None:
     assert found.groups
 
 
+def test_a_pod_that_has_a_node_is_looked_at_as_if_it_had_none() -> None:
+    world = a_judged_world([a_node("n", cpu=1), a_pod("p", cpu=1)], (), profiles())
+    pod = world.pod("p")
+    assert pod.node_name == "n"
+    assert diagnose_any(world.scheduler, pod).remedies == ()
+    assert pod.uid in world.scheduler.state.pods
+
+
 # -- draws
 
 

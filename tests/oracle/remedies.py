@@ -27,6 +27,7 @@ from stowplan.apps.parity import command, node_records
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import patches
+from stowplan.diagnosis.remedies.scale_down import NUMBER_OF
 from stowplan.diagnosis.remedy import (
     AddNodes,
     CreateObject,
@@ -38,9 +39,10 @@ from stowplan.diagnosis.remedy import (
 )
 from stowplan.diagnosis.search import diagnose
 from stowplan.framework.profile import Profile
-from stowplan.objects import kinds, quantity
+from stowplan.objects import kinds, quantity, selectors
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import PodDisruptionBudget
 from stowplan.plugins.nodes.default import dynamic_resources
 from tests.oracle.__main__ import CATEGORIES, build
 
@@ -185,7 +187,11 @@ def documents_of(scenario: Scenario) -> dict[tuple[str, str], Any]:
 def changed(scenario: Scenario, changes: Sequence[ObjectChange], name: str) -> Scenario:
     """Return the scenario after the changes, without what was decided before."""
     pod_key = ("Pod", patches.key_of(scenario["pod"]))
-    after = patches.apply(documents_of(scenario), changes)
+    documents = documents_of(scenario)
+    for change in changes:  # workloads that a record does not list
+        if isinstance(change, PatchObject) and change.kind in NUMBER_OF:
+            documents.setdefault((change.kind, change.key), {"spec": {}})
+    after = patches.apply(documents, changes)
     lists: dict[str, list[Any]] = {name: [] for name in scenario["cluster"]}
     for name_of_list in node_records.NOT_READ & scenario["cluster"].keys():
         lists[name_of_list] = scenario["cluster"][name_of_list]
@@ -198,15 +204,24 @@ def changed(scenario: Scenario, changes: Sequence[ObjectChange], name: str) -> S
 
 def sound_check(scenario: Scenario, remedy: Remedy) -> Check:
     victims = _victims(remedy)
-    after = changed(scenario, remedy.changes, "sound")
+    after = changed(scenario, [*remedy.changes, *_taken_away(remedy)], "sound")
     return Check(after, "with the remedy", remedy.node, victims)
 
 
 def _victims(remedy: Remedy) -> tuple[str, ...] | None:
     """Return the names of the pods that kube-scheduler itself would evict; None if the remedy evicts none."""
     deleted = {change.key for change in remedy.changes if isinstance(change, DeleteObject)}
+    if _taken_away(remedy):
+        return None
     names = tuple(key.rpartition("/")[2] for key in remedy.evicted if key not in deleted)
     return names or None
+
+
+def _taken_away(remedy: Remedy) -> list[DeleteObject]:
+    """Return the pods that the controller of a workload deletes because the remedy scales it down, in its order."""
+    if not any(isinstance(change, PatchObject) and change.kind in NUMBER_OF for change in remedy.changes):
+        return []
+    return [DeleteObject("Pod", key) for key in remedy.evicted]
 
 
 # -- one step less
@@ -214,6 +229,10 @@ def _victims(remedy: Remedy) -> tuple[str, ...] | None:
 
 def smaller_checks(scenario: Scenario, remedy: Remedy) -> Iterator[Check]:
     documents = documents_of(scenario)
+    gone = _taken_away(remedy)
+    if gone:  # with one replica more the last of them stays; the others of the remedy's changes are its means
+        yield Check(changed(scenario, [*remedy.changes, *gone[:-1]], "smaller"), "with one replica more", None)
+        return
     for what, changes in smaller(remedy.changes, documents):
         yield Check(changed(scenario, changes, "smaller"), f"with {what}", None, _victims(remedy))
 
@@ -225,6 +244,8 @@ def smaller(
     for place, change in enumerate(changes):
         before, after = list(changes[:place]), list(changes[place + 1 :])
         match change:
+            case PatchObject("PodDisruptionBudget", key):
+                yield from _with_budget(key, documents["PodDisruptionBudget", key], changes, documents)
             case PatchObject(kind, key, operations):
                 document = documents[kind, key]
                 for what, fewer in smaller_patches(operations, document):
@@ -239,6 +260,19 @@ def smaller(
                     yield f"no {document['kind']} created", [*before, *after]
             case DeleteObject(_, key):
                 yield f"{key} not deleted", [*before, *after]
+
+
+def _with_budget(
+    key: str, budget: dict[str, Any], changes: Sequence[ObjectChange], documents: dict[tuple[str, str], Any]
+) -> Iterator[tuple[str, list[ObjectChange]]]:
+    """Yield the changes if a budget allows one eviction less: one of the pods that it selects stays."""
+    selector = kinds.convert(PodDisruptionBudget, budget).spec.selector
+    namespace = key.partition("/")[0]
+    for change in changes:
+        if isinstance(change, DeleteObject) and change.key.partition("/")[0] == namespace:
+            labels = documents["Pod", change.key]["metadata"].get("labels") or {}
+            if selectors.matches(selectors.compile_selector(selector), labels):
+                yield f"{change.key} kept by {key}", [each for each in changes if each is not change]
 
 
 def smaller_patches(operations: Sequence[Operation], document: dict[str, Any]) -> Iterator[tuple[str, list[Operation]]]:

@@ -6,7 +6,8 @@ causes       the concrete things behind them; nodes with the same causes are one
 case         what each plugin would say to a changed pod; offers: which changes make it accept which nodes
 remedies/    a module for each kind of remedy; each makes offers, or proposes edits
 combining    the fewest offers that open a node; single_edits: what may help together with deletions and more nodes
-edits        one change, and how small it can be; patches: changes applied to documents; trying: to the cluster
+edits        one change, and how small it can be; patches: changes applied to documents; changed_cluster: to the cluster
+trying       the decision for the pod in the changed cluster
 ranking      the order of remedies, as a table
 remedy       a remedy as a value: changes of objects, the node that the pod would get, who would be evicted
 diagnosis    the diagnosis as a value; never and waiting: what no change helps, and what needs none
@@ -17,6 +18,6 @@ any_pod              start here: any pod with its group, its policy or its appli
 groups/              a group of pods that does not run as a whole
 placements/          a placement that does not get its clusters
 special_remedies     a pod with a WorkloadPolicy (`workload_policies`), a Spark application (`reservations`)
-changed_cluster      the cluster with any changes made, and pods rehearsed in it
+rehearsing           such a pod rehearsed in the changed cluster
 proposals            changes that may help, and the search for the smallest set; `cluster_proposals`: of the cluster
 """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
+import msgspec
+
+from stowplan.columns.trial import without_pods
 from stowplan.diagnosis import ranking
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
@@ -24,22 +27,42 @@ def diagnose_any(
     profiles: Mapping[str, Profile] | None = None,
     templates: Mapping[str, Node] | None = None,
     pool_label: str = POOL_LABEL,
+    groups: MutableMapping[str, GroupDiagnosis] | None = None,
 ) -> Diagnosis:
     """Say what keeps a pod from a node, and what would help: a pod of a group together with its group.
+
+    A pod that has a node is looked at as if it had none. Nothing in the scheduler changes.
 
     profiles     those that the pod could ask for, by scheduler name
     templates    nodes that could be added, by name
     pool_label   nodes with the same value of this label serve as templates of their pool
+    groups       diagnoses of groups by name, if the caller keeps them for the next member; new ones are entered
     """
     unit = scheduler.queue.find(pod.uid)
     if unit is not None and unit.group and not unit.broken:
-        found = diagnose_group(scheduler, unit.group, templates=templates, pool_label=pool_label)
-        return of_member(found, pod)
-    profile = scheduler.profiles.get(pod.scheduler_name)
-    alone = diagnose(
-        pod, scheduler.state, profile, profiles=profiles, templates=templates, pool_label=pool_label
-    )  # fmt: skip
-    special = special_remedies(pod, scheduler.state, scheduler.profiles, templates=templates, pool_label=pool_label)
+        known = {} if groups is None else groups
+        if unit.group not in known:
+            known[unit.group] = diagnose_group(scheduler, unit.group, templates=templates, pool_label=pool_label)
+        return of_member(known[unit.group], pod)
+    if pod.uid not in scheduler.state.pods:
+        return _alone(scheduler, pod, profiles or {}, templates, pool_label)
+    with without_pods(scheduler.state, [pod.uid]):
+        unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+        return _alone(scheduler, unbound, profiles or {}, templates, pool_label)
+
+
+def _alone(
+    scheduler: Scheduler,
+    pod: Pod,
+    served: Mapping[str, Profile],
+    templates: Mapping[str, Node] | None,
+    pool_label: str,
+) -> Diagnosis:
+    """The diagnosis of a pod without a group; what its policy or its application needs is in it."""
+    own, state = scheduler.profiles, scheduler.state
+    profile = own.get(pod.scheduler_name)
+    alone = diagnose(pod, state, profile, profiles=served, templates=templates, pool_label=pool_label)
+    special = special_remedies(pod, state, {**own, **served}, templates=templates, pool_label=pool_label)
     return joined(alone, special)
 
 

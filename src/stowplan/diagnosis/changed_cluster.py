@@ -1,4 +1,7 @@
-"""A cluster as it would be, for pods that wait: changes are made in a trial, and the pods are rehearsed in it."""
+"""A cluster as it would be: changes of any objects made in a trial, for one pod that waits, or for several.
+
+`trying` asks then for the decision of one pod; `rehearsing` and `groups/trying` rehearse what the engine would do.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +10,33 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.pods.pod_order import PodOrder
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import patches
 from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, ObjectChange, PatchObject
-from stowplan.engine.attempt.placer import Placer
-from stowplan.engine.unit import Unit
-from stowplan.framework.decision import RejectPod
-from stowplan.framework.plugin_calls import call_optional
 from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
 from stowplan.objects.changes import Put
-from stowplan.objects.errors import ConfigError, PluginError
+from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.priority import with_priority
-from stowplan.objects.workloads import PriorityClass
-
-SEEDS = (0, 1, 2)  # of draws among equal nodes, for the last proof
 
 
 class ChangedCluster:
-    """`members`: the pods that changes are tried for, by key; some may be on nodes."""
+    """`members`: the pods that changes are tried for, by key; some may be on nodes.
+
+    `order` puts the pods back into their order: whoever has tried changes calls `order.restore` at the end.
+    """
 
     def __init__(self, state: ClusterState, profiles: Mapping[str, Profile], members: Iterable[Pod]) -> None:
         self.state, self.profiles = state, profiles
         self.members: dict[str, Pod] = {pod.key: pod for pod in members}
-        self._uids: dict[str, str] | None = None
+        self.order = PodOrder(state)
+        self.uids: dict[str, str] = {}  # of pods that edits delete, by key; who enters them spares us to look for them
+        self._every_uid: dict[str, str] | None = None
         self._documents: dict[tuple[str, str], Any] = {}
-
-    @property
-    def waiting(self) -> list[Pod]:
-        """The pods that get a node, or do not."""
-        return list(self.members.values())
 
     # -- documents
 
@@ -51,6 +45,11 @@ class ChangedCluster:
         if name not in self._documents:
             self._documents[name] = msgspec.json.decode(msgspec.json.encode(self._object(*name), enc_hook=str))
         return self._documents[name]
+
+    def add_document(self, kind: str, key: str, document: Mapping[str, Any]) -> None:
+        """Tell what is known of an object that the state does not have."""
+        if self.state.store.named(kind, key) is None:
+            self._documents.setdefault((kind, key), document)
 
     def _object(self, kind: str, key: str) -> object:
         if kind == "Pod":
@@ -63,10 +62,12 @@ class ChangedCluster:
         return found
 
     def _uid(self, key: str) -> str:
-        """The uid of a pod on a node."""
-        if self._uids is None:
-            self._uids = {placed.pod.key: uid for uid, placed in self.state.pods.items()}
-        return self._uids[key]
+        """The uid of a pod on a node, or of one that is nominated and was entered."""
+        if key in self.uids:
+            return self.uids[key]
+        if self._every_uid is None:
+            self._every_uid = {placed.pod.key: uid for uid, placed in self.state.pods.items()}
+        return self._every_uid[key]
 
     def changes_of(self, edits: Sequence[Edit]) -> tuple[ObjectChange, ...]:
         """Return the changes of edits that are made together: one patch per object."""
@@ -74,53 +75,32 @@ class ChangedCluster:
 
     # -- what would be
 
-    def where(self, edits: Sequence[Edit], *, seed: int = 0) -> dict[str, str] | None:
-        """Return the node of each pod, by key, with these edits made; None if the pods would not run."""
-        try:
-            with self.state.trial():
-                (pod,) = self._make(self.changes_of(edits)).values()
-                return self._where(pod, seed)
-        except (ConfigError, LookupError, ValueError, PluginError):
-            return None
-
-    def _where(self, pod: Pod, seed: int) -> dict[str, str] | None:
-        profile = self.profiles.get(pod.scheduler_name)
-        if profile is None:
-            return None
-        for enabled in profile.pre_enqueue:
-            cluster = Cluster(self.state)
-            if call_optional(enabled, enabled.plugin.pre_enqueue, RejectPod, pod, cluster) is not None:
-                return None
-        unit = Unit([pod], pod.scheduler_name, 0.0)
-        outcome = Placer(self.state, np.random.default_rng(seed)).rehearse(unit, profile, 1)
-        return {each.pod.key: each.node_name for each in outcome.assumed_pods} if outcome.whole else None
-
-    def runs(self, edits: Sequence[Edit]) -> bool:
-        """True if the pods would run, without evictions."""
-        return self.where(edits) is not None
-
-    def surely_runs(self, edits: Sequence[Edit]) -> bool:
-        """True if they would run, whichever of equal nodes are drawn."""
-        return all(self.where(edits, seed=seed) is not None for seed in SEEDS)
-
-    # -- changes
+    @contextmanager
+    def changed(self, edits: Sequence[Edit]) -> Iterator[dict[str, Pod]]:
+        """The cluster with these edits made. Yields the members as they would be, by key."""
+        changes = self.changes_of(edits)
+        with self.state.trial():
+            members = self._make(changes)
+            for key in dict.fromkeys(key for edit in edits for key in edit.gone):
+                self._delete_pod(key)
+            yield members
 
     def _make(self, changes: Iterable[ObjectChange]) -> dict[str, Pod]:
-        """Make the changes in the state. Return the members as they would be, by uid."""
+        """Make the changes in the state. Return the members as they would be."""
         members = dict(self.members)
         for change in changes:
             match change:
                 case PatchObject("Pod", key, operations) if key in members:
                     members[key] = _pod(patches.patched(self["Pod", key], operations))
                 case PatchObject(kind, key, operations):
-                    self._put(kind, patches.patched(self[kind, key], operations))
+                    self._patch(kind, key, patches.patched(self[kind, key], operations))
                 case CreateObject(document) if document["kind"] == "Pod":
                     pod = _pod(document)
                     members[pod.key] = pod
                 case CreateObject(document):
-                    self._put(kinds.name_of(document), document)
+                    self.state.put(_converted(kinds.name_of(document), document))
                 case DeleteObject("Pod", key):
-                    self.state.remove_pod(self._uid(key))
+                    self._delete_pod(key)
                 case DeleteObject(kind, key):
                     found = self.state.store.named(kind, key)
                     if found is not None:
@@ -128,36 +108,29 @@ class ChangedCluster:
                 case AddNodes():
                     for node in patches.added_nodes(change, self.state.table.row_of):
                         self.state.apply(Put(kinds.convert(Node, node)))
-        return {pod.uid: self._classed(pod) for pod in members.values()}
+        return members
 
-    def _put(self, kind: str, document: Any) -> None:
-        found = kinds.convert(kinds.KINDS[kind], document)
-        if isinstance(found, Node):
-            self.state.apply(Put(found))
-        elif isinstance(found, Pod):
-            self.state.remove_pod(found.uid)
+    def _patch(self, kind: str, key: str, document: Any) -> None:
+        if kind == "Node":
+            self.state.apply(Put(kinds.convert(Node, document)))
+        elif kind == "Pod":
+            found = kinds.convert(Pod, document)
+            self._delete_pod(key)
             self.state.add_pod(found, found.node_name)
+        elif self.state.store.named(kind, key) is not None:  # of others only what they do to pods counts: `gone`
+            self.state.put(_converted(kind, document))
+
+    def _delete_pod(self, key: str) -> None:
+        uid = self._uid(key)
+        if uid in self.state.pods:
+            self.order.keep(self.state.pods[uid].row)
+            self.state.remove_pod(uid)
         else:
-            self.state.put(found)
-
-    def _classed(self, pod: Pod) -> Pod:
-        """The pod with the priority of its class, where no admission plugin has set it."""
-        return pod if pod.spec.priority is not None else with_priority(pod, self.state.store.every(PriorityClass))
+            self.state.nominated_pods.drop(uid)
 
 
-@contextmanager
-def same_order(state: ClusterState) -> Iterator[None]:
-    """Afterwards the order of pods is as before: a trial puts a removed pod back as the last one, and ties go by it."""
-    indexes = [state.pods, *state.pods_on]
-    orders = [list(index) for index in indexes]
-    try:
-        yield
-    finally:
-        for index, uids in zip(indexes, orders, strict=True):
-            if list(index) != uids and index.keys() == set(uids):
-                ordered = {uid: index[uid] for uid in uids}
-                index.clear()
-                index.update(ordered)
+def _converted(kind: str, document: Any) -> Object:
+    return kinds.convert(kinds.KINDS[kind], document)
 
 
 def _pod(document: Any) -> Pod:

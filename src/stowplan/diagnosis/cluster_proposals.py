@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from stowplan.diagnosis.changed_cluster import ChangedCluster
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
+from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.rejections import rejections
 from stowplan.diagnosis.remedies.more_nodes import new_node
 from stowplan.diagnosis.remedy import AddNodes, DeleteObject, Operation, PatchObject
@@ -31,7 +31,7 @@ _HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 class ClusterProposals:
     """`needed`: how many pods must get a node. `templates`: nodes that could be added, by name."""
 
-    def __init__(self, trying: ChangedCluster, needed: int, templates: Mapping[str, Node], pool_label: str) -> None:
+    def __init__(self, trying: Rehearsing, needed: int, templates: Mapping[str, Node], pool_label: str) -> None:
         self._trying, self._needed, self._templates, self._pool_label = trying, needed, templates, pool_label
         self._nodes = [node for node in trying.state.table.nodes if node is not None]
 

@@ -31,13 +31,21 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change. `code` is the kind of remedy, `text` says it to people, `size` compares edits of one kind."""
+    """One change. `code` is the kind of remedy, `text` says it to people, `size` compares edits of one kind.
+
+    ranked_as   its name in the table of `ranking`, if that is not its code
+    gone        namespace/name of pods that a controller takes away because of it, in this order
+    also        what else is to be said of it, a sentence
+    """
 
     code: str
     text: str
     changes: tuple[ObjectChange, ...]
     size: float = 0.0
     scale: Scale | None = None
+    ranked_as: str = ""
+    gone: tuple[str, ...] = ()
+    also: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edit) and (self.code, self.changes) == (other.code, other.changes)

@@ -51,7 +51,8 @@ class ProposalSearch:
     ) -> list[Edits]:
         """Return the sets of edits that help: all single ones; if there is none, pairs; if there is none, triples.
 
-        If there is none of these, either: those `together`, made at once, without those that are not needed.
+        If there is none of these, either: those `together`, made at once, without those that are not needed. One of
+        them may be in the way of all others (a set that is broken, say), so that each is left out once.
         """
         try:
             for number in range(1, most_changes + 1):
@@ -69,6 +70,10 @@ class ProposalSearch:
     def _try_together(self, proposals: Sequence[Proposal]) -> None:
         try:
             self._try(proposals)
+            for left_out in proposals:
+                if self.found:
+                    return
+                self._try([each for each in proposals if each is not left_out])
         except _EnoughError:
             self.bounded = f"the search stopped after {self._tries} tries"
 

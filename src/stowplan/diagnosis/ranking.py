@@ -8,7 +8,9 @@ from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.remedy import Remedy
 
 # Remedies of one row come before those of the next; in a row, fewer changes first, then in this order, then the
-# smaller change.
+# smaller change. A name is a code, and behind it what makes a change of this kind a worse one, if that counts.
+BY_HALF, TO_FILL_IN = "lower-request by more than half", "create-class to be filled in"
+PROTECTED, SIBLING = "free-room against a budget", "free-room of siblings"
 ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "the pod alone changes, nothing is evicted",
@@ -20,6 +22,8 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
                 "use-claim",
                 "tolerate",
                 "host-port",
+                "honor-taints",
+                "honor-node-affinity",
                 "raise-max-skew",
             ),
             *("lower-request", "schedule-anyway", "own-spreading", "drop-requirement", "drop-node-affinity"),
@@ -30,6 +34,10 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "the pod alone changes, but hardly works as before: a request is lowered to nothing, or by more than half",
+        (BY_HALF,),
+    ),
+    (
         "the cluster changes, nothing is evicted",
         (
             *("uncordon", "create-claim", "create-class", "create-volume", "remove-taint", "label-node"),
@@ -37,8 +45,12 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("more-executors", "release-reservation", "tolerate-cordon", "add-nodes"),
         ),
     ),
+    ("the cluster changes, nothing is evicted, but the reader has to find out a value", (TO_FILL_IN,)),
     ("the pod alone changes, pods are evicted", ("raise-priority", "allow-preemption")),
     ("the cluster changes, pods are deleted", ("scale-down", "free-room", "delete-nominated")),
+    ("a PodDisruptionBudget changes, then pods are deleted", ("change-budget",)),
+    ("pods are deleted although a PodDisruptionBudget protects them: a deletion does not ask it", (PROTECTED,)),
+    ("pods of the pod's own owner are deleted: that only moves the problem", (SIBLING,)),
     (
         "the placement alone changes",
         (
@@ -65,17 +77,26 @@ _LAST = (len(ROWS), 0)
 
 def rank(edits: Sequence[Edit]) -> tuple[object, ...]:
     """Return the key to sort remedies by. The last row that one of the edits is in counts."""
-    places = sorted((_PLACES.get(edit.code, _LAST) for edit in edits), reverse=True)
+    places = sorted((_PLACES.get(edit.ranked_as or edit.code, _LAST) for edit in edits), reverse=True)
     return places[0][0], len(edits), places, sum(edit.size for edit in edits), [edit.text for edit in edits]
 
 
 def order(remedy: Remedy) -> tuple[object, ...]:
     """Return the key to sort remedies by whose edits are not known any more."""
-    places = sorted((_PLACES.get(each, _LAST) for each in remedy.code.split("+")), reverse=True)
+    names = (remedy.ranked_as or remedy.code).split("+")
+    places = sorted((_PLACES.get(each, _LAST) for each in names), reverse=True)
     return places[0][0], len(places), places, len(remedy.changes), remedy.text
 
 
 def code(edits: Sequence[Edit]) -> str:
     """Return the code of a remedy: the codes of its edits, each once, in the order of the table."""
-    codes = sorted({edit.code for edit in edits}, key=lambda each: _PLACES.get(each, _LAST))
-    return "+".join(codes)
+    return _joined({edit.code for edit in edits})
+
+
+def name(edits: Sequence[Edit]) -> str:
+    """Return what the table calls a remedy: its code, with what makes it a worse one."""
+    return _joined({edit.ranked_as or edit.code for edit in edits})
+
+
+def _joined(names: set[str]) -> str:
+    return "+".join(sorted(names, key=lambda each: _PLACES.get(each, _LAST)))

@@ -60,10 +60,12 @@ class Remedy:
     text      one sentence for people: "lower the cpu request of container app from 9 to 4"
     changes   applied together
     node      where the pod would go then
-    evicted   namespace/name of pods that the scheduler would evict, or that the changes delete
+    evicted   namespace/name of pods that the scheduler would evict, that the changes delete, or that a controller
+              deletes because it is scaled down
     also      further consequences, one sentence each
     nodes     of a group: where its members would go then, by namespace/name
     clusters  of a placement: the clusters that it would get then
+    ranked_as its codes, as the table of `ranking` calls them: "free-room against a budget", say
     """
 
     code: str
@@ -74,3 +76,4 @@ class Remedy:
     also: tuple[str, ...] = ()
     nodes: Mapping[str, str] = field(default_factory=dict, hash=False)
     clusters: tuple[str, ...] = ()
+    ranked_as: str = ""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stowplan.diagnosis.changed_cluster import ChangedCluster
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
+from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.remedies.lower_request import amount_text, step_of
 from stowplan.diagnosis.remedy import DeleteObject, Operation, PatchObject
 from stowplan.objects import quantity, spark
@@ -26,7 +26,7 @@ DEFAULTS = {spark.CPU: "1", spark.MEMORY: "1Gi", spark.COUNT: "1", spark.LEAST: 
 class ReservationProposals:
     """`least`: so many executors the pod's group needs in any case."""
 
-    def __init__(self, trying: ChangedCluster, pod: Pod, least: int = 0) -> None:
+    def __init__(self, trying: Rehearsing, pod: Pod, least: int = 0) -> None:
         self._trying, self._pod, self._state, self._least = trying, pod, trying.state, least
         self._needs = spark.executors(pod)
 

@@ -25,6 +25,7 @@ from stowplan.diagnosis.edits import Edits, minimal
 from stowplan.diagnosis.never import never
 from stowplan.diagnosis.rejections import rejections
 from stowplan.diagnosis.remedies import (
+    budgets,
     claims,
     free_room,
     lower_request,
@@ -32,6 +33,7 @@ from stowplan.diagnosis.remedies import (
     node_labels,
     own_fields,
     priority,
+    scale_down,
     scheduler_name,
     terms,
     toleration,
@@ -105,6 +107,7 @@ class Search:
         self.pod, self.state, self.profile = pod, state, profile
         self.templates, self.pool_label, self.most_tries = templates, pool_label, most_tries
         self.trying = Trying(pod, state, profiles)
+        self.workloads = scale_down.Workloads(state)
         self.found: list[tuple[Edits, Remedy]] = []
         self.bounded: list[str] = []
 
@@ -148,8 +151,8 @@ class Search:
         shown: list[Remedy] = []
         codes: dict[str, int] = {}
         for _, remedy in sorted(self.found, key=lambda pair: ranking.rank(pair[0])):
-            codes[remedy.code] = codes.get(remedy.code, 0) + 1
-            if codes[remedy.code] <= MOST_OF_A_KIND:
+            codes[remedy.ranked_as] = codes.get(remedy.ranked_as, 0) + 1
+            if codes[remedy.ranked_as] <= MOST_OF_A_KIND:
                 shown.append(remedy)
         return tuple(shown)
 
@@ -254,9 +257,8 @@ class Search:
     @contextmanager
     def _beside_nominated(self, made: Edits) -> Iterator[Pod]:
         """The cluster with `made`, and with nominated pods as if they were on their nodes; yields the pod then."""
-        changes = self.trying.changes_of(made)
-        pod = self.trying.variant(changes)
-        with self.trying.changed(changes), self.state.trial() as trial:
+        with self.trying.changed(made) as members, self.state.trial() as trial:
+            pod = members[self.pod.key]
             nominated = self.state.nominated_pods
             for name, others in list(nominated.by_node.items()):
                 for other in list(others.values()):
@@ -280,10 +282,39 @@ class Search:
         if self.trying.changes_of(smaller) != self.trying.changes_of(edits):
             decision = self.trying.decide(smaller)
         if not self.is_known(smaller) and decision is not None and decision.node is not None:
-            deleted = [change.key for edit in smaller for change in edit.changes if isinstance(change, DeleteObject)]
-            also = free_room.consequences(smaller, decision.node, self.trying) if deleted else ()
-            self.keep(smaller, decision.node, deleted, also)
+            if any(isinstance(change, DeleteObject) for edit in smaller for change in edit.changes):
+                self._keep_deletions(smaller, decision.node)
+            else:
+                self.keep(smaller, decision.node)
         return True
+
+    def _keep_deletions(self, edits: Edits, node: str) -> None:
+        """Keep edits that delete pods, and what has the same effect: budgets that allow it, a workload scaled down."""
+        pods, also = free_room.deleted_pods(edits, self.trying), free_room.consequences(edits, node, self.trying)
+        deleted = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
+        protected = budgets.violated(pods, self.state)
+        if protected:
+            changed = budgets.allowing(pods, self.state)
+            if changed:
+                self.keep((*changed, *edits), node, deleted, also)
+            edits = free_room.against_budgets(edits, protected, self.state)
+        edits = free_room.as_siblings(edits, self.pod, self.trying)
+        self.keep(edits, node, deleted, also)
+        if not any(edit.ranked_as for edit in edits):
+            self._scale_down(edits, pods)
+
+    def _scale_down(self, edits: Edits, pods: Sequence[Pod]) -> None:
+        """Try to scale down the workload of pods instead of deleting them."""
+        workload = self.workloads.of(pods)
+        scaled = None if workload is None else scale_down.scaled(workload, pods)
+        if workload is None or scaled is None or self.trying.tries >= self.most_tries:
+            return
+        self.trying.add_document(workload.kind, workload.key, {"spec": {}})
+        others = (edit for edit in edits if not any(isinstance(each, DeleteObject) for each in edit.changes))
+        smaller = minimal((*others, scaled), self.trying.fits)
+        decision = self.trying.decide(smaller)
+        if decision is not None and decision.node is not None and not self.is_known(smaller):
+            self.keep(smaller, decision.node, [key for edit in smaller for key in edit.gone])
 
     def is_known(self, edits: Edits) -> bool:
         changes = self.trying.changes_of(edits)
@@ -292,5 +323,7 @@ class Search:
     def keep(self, edits: Edits, node: str | None, evicted: Sequence[str] = (), also: Sequence[str] = ()) -> None:
         text = "; ".join(edit.text for edit in edits)
         changes = self.trying.changes_of(edits)
-        remedy = Remedy(ranking.code(edits), text, changes, node, tuple(evicted), tuple(also))
+        more = (*also, *dict.fromkeys(edit.also for edit in edits if edit.also))
+        name = ranking.name(edits)
+        remedy = Remedy(ranking.code(edits), text, changes, node, tuple(evicted), more, ranked_as=name)
         self.found.append((edits, remedy))

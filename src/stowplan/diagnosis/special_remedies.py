@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import ranking
-from stowplan.diagnosis.changed_cluster import ChangedCluster, same_order
 from stowplan.diagnosis.cluster_proposals import FREE_ROOM, ClusterProposals
 from stowplan.diagnosis.edits import Edits
 from stowplan.diagnosis.proposals import Proposal, ProposalSearch, proposal
+from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.remedies.lower_request import lowered
 from stowplan.diagnosis.remedy import DeleteObject, Remedy
 from stowplan.diagnosis.reservations import ReservationProposals
@@ -47,15 +47,18 @@ def special_remedies(
     most_tries: int = MOST_TRIES,
 ) -> SpecialRemedies:
     """Return what would help a pod that has a WorkloadPolicy, or is a driver or an executor; nothing for others."""
-    trying = ChangedCluster(state, profiles, [pod])
+    trying = Rehearsing(state, profiles, [pod])
     special = [*WorkloadPolicyProposals(trying, pod).all(), *ReservationProposals(trying, pod).all()]
     if not special or trying.runs(()):
         return SpecialRemedies()
     search = ProposalSearch(trying.runs, most_tries)
     others = [*_requests(pod), *ClusterProposals(trying, 1 + _slots(pod), dict(templates or {}), pool_label).all()]
-    with same_order(state):
+    trying.order.keep_all()
+    try:
         sets = [edits for edits in search.run([*special, *others]) if trying.surely_runs(edits)]
         return SpecialRemedies(tuple(_shown(trying, pod, sets)), search.bounded)
+    finally:
+        trying.order.restore()
 
 
 def _requests(pod: Pod) -> Iterator[Proposal]:
@@ -69,7 +72,7 @@ def _slots(pod: Pod) -> int:
     return 0 if found is None else found.least
 
 
-def _shown(trying: ChangedCluster, pod: Pod, sets: list[Edits]) -> Iterator[Remedy]:
+def _shown(trying: Rehearsing, pod: Pod, sets: list[Edits]) -> Iterator[Remedy]:
     codes: dict[str, int] = {}
     for edits in sorted(sets, key=ranking.rank):
         code = ranking.code(edits)
@@ -78,4 +81,4 @@ def _shown(trying: ChangedCluster, pod: Pod, sets: list[Edits]) -> Iterator[Reme
             nodes, changes = trying.where(edits) or {}, trying.changes_of(edits)
             deleted = tuple(each.key for each in changes if isinstance(each, DeleteObject) and each.kind == "Pod")
             text = "; ".join(edit.text for edit in edits)
-            yield Remedy(code, text, changes, nodes.get(pod.key), deleted)
+            yield Remedy(code, text, changes, nodes.get(pod.key), deleted, ranked_as=ranking.name(edits))

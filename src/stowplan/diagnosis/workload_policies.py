@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from stowplan.columns.nodes.views import Cluster
-from stowplan.diagnosis.changed_cluster import ChangedCluster
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
+from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.remedy import DeleteObject, ObjectChange, Operation, PatchObject
 from stowplan.objects import selectors
 from stowplan.objects.meta import Object
@@ -33,7 +33,7 @@ WORDS = {
 
 
 class WorkloadPolicyProposals:
-    def __init__(self, trying: ChangedCluster, pod: Pod) -> None:
+    def __init__(self, trying: Rehearsing, pod: Pod) -> None:
         self._trying, self._pod, self._state = trying, pod, trying.state
         name = policy_name(pod, Cluster(trying.state))
         self._name = name if isinstance(name, str) else ""

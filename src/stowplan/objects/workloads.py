@@ -24,10 +24,6 @@ class ReplicationController(Object, frozen=True):
     spec: MapSelectorSpec = MapSelectorSpec()
 
 
-class SelectorSpec(ApiValue, frozen=True):
-    selector: LabelSelector | None = None
-
-
 class ReplicasSpec(ApiValue, frozen=True):
     selector: LabelSelector | None = None
     replicas: int | None = None  # None is 1
@@ -45,13 +41,21 @@ class Deployment(Object, frozen=True):
     spec: ReplicasSpec = ReplicasSpec()
 
 
+class DisruptionBudgetSpec(ApiValue, frozen=True):
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None  # a number, or a percentage: "50%"
+    max_unavailable: int | str | None = None
+
+
 class DisruptionBudgetStatus(ApiValue, frozen=True):
     disruptions_allowed: int = 0
+    current_healthy: int = 0
+    expected_pods: int = 0
     disrupted_pods: dict[str, datetime | None] = {}
 
 
 class PodDisruptionBudget(Object, frozen=True):
-    spec: SelectorSpec = SelectorSpec()
+    spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
     status: DisruptionBudgetStatus = DisruptionBudgetStatus()
 
 

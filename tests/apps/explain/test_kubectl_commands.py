@@ -13,6 +13,7 @@ from stowplan.apps.explain.kubectl_commands import Owner, PodOrigin, RemedyComma
 from stowplan.apps.explain.template_patch import completed, for_template
 from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, ObjectChange, Operation, PatchObject
 
+COST = "controller.kubernetes.io/pod-deletion-cost"
 TOLERATE = Operation("add", "/spec/tolerations/-", {"key": "dedicated", "operator": "Exists"})
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
 LESS = Operation("replace", "/spec/containers/1/resources/requests/cpu", "4")
@@ -140,6 +141,21 @@ def test_tolerations_are_added_to_the_pod_itself_and_gates_removed() -> None:
             PatchObject("Deployment", "x/y", (Operation("replace", "/spec/replicas", 2),)),
             "kubectl -n x scale deployment y --replicas=2",
             id="replicas",
+        ),
+        pytest.param(
+            PatchObject("Job", "x/y", (Operation("replace", "/spec/parallelism", 2),)),
+            """kubectl -n x patch job y --type=json -p='[{"op":"replace","path":"/spec/parallelism","value":2}]'""",
+            id="parallelism",
+        ),
+        pytest.param(
+            PatchObject("PodDisruptionBudget", "x/y", (Operation("add", "/spec/minAvailable", 2),)),
+            """kubectl -n x patch pdb y --type=json -p='[{"op":"add","path":"/spec/minAvailable","value":2}]'""",
+            id="a budget",
+        ),
+        pytest.param(
+            PatchObject("Pod", "ns/web", (Operation("add", "/metadata/annotations", {COST: "-1"}),)),
+            f"kubectl -n ns annotate --overwrite pod web {COST}=-1",
+            id="a deletion cost is no change of the template",
         ),
         pytest.param(
             PatchObject("WorkloadPolicy", "x/y", (Operation("remove", "/spec/a"),)),

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from stowplan.apps.explain import template_patch
 from stowplan.apps.explain.template_patch import completed, found_at, parts
+from stowplan.diagnosis.remedies.scale_down import DELETION_COST
 from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, ObjectChange, Operation, PatchObject
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects import yaml_text
@@ -91,6 +92,8 @@ class RemedyCommands:
 
     def _of_one(self, change: ObjectChange) -> Iterable[str]:
         match change:
+            case PatchObject("Pod", key, operations) if (cost := _deletion_cost(operations)) is not None:
+                return (f"{self._about(key)} annotate --overwrite pod {_name(key)} {DELETION_COST}={cost}",)
             case PatchObject("Pod", key, operations) if (origin := self._origins(key)) is not None:
                 return self._of_pod(key, operations, origin)
             case PatchObject("Node", key, operations):
@@ -246,7 +249,19 @@ def _name(key: str) -> str:
 def _order(change: ObjectChange) -> int:
     if isinstance(change, CreateObject):
         return 0
+    if isinstance(change, PatchObject) and _deletion_cost(change.operations) is not None:
+        return 0  # before the workload is scaled down
     return 2 if isinstance(change, PatchObject) and change.kind == "Pod" else 1
+
+
+def _deletion_cost(operations: Sequence[Operation]) -> str | None:
+    """Return the deletion cost that a patch gives a pod; None if it does something else."""
+    if len(operations) != 1 or parts(operations[0].path)[:2] != ["metadata", "annotations"]:
+        return None
+    value = operations[0].value
+    found = value.get(DELETION_COST) if isinstance(value, Mapping) else value
+    is_cost = parts(operations[0].path)[2:] in ([], [DELETION_COST])
+    return str(found) if is_cost and found is not None else None
 
 
 def _removes_gate(operation: Operation) -> bool:

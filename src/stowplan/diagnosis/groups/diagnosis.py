@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import causes, ranking
-from stowplan.diagnosis.changed_cluster import same_order
 from stowplan.diagnosis.cluster_proposals import FREE_ROOM, ClusterProposals
 from stowplan.diagnosis.diagnosis import CauseGroup, NamedCause, Wait
 from stowplan.diagnosis.edits import Edit, Edits
@@ -92,9 +91,12 @@ def diagnose_group(
     unit, found = scheduler.queue.units.get(name), scheduler.groups.get(name)
     if unit is None or found is None:
         return GroupDiagnosis(name)
-    search = GroupSearch(GroupTrying(scheduler, unit, found), most_tries)
-    with same_order(scheduler.state):
-        return search.diagnosis(dict(templates or {}), pool_label)
+    trying = GroupTrying(scheduler, unit, found)
+    trying.order.keep_all()
+    try:
+        return GroupSearch(trying, most_tries).diagnosis(dict(templates or {}), pool_label)
+    finally:
+        trying.order.restore()
 
 
 class GroupSearch:
@@ -168,7 +170,7 @@ class GroupSearch:
         left = 0 if found is None else len(found.unit.pods) - len(nodes)
         whom = f"{left} member{'s' if left > 1 else ''} beyond the minimum"
         also = (f"{whom} would wait on, and evict pods if that helps them",) if left > 0 else ()
-        return Remedy(ranking.code(edits), text, changes, node, evicted, also, nodes)
+        return Remedy(ranking.code(edits), text, changes, node, evicted, also, nodes, ranked_as=ranking.name(edits))
 
     def _by_priority(self, now: Rehearsal) -> list[Remedy]:
         """The lowest priority with which the scheduler would evict pods for the group."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.diagnosis import ranking
 from stowplan.diagnosis.case import IMPOSSIBLE, Case
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.groups.trying import GroupTrying
@@ -124,7 +125,8 @@ class MemberProposals:
         text = f"lower the {resource} request of every member by {amount_text(resource, by)}"
         scale = Scale(by, 0, -step_of(resource), lambda amount: self._lowered(resource, amount))
         most = max(pod.request[resource] for pod in pods)
-        return Edit("lower-request", text, changes, by / max(most, 1), scale)
+        ranked_as = ranking.BY_HALF if 2 * by > most else ""
+        return Edit("lower-request", text, changes, by / max(most, 1), scale, ranked_as=ranked_as)
 
     # -- what the group asks for
 

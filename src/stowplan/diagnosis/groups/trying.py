@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from stowplan.diagnosis.changed_cluster import ChangedCluster
 from stowplan.diagnosis.edits import Edit
+from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.engine.groups.group import GroupState
 from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.rehearsal import Rehearsal
@@ -15,7 +15,7 @@ from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 
 
-class GroupTrying(ChangedCluster):
+class GroupTrying(Rehearsing):
     """`unit` has the group's waiting pods, `members` all its pods."""
 
     def __init__(self, scheduler: Scheduler, unit: Unit, found: GroupState) -> None:
@@ -34,17 +34,19 @@ class GroupTrying(ChangedCluster):
     def rehearse(self, edits: Sequence[Edit], *, seed: int = 0) -> Rehearsal | None:
         """Return how an attempt would go with these edits made; None if an object cannot be like this."""
         try:
-            with self.state.trial():
-                members = self._make(self.changes_of(edits))
-                return self.scheduler.rehearsals.rehearse(self.unit, members, seed=seed)
+            with self.changed(edits) as members:
+                return self.scheduler.rehearsals.rehearse(self.unit, self._by_uid(members), seed=seed)
         except (ConfigError, LookupError, ValueError):
             return None
 
     def plan(self, edits: Sequence[Edit]) -> PreemptionPlan | None:
         """Return whom the scheduler would evict for the group with these edits made; None if nobody."""
         try:
-            with self.state.trial():
-                found = self.scheduler.rehearsals.rehearse(self.unit, self._make(self.changes_of(edits)))
+            with self.changed(edits) as members:
+                found = self.scheduler.rehearsals.rehearse(self.unit, self._by_uid(members))
                 return None if found is None or found.runs else self.scheduler.rehearsals.plan(found)
         except (ConfigError, LookupError, ValueError):
             return None
+
+    def _by_uid(self, members: Mapping[str, Pod]) -> dict[str, Pod]:
+        return {pod.uid: self.classed(pod) for pod in members.values()}

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from stowplan.columns.state import ClusterState
+from stowplan.diagnosis import ranking
 from stowplan.diagnosis.edits import Edit, Edits
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject
@@ -18,7 +19,7 @@ from stowplan.objects.storage import PersistentVolumeClaim, StorageClass
 USE_CLAIM, CREATE_CLAIM, CREATE_CLASS, CREATE_VOLUME = "use-claim", "create-claim", "create-class", "create-volume"
 MOST_CLAIMS = 3  # that are tried instead of one that cannot be used
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
-_PROVISIONER = "example.com/provisioner"  # to be replaced by one of the cluster, if there is no class to learn it from
+_TO_FILL_IN = "example.com/fill-in-the-provisioner"  # where no class tells which provisioner the cluster has
 
 
 def alternatives(pod: Pod, state: ClusterState) -> Iterator[Edits]:
@@ -86,15 +87,19 @@ def _claim(pod: Pod, volume: Volume, key: str, storage_class: str) -> Edit:
 
 def _class(name: str, state: ClusterState) -> Edit:
     known = state.store.every(StorageClass).values()
-    provisioner = next((each.provisioner for each in known if each.provisioner), _PROVISIONER)
+    provisioner = next((each.provisioner for each in known if each.provisioner), "")
     document = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": name},
-        "provisioner": provisioner,
+        "provisioner": provisioner or _TO_FILL_IN,
         "volumeBindingMode": "WaitForFirstConsumer",
     }
-    return Edit(CREATE_CLASS, f"create the storage class {name}", (CreateObject(document),))
+    text = f"create the storage class {name}"
+    if provisioner:
+        return Edit(CREATE_CLASS, f"{text}, with the provisioner {provisioner}", (CreateObject(document),))
+    text += f"; put the name of your provisioner in place of {_TO_FILL_IN}: no class here tells it"
+    return Edit(CREATE_CLASS, text, (CreateObject(document),), ranked_as=ranking.TO_FILL_IN)
 
 
 def _volume(claim: PersistentVolumeClaim) -> Edit:

@@ -2,13 +2,15 @@
 
 A node is looked at if what rejects it is taken by pods: resources, ports, disks, domains of anti-affinity and
 spreading. Pods in the way may be on other nodes of the same domain. All of them are taken away in a trial; then as many
-as possible come back, the least useful first.
+as possible come back: siblings of the pod and those that a disruption budget protects before others, then the least
+useful first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -16,8 +18,11 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Floats, Ints, Rows
 from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.tally import Tally
+from stowplan.diagnosis import ranking
 from stowplan.diagnosis.case import Case
 from stowplan.diagnosis.edits import Edit, Edits
+from stowplan.diagnosis.remedies import budgets
+from stowplan.diagnosis.remedies.scale_down import Workloads
 from stowplan.diagnosis.remedy import DeleteObject
 from stowplan.diagnosis.trying import Trying
 from stowplan.framework.decision import FEASIBLE
@@ -27,7 +32,6 @@ from stowplan.objects.disruption import importance
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import compile_selector
 from stowplan.objects.shape import REQUIRED_ANTI
-from stowplan.objects.workloads import PodDisruptionBudget
 
 FREE_ROOM = "free-room"
 MOST_NODES = 6  # that are looked at: those that lack the least
@@ -47,6 +51,8 @@ class Room:
 
     def __init__(self, case: Case) -> None:
         self.case = case
+        self.workloads = Workloads(case.state)
+        self._own_workload = self.workloads.name_of(case.pod)
         self.lacking = self._lacking()
         blocked: Bools = np.zeros(len(case.nodes), np.bool_)
         for name, rows in case.rejected.items():
@@ -76,10 +82,20 @@ class Room:
         return dict(self._needed())
 
     def proposals(self) -> Iterator[Edits]:
-        """Yield for each node the pods to delete, the fewest first."""
+        """Yield for each node the pods to delete, those first that may go, then the fewest."""
         found = [chosen for at in self.nodes if (chosen := self._chosen(at))]
-        for chosen in sorted(found, key=lambda pods: (len(pods), sum(pod.priority for pod in pods))):
+
+        def order(pods: list[Pod]) -> tuple[int, ...]:
+            return -min(map(self._standing, pods)), len(pods), sum(pod.priority for pod in pods)
+
+        for chosen in sorted(found, key=order):
             yield tuple(deletion(pod, self.case.trying) for pod in chosen)
+
+    def _standing(self, pod: Pod) -> int:
+        """Return 0 for a sibling of the pod, 1 for a pod that a budget protects, 2 for others."""
+        if self._own_workload is not None and self.workloads.name_of(pod) == self._own_workload:
+            return 0
+        return 1 if budgets.is_protected(pod, self.case.state) else 2
 
     def terminating(self) -> list[Pod]:
         """Return the pods on these nodes that are on their way out."""
@@ -102,7 +118,7 @@ class Room:
     def _fewest(self, candidates: Sequence[PlacedPod], row: int, at: int) -> list[Pod]:
         """Return pods of these without which the pod fits; an empty list if there are none."""
         names, state = self.case.state.table.names, self.case.state
-        useful = sorted(candidates, key=lambda placed: (self._use(placed, row, at), *_least_important(placed.pod)))
+        useful = sorted(candidates, key=lambda placed: self._back(placed, row, at))
         with state.trial() as trial:
             for placed in useful:
                 self.case.trying.order.keep(placed.row)
@@ -117,6 +133,10 @@ class Room:
                 else:
                     trial.remove_pod(placed.pod.uid)
         return [placed.pod for placed in gone] if 0 < len(gone) <= MOST_DELETED else []
+
+    def _back(self, placed: PlacedPod, row: int, at: int) -> tuple[object, ...]:
+        """Return a key with which the pod that comes back first is the first."""
+        return self._standing(placed.pod), self._use(placed, row, at), *_least_important(placed.pod)
 
     def _fits(self, row: int) -> bool:
         evaluation = Evaluation(self.case.pod, self.case.state, self.case.profile, within=np.array([row]))
@@ -183,14 +203,47 @@ def deletion(pod: Pod, trying: Trying, code: str = FREE_ROOM) -> Edit:
     return Edit(code, f"delete pod {pod.key}", (DeleteObject("Pod", pod.key),), size=1.0)
 
 
+def deleted_pods(edits: Edits, trying: Trying) -> list[Pod]:
+    """Return the pods on nodes that edits delete."""
+    keys = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
+    return [trying.state.pods[uid].pod for key in keys if (uid := trying.uids.get(key)) in trying.state.pods]
+
+
+def as_siblings(edits: Edits, pod: Pod, trying: Trying) -> Edits:
+    """Return the edits with those marked that delete pods of the pod's own owner."""
+    workloads = Workloads(trying.state)
+    own = workloads.name_of(pod)
+    siblings = {each.key for each in deleted_pods(edits, trying) if own is not None and workloads.name_of(each) == own}
+    also = "its own owner makes the deleted pod again: this only moves the problem"
+    return _marked(edits, siblings, ranking.SIBLING, also)
+
+
+def against_budgets(edits: Edits, protected: Iterable[Pod], state: ClusterState) -> Edits:
+    """Return the edits with those marked that delete pods although a budget protects them."""
+    marked = edits
+    for pod in protected:
+        names = ", ".join(budget.key for budget in state.store.budgets_of(pod))
+        also = (
+            f"PodDisruptionBudget {names} protects pod {pod.key}: a deletion ignores it, an eviction would be refused"
+        )
+        marked = _marked(marked, {pod.key}, ranking.PROTECTED, also)
+    return marked
+
+
+def _marked(edits: Edits, keys: Container[str], ranked_as: str, also: str) -> Edits:
+    return tuple(
+        replace(edit, ranked_as=ranked_as, also=also)
+        if any(isinstance(change, DeleteObject) and change.key in keys for change in edit.changes)
+        else edit
+        for edit in edits
+    )
+
+
 def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
     """Return where the deleted pods would go while the pod has its node, one sentence each."""
-    deleted = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
-    pods = [trying.state.pods[uid].pod for key in deleted if (uid := trying.uids.get(key)) in trying.state.pods]
-    sentences = []
-    changes = trying.changes_of(edits)
-    with trying.changed(changes), trying.state.trial() as trial:
-        trial.add_pod(trying.variant(changes), chosen)
+    pods, sentences = deleted_pods(edits, trying), []
+    with trying.changed(edits) as members, trying.state.trial() as trial:
+        trial.add_pod(members[trying.pod.key], chosen)
         for pod in pods:
             profile = trying.profiles.get(pod.scheduler_name)
             if profile is None:
@@ -202,7 +255,7 @@ def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
             else:
                 sentences.append(f"pod {pod.key} would go to node {decision.node} if it is made again")
                 trial.add_pod(again, decision.node)
-    return [*sentences, *_owners(pods), *_budgets(pods, trying.state)]
+    return [*sentences, *_owners(pods)]
 
 
 def _owners(pods: Sequence[Pod]) -> Iterator[str]:
@@ -210,16 +263,6 @@ def _owners(pods: Sequence[Pod]) -> Iterator[str]:
     number = Counter((owner.kind, f"{pod.namespace}/{owner.name}") for pod in pods if (owner := pod.controller()))
     for (kind, key), count in number.items():
         yield f"scale {kind} {key} down by {count}, so that the pods are not made again"
-
-
-def _budgets(pods: Sequence[Pod], state: ClusterState) -> Iterator[str]:
-    """Yield the disruption budgets that forbid to evict the pods; a deletion does not ask them."""
-    number = Counter(budget.key for pod in pods for budget in state.store.budgets_of(pod))
-    budgets = state.store.every(PodDisruptionBudget)
-    for key, count in number.items():
-        allowed = budgets[key].status.disruptions_allowed
-        if allowed < count:
-            yield f"PodDisruptionBudget {key} allows {allowed} evictions now, {count} are needed: change it to evict"
 
 
 def _may_go(pod: Pod) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from stowplan.columns.arrays import Floats
+from stowplan.diagnosis import ranking
 from stowplan.diagnosis.case import IMPOSSIBLE, Case, Offer, combined
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
@@ -59,12 +60,15 @@ def lowered(pod: Pod, resource: str, target: int) -> Edit:
     operations = [operation for _, _, _, found in parts for operation in found]
     words = [f"of {whose} from {old} to {new}" for whose, old, new, _ in parts]
     request = pod.request.get(resource, 0)
+    far = request > 2 * target
     return Edit(
         CODE,
         f"lower the {resource} request " + " and ".join(words),
         (PatchObject("Pod", pod.key, tuple(operations)),),
         size=(request - target) / max(request, 1),
         scale=Scale(target, request, step, lambda amount: lowered(pod, resource, amount)),
+        ranked_as=ranking.BY_HALF if far else "",
+        also=f"it would ask for less than half of the {resource} that it asks for now" if far else "",
     )
 
 

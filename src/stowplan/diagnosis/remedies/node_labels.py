@@ -204,6 +204,18 @@ class Conditions:
 
     # -- labels on nodes
 
+    def _failed_keys(self) -> Ints:
+        """Return how many labels each node lacks: one value may meet several conditions."""
+        failed: dict[str, Bools] = {}
+        for best, terms in ((self.best_term, self.terms), (self.best_added, self.added)):
+            for at, parts in enumerate(terms):
+                for part in parts:
+                    key = part.requirement.key
+                    failed[key] = failed.get(key, np.False_) | (~part.meets & (best == at))
+        for part in self.labels:
+            failed[part.requirement.key] = failed.get(part.requirement.key, np.False_) | ~part.meets
+        return np.sum(list(failed.values()), axis=0) if failed else np.zeros(len(self.case.nodes), np.int64)
+
     def _labelling(self) -> tuple[Ints, Callable[[int], list[Edit]]]:
         """Return the steps and edits of labels on nodes that meet the conditions of the pod and of the scheduler."""
         settable = self.failed_terms < IMPOSSIBLE
@@ -214,14 +226,14 @@ class Conditions:
             for part in parts:
                 if _label_for(part) is None:
                     settable &= part.meets | (self.best_added != at)
-        needed = self.failed_labels + self.failed_terms + self.failed_added
-        steps = self.case.steps(self.rejected, needed, settable)
+        steps = self.case.steps(self.rejected, self._failed_keys(), settable)
 
         def edits(at: int) -> list[Edit]:
-            name, labels = self.case.nodes[at].name, {}
+            name = self.case.nodes[at].name
             added = self.added[int(self.best_added[at])] if self.added else []
+            failed: dict[str, list[Part]] = {}
             for part in (*self._failed(at), *(part for part in added if not part.meets[at])):
-                labels[part.requirement.key] = _label_for(part) or ""
+                failed.setdefault(part.requirement.key, []).append(part)
             return [
                 self.case.node_edit(
                     LABEL,
@@ -229,10 +241,20 @@ class Conditions:
                     name,
                     Operation("add", pointer("metadata", "labels", key), value),
                 )
-                for key, value in labels.items()
+                for key, value in ((key, _label_for_all(parts)) for key, parts in failed.items())
             ]
 
         return steps, edits
+
+
+def _label_for_all(parts: Sequence[Part]) -> str:
+    """Return a value of one label that meets conditions on it, all of them if there is one."""
+    values = [_label_for(part) or "" for part in parts]
+    compiled = [found for part in parts if (found := compile_requirement(part.requirement)) is not None]
+    for value in values:
+        if all(each.matches({each.key: value}) for each in compiled):
+            return value
+    return values[-1]
 
 
 def _unmet(parts: Sequence[Part], size: int) -> Ints:

@@ -22,9 +22,11 @@ from stowplan.plugins.nodes.default.pod_topology_spread import HARD, SOFT, PodTo
 
 DROP_AFFINITY, DROP_ANTI_AFFINITY = "drop-affinity-term", "drop-anti-affinity-term"
 MAX_SKEW, SCHEDULE_ANYWAY, OWN_CONSTRAINT = "raise-max-skew", "schedule-anyway", "own-spreading"
+HONOR_TAINTS, HONOR_NODE_AFFINITY = "honor-taints", "honor-node-affinity"
 MOST_TERMS = 10  # of which sets are tried; the others are left as they are
 TOGETHER = 3
 ANY_SKEW = 2**31 - 1
+HONOR = "Honor"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -45,6 +47,7 @@ def offers(case: Case) -> Iterator[Offer]:
             yield from _sets(case, enabled.name, rejected, list(_affinity_terms(case)))
         elif isinstance(enabled.plugin, PodTopologySpread):
             yield from _sets(case, enabled.name, rejected, list(_skews(case, enabled.name)))
+            yield from _sets(case, enabled.name, rejected, list(_honoring(case)))
             yield from _sets(case, enabled.name, rejected, list(_soft(case)))
             yield from _own_constraints(case, enabled.name, rejected)
 
@@ -142,6 +145,24 @@ class _SkewEdit:
         scale = Scale(skew, self.max_skew, -1, self.at)
         changes = (PatchObject("Pod", self.case.pod.key, (self.operation(skew),)),)
         return Edit(MAX_SKEW, text, changes, size=float(skew - self.max_skew), scale=scale)
+
+
+def _honoring(case: Case) -> Iterator[Relaxation]:
+    """Yield constraints that no longer count domains of nodes that the pod cannot use anyway."""
+    for place, constraint in enumerate(case.pod.spec.topology_spread_constraints):
+        path = ("spec", "topologySpreadConstraints", place)
+        for field, value, code, why in (
+            ("nodeTaintsPolicy", constraint.node_taints_policy, HONOR_TAINTS, "whose taints it does not tolerate"),
+            ("nodeAffinityPolicy", constraint.node_affinity_policy, HONOR_NODE_AFFINITY, "that its affinity rules out"),
+        ):
+            default = "Ignore" if field == "nodeTaintsPolicy" else HONOR
+            if constraint.when_unsatisfiable == HARD and (value or default) != HONOR:
+                operation = Operation("add", pointer(*path, field), HONOR)
+                text = (
+                    f"set {field} of the spreading over {constraint.topology_key} to {HONOR}: nodes {why} do not count"
+                )
+                edit = case.edit(code, text, operation)
+                yield Relaxation((operation,), lambda _at, _others, edit=edit: edit)  # type: ignore[misc]
 
 
 def _soft(case: Case) -> Iterator[Relaxation]:
