@@ -78,7 +78,7 @@ def limited(node: str) -> dict[str, Any]:
 
 
 DISK = [{"name": "disk", "gcePersistentDisk": {"pdName": "shared"}}]
-ELSEWHERE = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [label_in("host", "gone")]}]}}}
+GONE = {"nodeSelectorTerms": [{"matchExpressions": [label_in("host", "gone")]}]}
 NOBODY_MAKES = "kubernetes.io/no-provisioner"
 
 CASES = [
@@ -186,7 +186,7 @@ CASES = [
             "volume-affinity",
             ("use-claim", "add-nodes"),
             a_pod(volumes=mounts("data")),
-            objects=(*bound("data", **ELSEWHERE), *bound("other")),
+            objects=(*bound("data", nodeAffinity={"required": GONE}), *bound("other")),
         ),
         id="a volume that no node reaches",
     ),

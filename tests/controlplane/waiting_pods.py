@@ -78,7 +78,7 @@ class WaitingPod:
     def _first_have_nodes(self) -> bool:
         """Those of the case, and all that the workloads of the case want."""
         wanted = len(self.case.first) + sum(each.get("spec", {}).get("replicas", 0) for each in self.case.objects)
-        return sum(bool(pod["spec"].get("nodeName")) for pod in self.pods()) == wanted
+        return bool(sum(bool(pod["spec"].get("nodeName")) for pod in self.pods()) == wanted)
 
     def _nominated(self) -> int:
         return sum(bool(pod["status"].get("nominatedNodeName")) for pod in self.pods())
