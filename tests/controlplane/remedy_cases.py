@@ -61,7 +61,7 @@ SCHEDULERS: dict[str, Any] = {
 class Case:
     """A pod that waits, and what helps it.
 
-    cause      what keeps it, by code; "" if nobody serves its scheduler name
+    cause      what keeps it, by code
     remedies   codes; each is typed in a test of its own. The best two that explain finds are among them
     waits      the pod, or what makes it
     prepare    kubectl's words, after the nodes are there
@@ -378,9 +378,9 @@ CASES = [
     ),
     # -- the pod itself
     pytest.param(Case("gate", ("remove-gates",), a_pod(schedulingGates=[{"name": "example.com/quota"}])), id="a gate"),
-    pytest.param(Case("", ("scheduler-name",), a_pod(schedulerName="foo-scheduler")), id="nobody serves it"),
+    pytest.param(Case("scheduler", ("scheduler-name",), a_pod(schedulerName="foo-scheduler")), id="nobody serves it"),
     pytest.param(
-        Case("", ("scheduler-name",), owned("Deployment", schedulerName="foo-scheduler")),
+        Case("scheduler", ("scheduler-name",), owned("Deployment", schedulerName="foo-scheduler")),
         id="nobody serves a Deployment",
         marks=FULL,
     ),

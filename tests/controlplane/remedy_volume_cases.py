@@ -83,7 +83,12 @@ NOBODY_MAKES = "kubernetes.io/no-provisioner"
 
 CASES = [
     pytest.param(
-        Case("claim-missing", ("use-claim",), a_pod(volumes=mounts("dat")), objects=bound("data")),
+        Case(
+            "claim-missing",
+            ("use-claim", "create-claim+create-class"),
+            a_pod(volumes=mounts("dat")),
+            objects=bound("data"),
+        ),
         id="a claim with a typo",
     ),
     pytest.param(

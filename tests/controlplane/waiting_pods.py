@@ -86,7 +86,7 @@ class WaitingPod:
     def _was_looked_at(self, pod: Any) -> bool:
         conditions = pod.get("status", {}).get("conditions", [])
         waits = any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)
-        return waits or not self.case.cause
+        return waits or self.case.cause == "scheduler"  # at that one nobody looks
 
     # -- after a remedy
 
