@@ -125,7 +125,7 @@ CASES = [
     pytest.param(
         Case(
             "no-capacity",
-            ("use-claim",),
+            ("use-claim", "create-volume"),
             a_pod(volumes=mounts("data")),
             objects=(
                 {
