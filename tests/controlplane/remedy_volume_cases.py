@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.remedy_cases import ZONE, Case, X, a_pod, label_in, owned, two
+from tests.controlplane.remedy_cases import FULL, ZONE, Case, X, a_pod, label_in, owned, two
 
 DRIVER = "csi.example.com"
 STORAGE = "storage.k8s.io/v1"
@@ -164,6 +164,7 @@ CASES = [
             ),
         ),
         id="a claim that lost its volume",
+        marks=FULL,
     ),
     pytest.param(
         Case(
@@ -185,6 +186,7 @@ CASES = [
             first=(a_pod("a", X, volumes=mounts("data")),),
         ),
         id="a claim for one pod at a time",
+        marks=FULL,
     ),
     pytest.param(
         Case(
@@ -194,10 +196,12 @@ CASES = [
             objects=(*bound("data", nodeAffinity={"required": GONE}), *bound("other")),
         ),
         id="a volume that no node reaches",
+        marks=FULL,
     ),
     pytest.param(
         Case("volume-zone", ("add-nodes",), a_pod(volumes=mounts("data")), objects=bound("data", {ZONE: "zone-9"})),
         id="a volume in a zone without nodes",
+        marks=FULL,
     ),
     pytest.param(
         Case(
@@ -212,18 +216,11 @@ CASES = [
             first=tuple(a_pod(name, X, cpu="3", volumes=mounts(name)) for name in "ab"),
         ),
         id="too many volumes",
+        marks=FULL,
     ),
     pytest.param(
         Case("disk", ("add-nodes", "raise-priority", "free-room"), a_pod(volumes=DISK), first=two(volumes=DISK)),
         id="a disk that other pods use",
-    ),
-    pytest.param(
-        Case(
-            "volume-source",
-            ("add-nodes",),
-            a_pod(volumes=[{"name": "disk", "awsElasticBlockStore": {"volumeID": "aws://here"}}]),
-            objects=(limited("$0"), limited("$1")),
-        ),
-        id="a disk without a name",
+        marks=FULL,
     ),
 ]

@@ -22,6 +22,7 @@ NO_CAUSE = {
     "claim-not-created": "the controller-manager creates the claim at once",
     "claim-owner": "no remedy: the claim is somebody else's, and explain proposes to delete no claim",
     "volume-missing": "the controller-manager calls such a claim lost at once",
+    "volume-source": "an error to kube-scheduler, not a rejection, and no remedy is known",
     "class-invalid": "the API server gives every class a volumeBindingMode",
     "resource-claim": "no remedy: Stowplan allocates no devices, so it cannot try one",
     "priority-class": "of a pod that does not exist: the API server refuses it",
