@@ -8,7 +8,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-scale bench-history bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-scale bench-history bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -58,6 +58,9 @@ bench-live: setup    ## Stowplan and kube-scheduler with a real kube-apiserver, 
 
 bench-start: setup   ## the first binding and the memory after a start, beside kube-scheduler (needs Go once); ARGS='--check'
 	$(BIN)/python -m benchmarks.live.start $(ARGS)
+
+bench-explain: setup ## reading 5,000 nodes and 50,000 pods for explain, beside kubectl (needs Go once); ARGS='--check'
+	$(BIN)/python -m benchmarks.live.explain $(ARGS)
 
 bench-scale: setup   ## 100,000 nodes and 1,000,000 pods in one process, 2 GB; ARGS='--nodes 10000 --pods 100000'
 	$(BIN)/python -m benchmarks.scale $(ARGS)

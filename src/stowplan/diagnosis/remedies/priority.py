@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from stowplan.columns.arrays import Rows
 from stowplan.columns.state import ClusterState
@@ -15,6 +16,7 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PriorityClass
 
 RAISE, ALLOW = "raise-priority", "allow-preemption"
+NEVER, PREEMPTS = "Never", "PreemptLowerPriority"
 MOST_NODES = 256  # on which evictions are looked for: those that lack the least
 
 
@@ -23,8 +25,8 @@ def remedy(pod: Pod, state: ClusterState, trying: Trying, within: Rows | None = 
 
     within   the only rows that are looked at
     """
-    allowed: Edits = (_allowing(pod),) if pod.spec.preemption_policy == "Never" else ()
-    if allowed:
+    if pod.spec.preemption_policy == NEVER:
+        allowed = (_allowing(pod, state),)
         decision = _helps(allowed, trying, within)
         if decision is not None:
             return allowed, decision
@@ -33,15 +35,12 @@ def remedy(pod: Pod, state: ClusterState, trying: Trying, within: Rows | None = 
     low, high = 0, len(levels)
     while low < high:
         middle = (low + high) // 2
-        edits = (*allowed, _raising(pod, levels[middle], state))
+        edits = (_raising(pod, levels[middle], state),)
         decision = _helps(edits, trying, within)
         if decision is None:
             low = middle + 1
         else:
             best, high = (edits, decision), middle
-    if best is not None and allowed:  # a nominated pod may have been all that was in the way
-        decision = _helps(best[0][1:], trying, within)
-        best = best if decision is None else (best[0][1:], decision)
     return best
 
 
@@ -58,8 +57,8 @@ def _levels(pod: Pod, state: ClusterState) -> Iterator[tuple[int, str]]:
     nominated = [each.priority for others in state.nominated_pods.by_node.values() for each in others.values()]
     above = sorted({each + 1 for each in (*state.priorities, *nominated) if each >= pod.priority})
     needed = [each for each in above if each <= HIGHEST_USER_PRIORITY]
-    known = state.store.every(PriorityClass).items()  # those of the system are for nobody's pods
-    classes = {each.value: name for name, each in known if pod.priority < each.value <= HIGHEST_USER_PRIORITY}
+    known = _preempting(state)  # those of the system are for nobody's pods
+    classes = {value: name for value, name in known.items() if pod.priority < value <= HIGHEST_USER_PRIORITY}
     if not classes:
         yield from ((each, "") for each in needed)
         return
@@ -68,22 +67,43 @@ def _levels(pod: Pod, state: ClusterState) -> Iterator[tuple[int, str]]:
     yield from ((each, "") for each in needed if each > highest)
 
 
+def _preempting(state: ClusterState) -> dict[int, str]:
+    """Return the classes whose pods may preempt, by value."""
+    known = state.store.every(PriorityClass).items()
+    return {each.value: name for name, each in known if each.preemption_policy != NEVER}
+
+
 def _raising(pod: Pod, level: tuple[int, str], state: ClusterState) -> Edit:
     value, name = level
-    changes: list[ObjectChange] = []
+    name, changes = _with_class(pod, value, name, state)
+    text = f"raise the priority from {pod.priority} to {value}" + (f" (class {name})" if name else "")
+    return Edit(RAISE, text, changes, size=float(value - pod.priority))
+
+
+def _allowing(pod: Pod, state: ClusterState) -> Edit:
+    """Return the edit that lets the pod preempt with the priority that it has: another class, since a class says it."""
+    name, changes = _with_class(pod, pod.priority, _preempting(state).get(pod.priority, ""), state)
+    text = f"set preemptionPolicy to {PREEMPTS}" + (f" (class {name})" if name else "")
+    return Edit(ALLOW, text, changes)
+
+
+def _with_class(pod: Pod, value: int, name: str, state: ClusterState) -> tuple[str, tuple[ObjectChange, ...]]:
+    """Return the name of a class with this value, and the changes that give it to the pod: it is made if need be."""
     operations = [Operation("add", "/spec/priority", value)]
-    if not name and state.store.every(PriorityClass):
-        name = f"{pod.name}-priority"
+    if pod.spec.preemption_policy == NEVER:
+        operations.append(Operation("replace", "/spec/preemptionPolicy", PREEMPTS))
+    created: tuple[ObjectChange, ...] = ()
+    known = state.store.every(PriorityClass)
+    if not name and known:
+        name = next(each for each in _names(value) if each not in known)
         metadata = {"name": name}
         document = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": value}
-        changes.append(CreateObject(document))
+        created = (CreateObject(document),)
     if name:
         operations.append(Operation("add", "/spec/priorityClassName", name))
-    changes.insert(0, PatchObject("Pod", pod.key, tuple(operations)))
-    text = f"raise the priority from {pod.priority} to {value}" + (f" (class {name})" if name else "")
-    return Edit(RAISE, text, tuple(changes), size=float(value - pod.priority))
+    return name, (PatchObject("Pod", pod.key, tuple(operations)), *created)
 
 
-def _allowing(pod: Pod) -> Edit:
-    operation = Operation("replace", "/spec/preemptionPolicy", "PreemptLowerPriority")
-    return Edit(ALLOW, "set preemptionPolicy to PreemptLowerPriority", (PatchObject("Pod", pod.key, (operation,)),))
+def _names(value: int) -> Iterator[str]:
+    yield f"priority-{value}"
+    yield from (f"priority-{value}-{number}" for number in count(2))
