@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
+
+from stowplan.columns.trial import without_pods
 from stowplan.diagnosis import ranking
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
@@ -24,22 +27,35 @@ def diagnose_any(
     profiles: Mapping[str, Profile] | None = None,
     templates: Mapping[str, Node] | None = None,
     pool_label: str = POOL_LABEL,
+    most_tries: int | None = None,
+    groups: dict[str, GroupDiagnosis] | None = None,
 ) -> Diagnosis:
     """Say what keeps a pod from a node, and what would help: a pod of a group together with its group.
+
+    A pod that has a node is looked at as if it had none.
 
     profiles     those that the pod could ask for, by scheduler name
     templates    nodes that could be added, by name
     pool_label   nodes with the same value of this label serve as templates of their pool
+    most_tries   of changes, in each of the searches; None: their own bounds
+    groups       diagnoses of groups that are known already, by name; new ones are added
     """
-    unit = scheduler.queue.find(pod.uid)
+    bounds = {} if most_tries is None else {"most_tries": most_tries}
+    unit, known = scheduler.queue.find(pod.uid), {} if groups is None else groups
     if unit is not None and unit.group and not unit.broken:
-        found = diagnose_group(scheduler, unit.group, templates=templates, pool_label=pool_label)
-        return of_member(found, pod)
-    profile = scheduler.profiles.get(pod.scheduler_name)
-    alone = diagnose(
-        pod, scheduler.state, profile, profiles=profiles, templates=templates, pool_label=pool_label
-    )  # fmt: skip
-    special = special_remedies(pod, scheduler.state, scheduler.profiles, templates=templates, pool_label=pool_label)
+        if unit.group not in known:
+            known[unit.group] = diagnose_group(
+                scheduler, unit.group, templates=templates, pool_label=pool_label, **bounds
+            )
+        return of_member(known[unit.group], pod)
+    state, every = scheduler.state, {**scheduler.profiles, **(profiles or {})}
+    with without_pods(state, [pod.uid] if pod.uid in state.pods else []):
+        unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+        profile = scheduler.profiles.get(pod.scheduler_name)
+        alone = diagnose(
+            unbound, state, profile, profiles=profiles, templates=templates, pool_label=pool_label, **bounds
+        )  # fmt: skip
+        special = special_remedies(unbound, state, every, templates=templates, pool_label=pool_label, **bounds)
     return joined(alone, special)
 
 
