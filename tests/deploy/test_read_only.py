@@ -39,6 +39,7 @@ def test_the_role_has_what_explain_reads() -> None:
         needs(resource, "get")
     needs(sources.EVENTS, "list")
     needs(sources.LIMIT_RANGES, "list")
+    needs(sources.QUOTAS, "list")
     assert granted("ClusterRole") == needed
 
 

@@ -21,7 +21,7 @@ def documented() -> set[str]:
 
 
 def sources() -> str:
-    folders = (SOURCE / "plugins", SOURCE / "diagnosis", SOURCE / "framework")
+    folders = (SOURCE / "plugins", SOURCE / "diagnosis", SOURCE / "framework", SOURCE / "apps" / "explain")
     return "\n".join(file.read_text(encoding="utf-8") for folder in folders for file in folder.rglob("*.py"))
 
 

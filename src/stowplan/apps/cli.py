@@ -125,6 +125,7 @@ def run(
     show_default=True,
     help="Nodes with the same value of this label are alike: more of them could be added.",
 )
+@click.option("--all-remedies", is_flag=True, help="Show all remedies with their commands, not only the best.")
 @click.option("--pages", default="", metavar="URL", help="The pages of a running Stowplan: asked about its queue.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
 @PLUGIN_PATH

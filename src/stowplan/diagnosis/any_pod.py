@@ -27,6 +27,7 @@ def diagnose_any(
     profiles: Mapping[str, Profile] | None = None,
     templates: Mapping[str, Node] | None = None,
     pool_label: str = POOL_LABEL,
+    most_tries: int | None = None,
     groups: MutableMapping[str, GroupDiagnosis] | None = None,
 ) -> Diagnosis:
     """Say what keeps a pod from a node, and what would help: a pod of a group together with its group.
@@ -36,33 +37,26 @@ def diagnose_any(
     profiles     those that the pod could ask for, by scheduler name
     templates    nodes that could be added, by name
     pool_label   nodes with the same value of this label serve as templates of their pool
+    most_tries   of changes, in each of the searches; None: their own bounds
     groups       diagnoses of groups by name, if the caller keeps them for the next member; new ones are entered
     """
+    bounds = {} if most_tries is None else {"most_tries": most_tries}
     unit = scheduler.queue.find(pod.uid)
     if unit is not None and unit.group and not unit.broken:
         known = {} if groups is None else groups
         if unit.group not in known:
-            known[unit.group] = diagnose_group(scheduler, unit.group, templates=templates, pool_label=pool_label)
+            known[unit.group] = diagnose_group(
+                scheduler, unit.group, templates=templates, pool_label=pool_label, **bounds
+            )
         return of_member(known[unit.group], pod)
-    if pod.uid not in scheduler.state.pods:
-        return _alone(scheduler, pod, profiles or {}, templates, pool_label)
-    with without_pods(scheduler.state, [pod.uid]):
+    state, every = scheduler.state, {**scheduler.profiles, **(profiles or {})}
+    with without_pods(state, [pod.uid] if pod.uid in state.pods else []):
         unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-        return _alone(scheduler, unbound, profiles or {}, templates, pool_label)
-
-
-def _alone(
-    scheduler: Scheduler,
-    pod: Pod,
-    served: Mapping[str, Profile],
-    templates: Mapping[str, Node] | None,
-    pool_label: str,
-) -> Diagnosis:
-    """The diagnosis of a pod without a group; what its policy or its application needs is in it."""
-    own, state = scheduler.profiles, scheduler.state
-    profile = own.get(pod.scheduler_name)
-    alone = diagnose(pod, state, profile, profiles=served, templates=templates, pool_label=pool_label)
-    special = special_remedies(pod, state, {**own, **served}, templates=templates, pool_label=pool_label)
+        profile = scheduler.profiles.get(pod.scheduler_name)
+        alone = diagnose(
+            unbound, state, profile, profiles=profiles, templates=templates, pool_label=pool_label, **bounds
+        )  # fmt: skip
+        special = special_remedies(unbound, state, every, templates=templates, pool_label=pool_label, **bounds)
     return joined(alone, special)
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from stowplan.apps import cluster_objects
 from stowplan.apps.cli import main
 from stowplan.objects import yaml_text
-from stowplan.objects.meta import Object
+from stowplan.objects.meta import Object, OwnerReference
 from stowplan.objects.pods import Pod
 from stowplan.objects.taints import Toleration
 from stowplan.testing.builders import a_node, a_pod
@@ -87,7 +87,7 @@ def test_unknown_kinds_are_ignored_and_errors_are_located(tmp_path: Path) -> Non
     dump(tmp_path, *NODES, a_pod("web", cpu="1"))
     assert explain("web", "--from", str(tmp_path)).exit_code == 0
     answer = explain("nobody", "--from", str(tmp_path))
-    assert answer.exit_code == 2 and "there is no pod default/nobody" in answer.output
+    assert answer.exit_code == 2 and 'pod "nobody" not found in namespace default' in answer.output
     (tmp_path / "bad.yaml").write_text("kind: Node\nmetadata: {name: [1]}\n", encoding="utf-8")
     answer = explain("web", "--from", str(tmp_path))
     assert answer.exit_code == 2 and "bad.yaml" in answer.output and "Traceback" not in answer.output
@@ -101,7 +101,7 @@ def test_without_a_pod_each_pending_pod_is_explained(tmp_path: Path) -> None:
     there = [*NODES, *BUSY, a_pod("small", cpu="100m"), a_pod("large", cpu="3"), a_pod("other", namespace="far", cpu=9)]
     files = ("--from", dump(tmp_path, *there))
     text = " ".join(explain(*files).output.split())
-    assert "small" in text and "large" in text and "other" not in text and "on-a" not in text
+    assert "│ small │" in text and "│ large │" in text and "far" not in text and "│ on-a │" not in text
     answer = explain("-A", "-o", "json", *files)
     found = json.loads(answer.output)
     assert (answer.exit_code, found["kind"]) == (1, "DecisionList")
@@ -110,7 +110,8 @@ def test_without_a_pod_each_pending_pod_is_explained(tmp_path: Path) -> None:
         "default/large": None,
         "far/other": None,
     }
-    assert explain("-n", "nowhere", *files).output == "No pod is pending.\n"
+    told = "No pod is pending in namespace nowhere; -A looks in all namespaces.\n"
+    assert explain("-n", "nowhere", *files).output == told
     assert explain("web", "-A", *files).exit_code == 2
 
 
@@ -119,7 +120,7 @@ def test_pods_that_are_alike_are_one_row(tmp_path: Path) -> None:
     other = a_pod("other", cpu="9", labels={"app": "y"})
     answer = explain("--from", dump(tmp_path, *NODES, *many, other))
     assert "many-0 and 6 alike" in " ".join(answer.output.split()) and "many-3" not in answer.output
-    assert answer.output.startswith("8 of 8 pending pods would get no node.")
+    assert answer.output.startswith("8 of 8 pending pods would get no node, judged in queue order.")
     found = json.loads(explain("-l", "app=x", "-o", "json", "--from", dump(tmp_path, *NODES, *many, other)).stdout)
     assert [each["pod"] for each in found["items"]] == [pod.key for pod in many]
     assert len({each["uid"] for each in found["items"]}) == 7
@@ -139,14 +140,27 @@ def test_a_pod_can_be_named_as_in_kubectl(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        pytest.param("deploy/web", "default/web of kind Deployment has no pods here", id="a workload without pods"),
+        pytest.param(
+            "deploy/other", 'deployment "other" not found in namespace default; check its name', id="no such workload"
+        ),
+        pytest.param("deploy/web", "did you mean pod/web?", id="a pod of this name"),
+        pytest.param("wbe", 'pod "wbe" not found in namespace default; did you mean web?', id="a misspelt pod"),
+        pytest.param("deplyo/web", "'deplyo/web' is neither a pod nor a workload; did you mean deploy/web?", id="kind"),
+        pytest.param("deploy/cahce", "did you mean deploy/cache?", id="a misspelt workload"),
+        pytest.param("cache", "did you mean deploy/cache?", id="a workload of this name"),
+        pytest.param("web-7f", "did you mean web-7f-x?", id="the beginning of a name"),
+        pytest.param("away", "there is one in namespace far: name it with -n", id="in another namespace"),
         pytest.param("default/web", "'default/web' is neither a pod nor a workload; name a pod, or", id="no kind"),
         pytest.param("cm/web", "'cm/web' is neither a pod nor a workload", id="a kind without pods"),
         pytest.param("pod/", "'pod/' is neither a pod nor a workload", id="no name"),
     ],
 )
 def test_other_names_are_refused(tmp_path: Path, name: str, says: str) -> None:
-    answer = explain(name, "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
+    cache = a_pod("cache-5b-z", labels={"pod-template-hash": "5b"})
+    owner = OwnerReference("ReplicaSet", "cache-5b", "u", "apps/v1", controller=True)
+    cache = msgspec.structs.replace(cache, metadata=msgspec.structs.replace(cache.metadata, owner_references=(owner,)))
+    there = [a_pod("web", cpu="1"), a_pod("web-7f-x"), cache, a_pod("away", namespace="far")]
+    answer = explain(name, "--from", dump(tmp_path, *NODES, *there))
     assert answer.exit_code == 2 and says in answer.output
 
 

@@ -206,7 +206,46 @@ def test_several_parts_below_one_that_is_missing_are_added_together() -> None:
     assert completed(operations, {"spec": {"nodeSelector": {"a": "0"}}}) == tuple(operations)
 
 
-def test_without_the_document_of_the_owner_its_template_is_like_the_pod() -> None:
-    assert for_template([TOLERATE], POD, None) == (
-        Operation("add", "/spec/template/spec/tolerations", [TOLERATE.value]),
+def pod_like(*tolerations: Mapping[str, Any], owner: str = "ReplicaSet") -> dict[str, Any]:
+    spec = {**POD["spec"], "tolerations": list(tolerations)}
+    return {"metadata": {"ownerReferences": [{"kind": owner, "name": "web"}]}, "spec": spec}
+
+
+LIST = "/spec/template/spec/tolerations"
+MISSING = (Operation("test", LIST), Operation("add", LIST, [TOLERATE.value]))
+APPENDED = (Operation("add", f"{LIST}/-", TOLERATE.value),)
+PRESSURE = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(pod_like(), MISSING, id="no toleration"),
+        pytest.param(pod_like({**NOT_READY, "tolerationSeconds": 300}), MISSING, id="that of admission"),
+        pytest.param(pod_like({**NOT_READY, "tolerationSeconds": 60}), APPENDED, id="one with a time of its own"),
+        pytest.param(pod_like({"key": "gpu", "operator": "Exists"}), APPENDED, id="one of its own"),
+        pytest.param(pod_like(NOT_READY, PRESSURE, owner="DaemonSet"), MISSING, id="those of the DaemonSet controller"),
+        pytest.param(pod_like(PRESSURE), APPENDED, id="the same of another owner"),
+    ],
+)
+def test_without_the_document_of_the_owner_nothing_of_its_template_is_lost(
+    pod: dict[str, Any], expected: tuple[Operation, ...]
+) -> None:
+    assert for_template([TOLERATE], pod, None) == expected
+
+
+def test_without_the_document_of_the_owner_containers_are_tested_by_name() -> None:
+    path = "/spec/template/spec/containers/1"
+    assert for_template([LESS], POD, None) == (
+        Operation("test", f"{path}/name", "app"),
+        Operation("replace", f"{path}/resources/requests/cpu", "4"),
     )
+
+
+def test_a_test_for_nothing_is_null_in_the_patch() -> None:
+    gone = DOCUMENTS.pop(("Deployment", "ns/web"))
+    try:
+        (command,) = commands(pod_patch(TOLERATE), owner="Deployment")
+    finally:
+        DOCUMENTS["Deployment", "ns/web"] = gone
+    assert patch_of(command)[0] == {"op": "test", "path": LIST, "value": None}

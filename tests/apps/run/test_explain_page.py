@@ -12,6 +12,7 @@ from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 from tests.apps.explain import schema
+from tests.plugins.nodes.coscheduling.pod_groups import gang, profiles
 
 
 def shown(world: World, pod: Pod) -> dict[str, Any]:
@@ -47,6 +48,31 @@ def test_a_pod_that_fits_and_a_bound_one() -> None:
     bound = world.scheduler.pods[pod.uid]
     found = shown(world, bound)
     assert (found["node"], found["boundTo"], found["waiting"]["queue"]) == ("a", "a", None)
+
+
+def test_a_group_has_remedies_for_all_its_members() -> None:
+    members = gang("gang", 3, cpu="3")
+    world = World(nodes=[a_node("a", cpu=8), a_node("b", cpu=2)], profiles=profiles())
+    world.submit(*members)
+    world.run()
+    before = list(map(repr, world.actions))
+    found = shown(world, members[0])
+    assert found["node"] is None and found["podGroup"]["whole"] is False
+    codes = {each["code"]: len(each["nodes"]) for each in found["remedies"]}
+    assert codes["lower-request"] == codes["add-nodes"] == 3 and codes["lower-minimum"] == 2
+    lower = next(each for each in found["remedies"] if each["code"] == "lower-request")
+    assert [command.split()[5] for command in lower["commands"]] == [pod.name for pod in members]
+    world.run()
+    assert list(map(repr, world.actions)) == before
+
+
+def test_what_would_help_a_large_group_is_left_to_the_command() -> None:
+    members = gang("gang", 101)
+    world = World(nodes=[a_node("a", cpu=8)], profiles=profiles())
+    world.submit(*members)
+    world.run()
+    found = shown(world, members[0])
+    assert found["remedies"] == [] and "a group of 101 pods is not searched for here" in found["bounded"]
 
 
 def test_pods_of_others_and_unknown_ones() -> None:

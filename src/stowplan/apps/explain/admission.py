@@ -1,7 +1,7 @@
 """What an API server and its controllers would make of manifests: validated objects with defaults, and their pods.
 
 The verbs and controllers of the embedded cluster do it, in memory. It knows what they read of the real cluster:
-priority classes, storage classes, nodes (for DaemonSets), claims, and the LimitRanges of a namespace.
+priority classes, storage classes, nodes (for DaemonSets), claims, and the LimitRanges and quotas of a namespace.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from stowplan.apps.explain.quotas import Quotas, Refusal
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
@@ -54,7 +55,8 @@ _PRIORITY_CLASSES = _READ[PriorityClass]
 class Submission:
     """An object of a manifest, with its pods and what else its controller creates.
 
-    `missing_class`: the PriorityClass without which the API server refuses its pods; they are here without it.
+    missing_class   the PriorityClass without which the API server refuses its pods; they are here without it
+    refused         pods that a quota refuses, by key; they are among the objects
     """
 
     kind: str
@@ -63,6 +65,7 @@ class Submission:
     document: Document
     objects: tuple[Object, ...] = ()
     missing_class: str = ""
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
 
     @property
     def pods(self) -> list[Pod]:
@@ -70,8 +73,15 @@ class Submission:
 
 
 class Admission:
-    def __init__(self, objects: Iterable[Object], limit_ranges: Iterable[Mapping[str, Any]], now: float) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Object],
+        limit_ranges: Iterable[Mapping[str, Any]],
+        now: float,
+        quotas: Quotas | None = None,
+    ) -> None:
         self.warnings: list[str] = []
+        self._quotas = quotas or Quotas()
         self._api, self._now = Api(DocumentStore(), random.Random(0)), now
         self._limit_ranges = list(limit_ranges)
         self._created: list[Document] = []
@@ -101,18 +111,23 @@ class Admission:
         if kind == "LimitRange":
             self._limit_ranges.append(document)
             return None
+        if kind == "ResourceQuota":
+            self._quotas.add({**document, "metadata": {"namespace": namespace, **metadata}})
+            return None
         resource = self._api.catalogue.of_kind(str(document.get("apiVersion", "")), kind)
         if resource is None:
             return _other(document, file, namespace)
         within = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
-        for field in ("resourceVersion", "uid", "creationTimestamp", "ownerReferences", "generation"):
-            metadata.pop(field, None)
+        for given in ("resourceVersion", "uid", "creationTimestamp", "ownerReferences", "generation"):
+            metadata.pop(given, None)
         missing = self._take_missing_class(document)
         self._created.clear()
         stored = [self._create(resource, each, within, file) for each in _copies(document, kind, replicas)]
         self._controllers.settle(self._now)
         key = resource.key(within, stored[0]["metadata"]["name"] if stored else str(metadata.get("name", "")))
-        return Submission(kind, key, file, document, tuple(self._typed(file)), missing)
+        refused: dict[str, Refusal] = {}
+        objects = tuple(self._typed(file, refused if not missing else None))
+        return Submission(kind, key, file, document, objects, missing, refused)
 
     def _take_missing_class(self, document: Document) -> str:
         """Remove the name of a PriorityClass that does not exist, and return it."""
@@ -139,7 +154,8 @@ class Admission:
         self.warnings += [f"{file}: {resource.kind} {name}: {each}" for each in options.warnings]
         return stored
 
-    def _typed(self, file: str) -> Iterator[Object]:
+    def _typed(self, file: str, refused: dict[str, Refusal] | None) -> Iterator[Object]:
+        """Yield what was created. `refused`: gets the pods that a quota refuses; None if they are refused anyway."""
         for document in self._created:
             kind = kinds.name_of(document)
             if kind not in kinds.KINDS:
@@ -147,9 +163,13 @@ class Admission:
             if kind == "Pod":
                 document = self._with_limits(document)
             try:
-                yield kinds.convert(kinds.KINDS[kind], document)
+                found = kinds.convert(kinds.KINDS[kind], document)
             except ConfigError as error:
                 raise error.located(file) from None
+            if isinstance(found, Pod) and refused is not None:
+                refusal = self._quotas.admit(found, document)
+                refused |= {} if refusal is None else {found.key: refusal}
+            yield found
 
     def _with_limits(self, pod: Document) -> Document:
         """Set the default limits and requests of the LimitRanges of the pod's namespace, as LimitRanger does."""

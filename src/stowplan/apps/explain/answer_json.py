@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stowplan.apps import json_output
-from stowplan.apps.explain.answers import Answer, Waiting
+from stowplan.apps.explain.answers import Answer, Outcome, Waiting
 from stowplan.apps.explain.kubectl_commands import as_json
 from stowplan.apps.explain.sentences import sentence
 from stowplan.diagnosis.diagnosis import Diagnosis, NamedCause
@@ -20,7 +20,15 @@ Json = dict[str, Any]
 def items(answer: Answer) -> list[Json]:
     """Return an object for each pod that the answer is about."""
     first = of(answer)
-    return [first, *(first | {"pod": pod.key, "uid": pod.uid} for pod in answer.alike)]
+    return [first, *(first | _of_further(each, answer) for each in answer.alike)]
+
+
+def _of_further(found: Outcome, answer: Answer) -> Json:
+    """What differs between a pod and the first one that is like it. A pod that gets a node is scored by itself."""
+    own: Json = {"pod": found.pod.key, "uid": found.pod.uid, "preemption": _evictions(found.evictions)}
+    if found.explanation is not None:
+        return explained(found.explanation) | own
+    return own | {"node": found.node, "rejected": {}, "scores": {}} if answer.node is not None else own
 
 
 def of(answer: Answer) -> Json:
@@ -40,7 +48,7 @@ def of(answer: Answer) -> Json:
         },
         "waiting": _waiting(answer.waiting),
         "preemption": _evictions(answer.explanation.evictions),
-        **diagnosed(answer.diagnosis, answer.commands),
+        **diagnosed(answer.diagnosis, answer.commands, answer.tried_for),
     }
 
 
@@ -55,7 +63,8 @@ def explained(explanation: Explanation) -> Json:
     return found | {"node": explanation.node, "message": explanation.because, "podGroup": outcome}
 
 
-def diagnosed(diagnosis: Diagnosis, commands: Sequence[tuple[str, ...]]) -> Json:
+def diagnosed(diagnosis: Diagnosis, commands: Sequence[tuple[str, ...]], tried_for: int = 0) -> Json:
+    """Return causes and remedies. `tried_for`: so many pods that are alike; else it was one pod, or one group."""
     return {
         "podCauses": [cause(each) for each in diagnosis.pod_causes],
         "causes": [
@@ -68,6 +77,8 @@ def diagnosed(diagnosis: Diagnosis, commands: Sequence[tuple[str, ...]]) -> Json
                 "text": each.text,
                 "node": each.node,
                 "nodes": dict(each.nodes),
+                "helps": len(each.nodes) if each.nodes else 1,
+                "triedFor": tried_for if tried_for and each.nodes else max(len(each.nodes), 1),
                 "evicted": list(each.evicted),
                 "also": list(each.also),
                 "changes": changes(each.changes),

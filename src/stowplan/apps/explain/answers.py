@@ -13,7 +13,7 @@ from stowplan.apps.explain.schedulers import UNKNOWN, Serving
 from stowplan.apps.explain.sources import event_time, moment
 from stowplan.diagnosis.diagnosis import Diagnosis, NamedCause, Wait
 from stowplan.diagnosis.remedy import ObjectChange, Operation, PatchObject, Remedy
-from stowplan.engine.explain import Explanation
+from stowplan.engine.explain import Evictions, Explanation
 from stowplan.framework.causes import Cause
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -35,10 +35,26 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`commands`: those of each remedy. `alike`: further pods for which everything here holds, too.
+class Outcome:
+    """What happens to a further pod that is like the one of an answer: its node, and who is evicted for it.
 
-    `file`: the manifest that the pod comes from.
+    explanation   its own, with scores; None if it was not kept
+    """
+
+    pod: Pod
+    node: str | None = None
+    evictions: Evictions | None = None
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """About one pod, or several that are alike and fare alike: all get nodes, or none does.
+
+    commands   those of each remedy
+    alike      the further pods; the diagnosis holds for them, too
+    tried_for  how many pods the remedies were tried for, one after the other; 0: for the first one alone
+    file       the manifest that the pod comes from
     """
 
     explanation: Explanation
@@ -47,10 +63,11 @@ class Answer:
     waiting: Waiting = field(default_factory=Waiting)
     owner: Owner | None = None
     commands: tuple[tuple[str, ...], ...] = ()
-    alike: tuple[Pod, ...] = ()
+    alike: tuple[Outcome, ...] = ()
     bound_to: str = ""
     file: str = ""
     now: float = 0.0
+    tried_for: int = 0
 
     @property
     def pod(self) -> Pod:
@@ -63,7 +80,28 @@ class Answer:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return (self.pod.key, *(each.key for each in self.alike))
+        return tuple(each.key for each in self.pods)
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return (self.pod, *(each.pod for each in self.alike))
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that the pods would get without evictions, each once."""
+        found = (self.node, *(each.node for each in self.alike))
+        return tuple(dict.fromkeys(each for each in found if each is not None))
+
+    @property
+    def evictions(self) -> Evictions | None:
+        """All that would be evicted for these pods."""
+        own = self.explanation.evictions
+        found = [each for each in (own, *(each.evictions for each in self.alike)) if each is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        victims = {victim.uid: victim for each in found for victim in each.victims}
+        nodes = {key: node for each in found for key, node in each.nodes.items()}
+        return Evictions(tuple(victims.values()), nodes, sum(each.violations for each in found))
 
 
 def unserved(serving: Serving, diagnosis: Diagnosis) -> Diagnosis:

@@ -24,8 +24,11 @@ from stowplan.apps import cluster_objects, json_output, plugin_kinds, profile_lo
 from stowplan.apps.explain import answer_json, output, pages, placements, targets, what_if
 from stowplan.apps.explain.admission import Admission
 from stowplan.apps.explain.answers import Answer
+from stowplan.apps.explain.in_order import InOrder, in_queue_order
 from stowplan.apps.explain.pod_explainer import PodExplainer, SearchSettings
+from stowplan.apps.explain.quotas import Quotas
 from stowplan.apps.explain.schedulers import Schedulers
+from stowplan.apps.explain.shortages import Shortage, Shortages
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.apps.explain.sources import ALWAYS, ClusterSource, FileSource, ObjectSource
 from stowplan.apps.explain.targets import WorkloadOwners
@@ -54,6 +57,7 @@ class ExplainOptions:
     node_templates: tuple[Path, ...] = ()
     pool_label: str = POOL_LABEL
     pages: str = ""
+    all_remedies: bool = False
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
     feature_gates: FeatureGates = DEFAULT_GATES
@@ -133,6 +137,7 @@ class _Run:
         self._extenders = [each.url_prefix for each in configuration.extenders]
         self._namespace = options.namespace or source.namespace
         self._console = Console(highlight=False, markup=False)
+        self._lacking: list[Shortage] = []
         self._read()
 
     def _read(self) -> None:
@@ -156,6 +161,7 @@ class _Run:
         )
         settings = SearchSettings(_templates(options.node_templates), options.pool_label, flags)
         self._explainer = PodExplainer(self._snapshot, self._source, owners, schedulers, settings)
+        self._shortages = Shortages(self._source, self._admission, self._explainer.commands)
         if options.pages:
             self._explainer.queue_of = lambda pod: pages.queue_of(options.pages, pod, _warn)
 
@@ -180,33 +186,32 @@ class _Run:
         found: dict[str, Pod] = {}
         for target in wanted:
             found |= {pod.key: pod for pod in self._pods_of(target)}
-        answers = self._explainer.explain(found.values())
-        if len(wanted) == 1 and wanted[0].kind == "Pod":
-            if self._options.output == "table":
-                output.show(self._console, answers[0])
-            else:
-                json_output.echo(answer_json.of(answers[0]) | self._about(), self._options.output)
-            return _code(answers)
+        answers = self._one_by_one(found.values())
         if self._options.output == "table":
-            for at, answer in enumerate(answers):
-                if at:
-                    self._console.print()
-                output.show(self._console, answer)
+            output.show_named(self._console, answers, self._lacking, all_remedies=self._options.all_remedies)
+        elif len(wanted) == 1 and wanted[0].kind == "Pod":
+            json_output.echo(answer_json.of(answers[0]) | self._about(), self._options.output)
         else:
-            self._echo(answers)
-        return _code(answers)
+            self._echo(answers, workloads=[each.as_json() for each in self._lacking])
+        return 1 if self._lacking else _code(answers)
 
     def _pods_of(self, target: targets.Target) -> list[Pod]:
-        if target.kind == "Pod":
-            return [self._snapshot.pod(f"{self._namespace}/{target.name}")]
-        found = self._explainer.owners.owned(self._snapshot.pods.values(), target, self._namespace)
+        """Return the pods of a target; of a workload those that wait, and all of them if none does."""
+        key, pods, owners = f"{self._namespace}/{target.name}", self._snapshot.pods, self._explainer.owners
+        found = [pods[key]] if target.kind == "Pod" and key in pods else []
+        if target.kind != "Pod":
+            found = owners.owned(pods.values(), target, self._namespace)
+            lacking = self._shortages.of(target.kind, key, found)
+            if lacking is not None:
+                self._lacking.append(lacking)
+                return [pod for pod in found if pod.pending]
         if found:
             return targets.pending_first(found)
-        key = f"{self._namespace}/{target.name}"
-        document = self._source.document(target.kind, key)
-        if document is None:
-            raise ConfigError(f"{key} of kind {target.kind} has no pods here", remedy="check its name and namespace")
-        raise ConfigError(f"{target.kind} {key} has no pods{_failure(document)}", remedy="explain its manifest with -f")
+        if target.kind != "Pod" and self._source.document(target.kind, key) is not None:
+            raise ConfigError(f"{target.kind} {key} has no pods", remedy="explain its manifest with -f")
+        near = targets.nearest(target, pods.values(), owners, self._namespace)
+        absent = f'{target.kind.lower()} "{target.name}" not found in namespace {self._namespace}'
+        raise ConfigError(absent, remedy=near or "check its name, and name its namespace with -n")
 
     def _pending(self) -> int:
         selector = targets.parse_selector(self._options.selector)
@@ -215,9 +220,16 @@ class _Run:
         if others:
             names = ", ".join(sorted(set(others.values())))
             click.echo(f"Left out: {len(others)} pod(s) of schedulers that have no profile here: {names}", err=True)
-        answers = self._explainer.explain(pod for pod in pending if pod.key not in others)
+        asked = {pod.key for pod in pending if pod.key not in others}
+        before = targets.selected(self._snapshot.pods, None, self._namespace, everywhere=True)
+        order = InOrder(self._explainer)
+        order.all(in_queue_order(self._explainer, [pod for pod in before if not self._is_foreign(pod)]), asked)
+        answers = order.answers()
         if self._options.output == "table":
-            output.show_all(self._console, answers)
+            elsewhere = sum(pod.key not in asked for pod in order.placed)
+            everywhere, every = self._options.everywhere, self._options.all_remedies
+            place = "" if everywhere else f" in namespace {self._namespace}; -A looks in all namespaces"
+            output.show_all(self._console, answers, elsewhere, place=place, all_remedies=every)
         else:
             self._echo(answers, otherSchedulers=others)
         return _code(answers)
@@ -233,23 +245,29 @@ class _Run:
             raise ConfigError("found Placements beside pods", path="-f", remedy="explain them one after the other")
         answers = self._submitted(documents)
         if self._options.output == "table":
-            output.show_in_order(self._console, answers)
+            output.show_in_order(self._console, answers, all_remedies=self._options.all_remedies)
         else:
             self._echo(answers)
         return _code(answers)
 
     def _submitted(self, documents: list[tuple[str, dict[str, Any]]]) -> list[Answer]:
         namespaces = {str((each.get("metadata") or {}).get("namespace") or self._namespace) for _, each in documents}
-        ranges = [item for each in sorted(namespaces) for item in self._source.limit_ranges(each)]
-        admission = Admission(self._snapshot.objects.values(), ranges, time.time())
+        admission = self._admission(namespaces)
         found = what_if.submissions(documents, admission, self._namespace, self._options.replicas)
         for warning in admission.warnings:
             _warn(warning)
         answers = what_if.explain(self._explainer, found)
         groups = [each for each in found if each.kind in ("PodGroup", "SigsPodGroup")]
         if not answers and groups:
-            return self._explainer.explain(self._members(each.key for each in groups))
+            return self._one_by_one(self._members(each.key for each in groups))
         return answers
+
+    def _admission(self, namespaces: Iterable[str]) -> Admission:
+        """Return what an API server would do in these namespaces."""
+        ranges = [item for each in sorted(namespaces) for item in self._source.limit_ranges(each)]
+        quotas = [item for each in sorted(namespaces) for item in self._source.quotas(each)]
+        pods = self._snapshot.pods.values()
+        return Admission(self._snapshot.objects.values(), ranges, time.time(), Quotas(quotas, pods))
 
     def _members(self, groups: Iterable[str]) -> list[Pod]:
         """Return the pending pods of the cluster that are in these groups."""
@@ -257,6 +275,13 @@ class _Run:
         return [pod for pod in self._snapshot.pods.values() if pod.pending and self._snapshot.in_group(pod) in wanted]
 
     # -- what all have
+
+    def _one_by_one(self, pods: Iterable[Pod]) -> list[Answer]:
+        """Return the answers about pods in the order of the queue. Pods that have a node come last."""
+        order, chosen = InOrder(self._explainer), list(pods)
+        order.all(in_queue_order(self._explainer, [pod for pod in chosen if pod.pending]))
+        order.all(pod for pod in chosen if not pod.pending)
+        return order.answers()
 
     def _about(self) -> dict[str, Any]:
         return {"extendersNotAsked": self._extenders, "unseen": self._source.unseen}
@@ -273,11 +298,3 @@ def _code(answers: list[Answer]) -> int:
 
 def _templates(files: tuple[Path, ...]) -> dict[str, Node]:
     return {each.name: each for each in cluster_objects.from_files(files)[0] if isinstance(each, Node)} if files else {}
-
-
-def _failure(document: Any) -> str:
-    """Return why a workload has no pods, if it says so: a quota, say."""
-    for each in (document.get("status") or {}).get("conditions") or ():
-        if each.get("type") == "ReplicaFailure" and each.get("status") == "True":
-            return f": {each.get('message', '')}"
-    return ""

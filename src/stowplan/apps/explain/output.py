@@ -1,6 +1,7 @@
 """What `stowplan explain` prints for people: one sentence, the causes, the remedies with their commands; then tables.
 
-At 80 columns the answer is in the first ten lines: long causes are shortened there, and whole in the table of causes.
+At 80 columns the answer is in the first ten lines: the sentence, causes, and the best remedy with its command. Causes
+that do not fit are in the table of causes, and the commands of further remedies are shown if they are asked for.
 """
 
 from __future__ import annotations
@@ -12,46 +13,105 @@ from rich.table import Table
 
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.sentences import cause_lines, joined, margin, sentence, waiting_lines, where
-from stowplan.apps.explain.texts import counted, shortened, some
+from stowplan.apps.explain.shortages import Shortage
+from stowplan.apps.explain.texts import counted, screen_lines, some, wrapped
 from stowplan.diagnosis.remedy import DeleteObject, Remedy
 from stowplan.engine.explain import GroupExplanation
 from stowplan.framework.decision import Decision
 
+SCREEN = 10  # lines that must have the answer
 MAX_CAUSES, MAX_REMEDIES, MAX_MEMBERS, MAX_ROWS = 3, 6, 20, 20
+MAX_COMMANDS = 3  # of a remedy for pods that have no owner in common
+WITH_COMMANDS = 2  # remedies whose commands are shown without being asked for
 
 
-def show(console: Console, answer: Answer) -> None:
-    """Print the whole answer about one pod, or about several that are alike."""
+def show(console: Console, answer: Answer, *, all_remedies: bool = False, above: int = 0) -> None:
+    """Print the whole answer about one pod, or about several that are alike. `above`: lines that are printed before."""
     if answer.bound_to:
         console.print(f"{answer.pod.key} is on {answer.bound_to}; this is how it would be scheduled now.")
-    console.print(sentence(answer), soft_wrap=True)
-    causes = list(cause_lines(answer))
-    for line in causes[:MAX_CAUSES]:
-        console.print(f"  {shortened(line, console.width - 2)}")
-    if len(causes) > MAX_CAUSES:
-        console.print(f"  … and {counted(len(causes) - MAX_CAUSES, 'more group')} of nodes, below")
+    whole = _show_causes(console, answer, above + bool(answer.bound_to))
     if answer.node is None:
-        _show_help(console, answer)
+        _show_remedies(console, answer, all_remedies=all_remedies)
+        _show_prospects(console, answer)
     for line in waiting_lines(answer):
         console.print(line, soft_wrap=True)
-    cut = len(causes) > MAX_CAUSES or any(len(line) > console.width - 2 for line in causes)
-    _show_tables(console, answer, cut=cut)
+    _show_tables(console, answer, cut=not whole)
 
 
-def _show_help(console: Console, answer: Answer) -> None:
-    """Print the remedies with their commands, what is on its way, and what was not searched."""
+def show_named(
+    console: Console, answers: Sequence[Answer], lacking: Sequence[Shortage], *, all_remedies: bool = False
+) -> None:
+    """Print the workloads that cannot create their pods, and the answers about pods."""
+    for each in lacking:
+        console.print(each.sentence, soft_wrap=True)
+        for command in each.commands:
+            console.print(f"     {command}", soft_wrap=True)
+    for at, answer in enumerate(answers):
+        if at or lacking:
+            console.print()
+        show(console, answer, all_remedies=all_remedies)
+
+
+def _show_causes(console: Console, answer: Answer, above: int) -> bool:
+    """Print the sentence, and as many causes as leave room for the best remedy. True if these are all."""
+    told, causes = sentence(answer), list(cause_lines(answer))
+    console.print(told, soft_wrap=True)
+    left = SCREEN - above - screen_lines(told, console.width) - _first_help(answer, console.width)
+    shown = 0
+    for line in causes[:MAX_CAUSES]:
+        lines = wrapped(line, console.width, 2)
+        more = shown + 1 < len(causes)
+        if shown and len(lines) + more > left:
+            break
+        console.print("\n".join(lines), soft_wrap=True)
+        shown, left = shown + 1, left - len(lines)
+    if shown < len(causes):
+        console.print(f"  … and {counted(len(causes) - shown, 'more group')} of nodes, below")
+    return shown == len(causes)
+
+
+def _first_help(answer: Answer, width: int) -> int:
+    """Return how many lines the best remedy takes, with the line above it."""
+    if not answer.diagnosis.remedies:
+        return 0
+    first = _remedy_lines(1, answer.diagnosis.remedies[0], _few(answer.commands[0], answer), answer)
+    return 1 + sum(screen_lines(line, width) for line in first)
+
+
+def _show_remedies(console: Console, answer: Answer, *, all_remedies: bool) -> None:
+    """Print the remedies: the best with their commands, the others in one line each."""
+    found = list(zip(answer.diagnosis.remedies, answer.commands, strict=True))
+    if found:
+        console.print("Remedies, each tried:" if len(found) > 1 else "Remedy, tried:")
+    for number, (remedy, commands) in enumerate(found if all_remedies else found[:MAX_REMEDIES], 1):
+        lines = _remedy_lines(number, remedy, commands if all_remedies else _few(commands, answer), answer)
+        for line in lines if all_remedies or number <= WITH_COMMANDS else lines[:1]:
+            console.print(line, soft_wrap=True)
+    hidden = [] if all_remedies else found[WITH_COMMANDS:]
+    if len(found) > MAX_REMEDIES and not all_remedies:
+        console.print(f"  … and {len(found) - MAX_REMEDIES} more; --all-remedies shows all, with their commands")
+    elif any(commands for _, commands in hidden):
+        console.print("  --all-remedies shows the commands of all")
+
+
+def _few(commands: Sequence[str], answer: Answer) -> Sequence[str]:
+    """Return the first commands, where there is one for each of many pods."""
+    if not answer.tried_for or len(commands) <= MAX_COMMANDS:
+        return commands
+    return [*commands[:1], f"… and {len(commands) - 1} more like it; --all-remedies shows them"]
+
+
+def _remedy_lines(number: int, remedy: Remedy, commands: Sequence[str], answer: Answer) -> list[str]:
+    return [
+        f"  {number}. {remedy.text}{_outcome(remedy, answer.tried_for)}",
+        *(f"     {command}" if "\n" not in command else command for command in commands),
+        *(f"     {each}" for each in remedy.also),
+    ]
+
+
+def _show_prospects(console: Console, answer: Answer) -> None:
+    """Print what is on its way, and what was not searched."""
     found = answer.diagnosis
-    if found.remedies:
-        console.print("Remedies, each tried:" if len(found.remedies) > 1 else "Remedy, tried:")
-    shown = list(zip(found.remedies, answer.commands, strict=True))[:MAX_REMEDIES]
-    for number, (remedy, commands) in enumerate(shown, 1):
-        console.print(f"  {number}. {remedy.text}{_outcome(remedy)}", soft_wrap=True)
-        for command in commands:
-            console.print(f"     {command}" if "\n" not in command else command, soft_wrap=True)
-        for each in remedy.also:
-            console.print(f"     {each}", soft_wrap=True)
-    if len(found.remedies) > MAX_REMEDIES:
-        console.print(f"  … and {len(found.remedies) - MAX_REMEDIES} more; -o json has all")
     for wait in found.waits:
         console.print(f"{'Or wait' if found.remedies else 'Wait'}: {wait.text}.", soft_wrap=True)
     if found.never:
@@ -62,12 +122,16 @@ def _show_help(console: Console, answer: Answer) -> None:
         console.print(f"Not all was searched: {found.bounded}.", soft_wrap=True)
 
 
-def _outcome(remedy: Remedy) -> str:
-    """Return where the pod would go, and who would be evicted."""
-    node = f" → {remedy.node}" if remedy.node is not None else ""
+def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
+    """Return where the pod, or how many pods, would go, and who would be evicted."""
+    nodes = list(dict.fromkeys(remedy.nodes.values())) if tried_for > 1 else []
+    there = some(nodes) if nodes else remedy.node
+    told = f" → {there}" if there is not None else ""
+    if tried_for > 1:
+        told += f"; {len(remedy.nodes)} of {tried_for} pods" if remedy.nodes else "; tried for one pod"
     deleted = {change.key for change in remedy.changes if isinstance(change, DeleteObject)}
     evicted = [key for key in remedy.evicted if key not in deleted]
-    return f"{node}; evicts {some(evicted)}" if evicted else node
+    return f"{told}; evicts {some(evicted)}" if evicted else told
 
 
 def _show_tables(console: Console, answer: Answer, *, cut: bool) -> None:
@@ -133,25 +197,39 @@ def _rejections(decision: Decision) -> Table:
     return table
 
 
-def show_all(console: Console, answers: Sequence[Answer]) -> None:
-    """Print one row for each answer, and below it the first remedy; `stowplan explain POD` has the whole answer."""
+def show_all(
+    console: Console, answers: Sequence[Answer], elsewhere: int = 0, *, place: str = "", all_remedies: bool = False
+) -> None:
+    """Print what keeps most of the pods from a node, and one row for each kind; `stowplan explain POD` has the rest.
+
+    elsewhere   pods that are not listed, and take room before these
+    place       where pods were looked for
+    """
     if not answers:
-        console.print("No pod is pending.")
+        console.print(f"No pod is pending{place}.")
         return
     number = sum(len(answer.keys) for answer in answers)
-    lost = sum(len(answer.keys) for answer in answers if answer.node is None)
-    console.print(_told(number, lost))
+    lost = [answer for answer in answers if answer.node is None]
+    told = _told(number, sum(len(answer.keys) for answer in lost), elsewhere)
+    console.print(told, soft_wrap=True)
+    if lost:
+        most = max(lost, key=lambda answer: len(answer.keys))
+        _show_causes(console, most, screen_lines(told, console.width))
+        _show_remedies(console, most, all_remedies=all_remedies)
     table = Table("namespace", "pod", "node", "why")
     for answer in answers:
-        table.add_row(answer.pod.namespace, _name(answer), answer.node or "", _why(answer))
+        table.add_row(answer.pod.namespace, _name(answer), some(answer.nodes), _why(answer))
     console.print(table)
     if lost:
-        console.print("With commands and scores: stowplan explain POD -n NAMESPACE")
+        console.print("With commands and scores: stowplan explain POD|deploy/NAME -n NAMESPACE")
 
 
-def _told(number: int, lost: int) -> str:
-    pods = counted(number, "pending pod")
-    return f"{lost} of {pods} would get no node." if lost else f"{pods}: each would get a node."
+def _told(number: int, lost: int, elsewhere: int) -> str:
+    pods, others = counted(number, "pending pod"), f" with {counted(elsewhere, 'other')}" if elsewhere else ""
+    order = f", judged in queue order{others}" if number + elsewhere > 1 else ""
+    if lost:
+        return f"{lost} of {pods} would get no node{order}."
+    return f"All {pods} would get a node{order}." if number > 1 else f"{pods} would get a node{order}."
 
 
 def _name(answer: Answer) -> str:
@@ -166,28 +244,28 @@ def _why(answer: Answer) -> str:
     if answer.node is not None:
         return margin(answer.explanation.decision)
     lines = [answer.serving.text] if answer.serving.absent else []
-    evicted = answer.explanation.evictions
+    evicted = answer.evictions
     if evicted is not None:
         lines.append(f"evicts {some([each.key for each in evicted.victims])}")
     lines += list(cause_lines(answer))[:MAX_CAUSES]
     if not lines or answer.explanation.group is not None:
         lines.insert(0, answer.explanation.why_not)
-    lines += [f"→ {each.text}{_outcome(each)}" for each in answer.diagnosis.remedies[:1]]
+    lines += [f"→ {each.text}{_outcome(each, answer.tried_for)}" for each in answer.diagnosis.remedies[:1]]
     return "\n".join(lines)
 
 
-def show_in_order(console: Console, answers: Sequence[Answer]) -> None:
-    """Print what would happen with manifests: a row for each kind of pods and node, then help for those without one."""
-    table = Table("pods", "node", "why")
-    for name, node, why in _in_order(answers):
-        table.add_row(name, node, why)
+def show_in_order(console: Console, answers: Sequence[Answer], *, all_remedies: bool = False) -> None:
+    """Print what would happen with manifests: help for pods without a node, then a row for each kind of pods."""
     lost = [answer for answer in answers if answer.node is None]
     number = sum(len(answer.keys) for answer in answers)
     failed = sum(len(answer.keys) for answer in lost)
-    told = f"{failed} of {counted(number, 'pod')} would have no node." if failed else _all(number)
-    console.print(told)
+    console.print(f"{failed} of {counted(number, 'pod')} would have no node." if failed else _all(number))
     for answer in lost:
-        show(console, answer)
+        show(console, answer, all_remedies=all_remedies, above=1)
+    table = Table("pods", "node", "why")
+    for answer in answers:
+        why = margin(answer.explanation.decision) if answer.node else _why(answer)
+        table.add_row(_title(answer), some(answer.nodes) or "none", why)
     console.print(table)
 
 
@@ -195,15 +273,6 @@ def _all(number: int) -> str:
     return "The pod would be scheduled." if number == 1 else f"All {number} pods would be scheduled."
 
 
-def _in_order(answers: Sequence[Answer]) -> list[tuple[str, str, str]]:
-    rows: dict[tuple[str, str], list[str]] = {}
-    whys: dict[tuple[str, str], str] = {}
-    for answer in answers:
-        owner = answer.owner.key if answer.owner is not None else answer.pod.key
-        key = (owner, answer.node or "none")
-        rows.setdefault(key, []).extend(answer.keys)
-        whys.setdefault(key, margin(answer.explanation.decision) if answer.node else _why(answer))
-    return [
-        (keys[0] if len(keys) == 1 else f"{len(keys)} of {owner}", node, whys[owner, node])
-        for (owner, node), keys in rows.items()
-    ]
+def _title(answer: Answer) -> str:
+    owner = answer.owner.key if answer.owner is not None else answer.pod.key
+    return answer.pod.key if not answer.alike else f"{len(answer.keys)} of {owner}"

@@ -1,8 +1,8 @@
-"""Answers about pods of a snapshot: those that cannot be told apart get one, and each answer costs one search."""
+"""Answers about pods of a snapshot. Each costs one search; `in_order` asks once about pods that are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.apps.explain.sources import ObjectSource
 from stowplan.apps.explain.targets import WorkloadOwners
 from stowplan.diagnosis.diagnosis import Diagnosis
-from stowplan.diagnosis.remedy import Remedy
+from stowplan.diagnosis.remedy import ObjectChange, Remedy
 from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.engine.explain import Explanation
 from stowplan.objects.errors import ConfigError
@@ -49,15 +49,8 @@ class PodExplainer:
         self._settings = settings
         self._searches = self._asked = 0
         self.manifests: dict[tuple[str, str], Manifest] = {}  # by kind and key: what does not exist yet
-        self.unborn: set[str] = set()  # the keys of pods of manifests
+        self.rehearsed: set[str] = set()  # the keys of pods that are on nodes only in this run
         self.queue_of: Callable[[Pod], Mapping[str, Any] | None] = lambda _: None
-
-    def explain(self, pods: Iterable[Pod]) -> list[Answer]:
-        """Return one answer for each kind of pods, in the order of the first of each kind."""
-        found: dict[Hashable, list[Pod]] = {}
-        for pod in pods:
-            found.setdefault(self.kind(pod), []).append(pod)
-        return [self.answer(each[0], each[1:]) for each in found.values()]
 
     def kind(self, pod: Pod) -> Hashable:
         """Return what pods must share to have the same answer: not only their template, but also the owner."""
@@ -67,7 +60,14 @@ class PodExplainer:
         labels = frozenset(pod.labels.items()) if owner is None else None
         return pod.namespace, owner, labels, msgspec.json.encode(pod.spec, enc_hook=str)
 
-    def answer(self, pod: Pod, alike: Sequence[Pod] = ()) -> Answer:
+    def explanation(self, pod: Pod) -> Explanation | None:
+        """Return where a pod would go now; None if nobody serves it."""
+        serving = self.schedulers.of(pod.scheduler_name)
+        if serving.absent or pod.scheduler_name not in self.snapshot.profiles:
+            return None
+        return self.snapshot.answer(pod)
+
+    def answer(self, pod: Pod) -> Answer:
         serving = self.schedulers.of(pod.scheduler_name)
         if serving.absent or pod.scheduler_name not in self.snapshot.profiles:
             explanation, diagnosis = self._elsewhere(pod, serving)
@@ -80,20 +80,20 @@ class PodExplainer:
             serving,
             self._waiting(pod),
             self.owners.of(pod),
-            (),
-            tuple(alike),
-            pod.node_name,
+            bound_to=pod.node_name,
             now=self.source.now(),
         )
         return self.with_commands(found)
 
     def with_commands(self, answer: Answer) -> Answer:
         """Return the answer with the commands of its remedies."""
-        made = RemedyCommands(self._documents, self._origin, self._settings.flags)
-        commands = tuple(made.of(each.changes) for each in answer.diagnosis.remedies)
+        commands = tuple(self.commands(each.changes) for each in answer.diagnosis.remedies)
         origin = self._origin(answer.pod.key)
         file = "" if origin is None or origin.manifest is None else origin.manifest.file
         return replace(answer, commands=commands, file=file)
+
+    def commands(self, changes: Sequence[ObjectChange]) -> tuple[str, ...]:
+        return RemedyCommands(self._documents, self._origin, self._settings.flags).of(changes)
 
     def _origin(self, key: str) -> PodOrigin | None:
         """Return where a pod comes from; None for one that is not known."""
@@ -114,12 +114,12 @@ class PodExplainer:
             with_remedies=searched,
         )
         if searched:
-            return replace(found, remedies=tuple(each for each in found.remedies if self._is_possible(each)))
+            return replace(found, remedies=tuple(each for each in found.remedies if self.is_possible(each)))
         return replace(found, bounded=f"remedies were searched for {MOST_DIAGNOSED} kinds of pods; name this pod")
 
-    def _is_possible(self, remedy: Remedy) -> bool:
-        """False if it takes the place of pods that do not exist yet: those of manifests."""
-        return not any(key in self.unborn for key in remedy.evicted)
+    def is_possible(self, remedy: Remedy) -> bool:
+        """False if it takes the place of pods that have none yet: of manifests, or earlier in the queue."""
+        return not any(key in self.rehearsed for key in remedy.evicted)
 
     def _elsewhere(self, pod: Pod, serving: Serving) -> tuple[Explanation, Diagnosis]:
         """A pod whose scheduler is absent, or not known here: what another scheduler would do with it."""

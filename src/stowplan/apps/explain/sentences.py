@@ -18,10 +18,12 @@ def sentence(answer: Answer) -> str:
         return f"{who} {verb}{since}, and {answer.serving.text}."
     decision = answer.explanation.decision
     if answer.node is not None:
-        return f"{who} would be scheduled to {answer.node} ({margin(decision)})."
+        return f"{who} would be scheduled to {some(answer.nodes)} ({margin(decision)})."
+    if answer.explanation.because and answer.explanation.group is None:
+        return f"{who} {'have' if answer.alike else 'has'} no node{since}: {answer.explanation.because}."
     if decision.gated is not None:
         return f"{who} {'are' if answer.alike else 'is'} gated{since}: {answer.explanation.why_not}."
-    evicted = answer.explanation.evictions
+    evicted = answer.evictions
     if evicted is not None:
         nodes = sorted(set(evicted.nodes.values()))
         victims = some([each.key for each in evicted.victims])
@@ -36,8 +38,6 @@ def sentence(answer: Answer) -> str:
     nodes_known = decision.trail.total
     if nodes_known == 0:
         return f"{who} {has} no node{since}: the cluster has none."
-    if answer.explanation.because:
-        return f"{who} {has} no node{since}: {answer.explanation.because}."
     them = "them" if answer.alike else "it"
     none = f"none of {nodes_known} nodes can" if nodes_known > 1 else "the only node cannot"
     return f"{who} {has} no node{since}: {none} take {them}."
@@ -46,8 +46,9 @@ def sentence(answer: Answer) -> str:
 def _who(answer: Answer) -> str:
     if not answer.alike:
         return answer.pod.key
-    name = f"{answer.owner.kind.lower()} {answer.owner.key}" if answer.owner is not None else answer.pod.namespace
-    return f"{len(answer.keys)} pods of {name}"
+    if answer.owner is None:
+        return f"{answer.pod.key} and {counted(len(answer.alike), 'pod')} like it"
+    return f"{len(answer.keys)} pods of {answer.owner.kind.lower()} {answer.owner.key}"
 
 
 def _since(answer: Answer) -> str:

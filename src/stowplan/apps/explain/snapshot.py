@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
 
-from stowplan.columns.trial import without_pods
-from stowplan.diagnosis.any_pod import joined, of_member
+from stowplan.diagnosis.any_pod import diagnose_any
 from stowplan.diagnosis.causes import cause_groups, pod_causes
 from stowplan.diagnosis.diagnosis import Diagnosis
-from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
+from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis
 from stowplan.diagnosis.rejections import rejections
-from stowplan.diagnosis.search import POOL_LABEL, diagnose
-from stowplan.diagnosis.special_remedies import special_remedies
+from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.engine.explain import Explanation
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Gone, Put
-from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -46,11 +42,6 @@ class Snapshot:
         self.state = self.engine.state
         self._answers: dict[str, Explanation] = {}
         self._groups: dict[str, GroupDiagnosis] = {}
-
-    def pod(self, key: str) -> Pod:
-        if key not in self.pods:
-            raise ConfigError(f"there is no pod {key}", remedy="check its name, and name its namespace with -n")
-        return self.pods[key]
 
     def put(self, found: Object) -> Object:
         """Take in an object that does not exist yet, or a new version of it."""
@@ -101,26 +92,9 @@ class Snapshot:
             found = rejections(pod, self.state, profile)
             own = pod_causes(pod, found, self.state, profile)
             return Diagnosis(own, cause_groups(pod, found, self.state, profile))
-        about: dict[str, Any] = {"templates": templates, "pool_label": pool_label}
-        group = self.in_group(pod)
-        if group:
-            return self._of_group(group, pod, about)
-        if pod.uid not in self.state.pods:
-            return self._of_pod(pod, profile, served or {}, about)
-        with without_pods(self.state, [pod.uid]):
-            unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-            return self._of_pod(unbound, profile, served or {}, about)
-
-    def _of_pod(self, pod: Pod, profile: Profile, served: Mapping[str, Profile], about: dict[str, Any]) -> Diagnosis:
-        """The diagnosis of a pod; what its WorkloadPolicy or its application needs comes first."""
-        alone = diagnose(pod, self.state, profile, profiles=served, **about)
-        return joined(alone, special_remedies(pod, self.state, {**self.profiles, **served}, **about))
-
-    def _of_group(self, name: str, pod: Pod, about: dict[str, Any]) -> Diagnosis:
-        """The diagnosis of a group, with the causes of the pod, or of the first member that finds no node."""
-        if name not in self._groups:
-            self._groups[name] = diagnose_group(self.engine, name, **about)
-        return of_member(self._groups[name], pod)
+        return diagnose_any(
+            self.engine, pod, profiles=served or {}, templates=templates, pool_label=pool_label, groups=self._groups
+        )
 
 
 def _with_uid(found: Object) -> Object:

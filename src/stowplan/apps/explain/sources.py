@@ -38,9 +38,10 @@ OWNERS = {
 SINGLE = OWNERS | {"Pod": RESOURCES["Pod"]}  # read one by one
 LEASES, EVENTS = RESOURCES["Lease"], RESOURCES["Event"]
 LIMIT_RANGES = ApiResource("LimitRange", "limitranges")
+QUOTAS = ApiResource("ResourceQuota", "resourcequotas")
 LEASE_NAMESPACE = "kube-system"
 ALWAYS = ("Pod", "Node", "PriorityClass", "ReplicaSet")  # whatever plugins read
-KEPT = (*OWNERS, "Lease", "Event", "LimitRange")
+KEPT = (*OWNERS, "Lease", "Event", "LimitRange", "ResourceQuota")
 NEEDED = ("Pod", "Node")
 FORBIDDEN = (401, 403)
 
@@ -67,6 +68,9 @@ class ObjectSource(Protocol):
         """The events about a pod."""
 
     def limit_ranges(self, namespace: str) -> list[Document]: ...
+
+    def quotas(self, namespace: str) -> list[Document]:
+        """The ResourceQuotas of a namespace."""
 
     def now(self) -> float:
         """The time of what is read, in seconds since 1970."""
@@ -144,6 +148,9 @@ class ClusterSource:
     def limit_ranges(self, namespace: str) -> list[Document]:
         return self._run(self._listed(LIMIT_RANGES, namespace)) or []
 
+    def quotas(self, namespace: str) -> list[Document]:
+        return self._run(self._listed(QUOTAS, namespace)) or []
+
     async def _listed(self, resource: ApiResource, namespace: str, fields: str = "") -> list[Document] | None:
         found: list[Document] = []
         try:
@@ -210,6 +217,9 @@ class FileSource:
 
     def limit_ranges(self, namespace: str) -> list[Document]:
         return [each for each in self._of_kind("LimitRange") if _metadata(each).get("namespace") == namespace]
+
+    def quotas(self, namespace: str) -> list[Document]:
+        return [each for each in self._of_kind("ResourceQuota") if _metadata(each).get("namespace") == namespace]
 
     def now(self) -> float:
         renewed = (moment(_spec(each).get("renewTime")) for each in self._of_kind("Lease"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ WORDS = {
     "ReplicationController": ("rc", "replicationcontroller", "replicationcontrollers"),
 }
 KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
+WORD_CUTOFF, NAME_CUTOFF = 0.75, 0.6  # how alike a misspelt kind or name must be
 HASH = "pod-template-hash"  # a label of every pod of a Deployment
 
 
@@ -43,6 +45,9 @@ def parse(text: str) -> Target:
     kind = KIND_OF.get(word.lower())
     if kind is None or not name:
         remedy = "name a pod, or deploy/NAME, sts/NAME, rs/NAME, ds/NAME, job/NAME; its namespace with -n"
+        near = difflib.get_close_matches(word.lower(), KIND_OF, 1, WORD_CUTOFF) if name else []
+        if near:
+            remedy = f"did you mean {near[0]}/{name}?"
         raise ConfigError(f"{text!r} is neither a pod nor a workload", remedy=remedy)
     return Target(kind, name)
 
@@ -97,6 +102,33 @@ class WorkloadOwners:
             if direct or self.of(pod) == wanted:
                 found.append(pod)
         return found
+
+
+def nearest(target: Target, pods: Iterable[Pod], owners: WorkloadOwners, namespace: str) -> str:
+    """Return what may be meant by a name that is not there: "did you mean web?"; empty if nothing is like it."""
+    by_kind: dict[str, dict[str, None]] = {}
+    elsewhere: dict[str, None] = {}
+    for pod in pods:
+        owner = owners.of(pod)
+        named = [("Pod", pod.name), *([] if owner is None else [(owner.kind, owner.key.rpartition("/")[2])])]
+        for kind, name in named:
+            if pod.namespace == namespace:
+                by_kind.setdefault(kind, {})[name] = None
+            elif (kind, name) == (target.kind, target.name):
+                elsewhere[pod.namespace] = None
+    return _meant(target, by_kind, list(elsewhere))
+
+
+def _meant(target: Target, by_kind: Mapping[str, Mapping[str, None]], elsewhere: Sequence[str]) -> str:
+    own = by_kind.get(target.kind, {})
+    begins = [name for name in own if name.startswith(f"{target.name}-")]
+    near = [*difflib.get_close_matches(target.name, own, 1, NAME_CUTOFF), *begins[:1]]
+    others = [Target(kind, target.name) for kind, names in by_kind.items() if target.name in names]
+    if others:
+        return f"did you mean {others[0]}?"
+    if near:
+        return f"did you mean {near[0] if target.kind == 'Pod' else Target(target.kind, near[0])}?"
+    return f"there is one in namespace {elsewhere[0]}: name it with -n" if elsewhere else ""
 
 
 def selected(pods: Mapping[str, Pod], selector: Selector | None, namespace: str, *, everywhere: bool) -> list[Pod]:

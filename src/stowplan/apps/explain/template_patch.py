@@ -7,7 +7,7 @@ whole: JSON patch adds nothing to a list that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stowplan.diagnosis.remedy import Operation
@@ -88,18 +88,37 @@ def for_template(
 ) -> tuple[Operation, ...] | None:
     """Return the operations on a pod as operations on the template of its owner; None if the template lacks the part.
 
-    Without the owner's document the template is taken to be like the pod, without what the API server adds.
+    Without the owner's document the template is taken to be like the pod, without what is added to pods. Tests in the
+    patch make sure of it: the API server refuses the patch if the template is different, and nothing is lost.
     """
-    template = found_at(owner, ("spec", "template"))
+    template, known = found_at(owner, ("spec", "template")), True
     if template is None:
-        template, owner = _as_template(pod), None
+        template, known = _as_template(pod), False
     found = []
     for each in without_computed(operations):
         path = _path_in(template, pod, parts(each.path))
         if path is None:
             return None
         found.append(Operation(each.op, pointer(("spec", "template", *path)), each.value))
-    return completed(found, owner or {"spec": {"template": template}})
+    document = {"spec": {"template": template}}
+    if owner is not None and known:
+        return completed(found, owner)
+    whole = completed(found, document)
+    return (*dict.fromkeys(_tests(whole, document)), *whole)
+
+
+def _tests(operations: Iterable[Operation], document: Mapping[str, Any]) -> Iterator[Operation]:
+    """Yield what must hold for a document that is only presumed: parts are missing, elements of lists have a name."""
+    for each in operations:
+        segments = parts(each.path)
+        whole = isinstance(each.value, Mapping | list) and segments[-1] != "-"
+        if each.op == "add" and whole and found_at(document, segments) is None:
+            yield Operation("test", each.path)  # for null: there is nothing
+        for end in range(1, len(segments) + 1):
+            inside = isinstance(found_at(document, segments[: end - 1]), list | tuple)
+            element = found_at(document, segments[:end]) if inside else None
+            if isinstance(element, Mapping) and "name" in element:
+                yield Operation("test", pointer((*segments[:end], "name")), str(element["name"]))
 
 
 def _path_in(template: Any, pod: Any, segments: list[str]) -> list[str] | None:
@@ -127,10 +146,27 @@ def _position(elements: list[Any] | tuple[Any, ...], wanted: Any, index: int) ->
 
 
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_SECONDS = 300  # that admission gives these by default
+_FOR_DAEMONS = tuple(
+    f"node.kubernetes.io/{each}"
+    for each in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable", "network-unavailable")
+)
 
 
 def _as_template(pod: Mapping[str, Any]) -> dict[str, Any]:
     spec = dict(pod.get("spec") or {})
-    kept = [each for each in spec.get("tolerations") or () if each.get("key") not in _TOLERATED]
+    owners = found_at(pod, ("metadata", "ownerReferences")) or ()
+    of_daemon_set = any(found_at(each, ("kind",)) == "DaemonSet" for each in owners)
+    kept = [each for each in spec.get("tolerations") or () if not _is_added(each, of_daemon_set)]
     spec["tolerations"] = kept or None
     return {"metadata": {"labels": found_at(pod, ("metadata", "labels"))}, "spec": spec}
+
+
+def _is_added(toleration: Mapping[str, Any], of_daemon_set: bool) -> bool:
+    """True for a toleration that admission, or the controller of DaemonSets, adds to pods."""
+    key, effect = toleration.get("key"), toleration.get("effect")
+    if toleration.get("operator") != "Exists":
+        return False
+    if key in _TOLERATED and effect == "NoExecute":
+        return toleration.get("tolerationSeconds") in (None, _SECONDS)
+    return of_daemon_set and key in _FOR_DAEMONS and effect == "NoSchedule"

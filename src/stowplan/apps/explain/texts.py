@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
@@ -24,6 +25,18 @@ def some(names: Sequence[str], most: int = 3) -> str:
     """Return "a, b, c and 4 more"."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Return a text as lines of at most this width; those after the first are indented two columns more."""
+    first = " " * indent
+    line = " ".join(text.split())
+    return textwrap.wrap(line, width, initial_indent=first, subsequent_indent=f"{first}  ", break_on_hyphens=False)
+
+
+def screen_lines(text: str, width: int) -> int:
+    """Return how many lines a terminal of this width needs for a text that it wraps itself."""
+    return sum(max(-(-len(line) // width), 1) for line in text.splitlines())
 
 
 def shortened(text: str, width: int) -> str:

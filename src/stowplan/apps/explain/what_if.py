@@ -1,7 +1,6 @@
 """What would happen with manifests: their objects come in order, and what each pod takes is counted for the next.
 
-Pods that are evicted for one are gone for the next. The pods of a group are asked about together. A pod that finds no
-node takes nothing; if the next one is like it, the answer is the same, and it is not asked about again.
+Groups come last, each as a whole. Pods that the API server would refuse take nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +15,11 @@ from typing import Any
 import msgspec
 
 from stowplan.apps.explain.admission import WITH_PODS, Admission, Submission
-from stowplan.apps.explain.answers import Answer
+from stowplan.apps.explain.answers import Answer, Outcome
+from stowplan.apps.explain.in_order import InOrder
 from stowplan.apps.explain.kubectl_commands import Manifest
 from stowplan.apps.explain.pod_explainer import PodExplainer
+from stowplan.apps.explain.quotas import Refusal
 from stowplan.diagnosis.diagnosis import NamedCause
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Remedy
 from stowplan.embedded.manifests import documents, documents_in
@@ -67,56 +68,53 @@ def explain(explainer: PodExplainer, submitted: Sequence[Submission]) -> list[An
                 explainer.owners.add(found)
             if not isinstance(found, Pod):
                 explainer.snapshot.put(found)
-    answers: list[Answer] = []
-    groups: dict[str, list[Pod]] = {}
+    order, groups = InOrder(explainer), dict[str, list[Pod]]()
     for each in submitted:
-        _come(explainer, each, answers, groups)
-    if groups:
-        _come_together(explainer, groups, answers)
-    return answers
-
-
-def _come(explainer: PodExplainer, submission: Submission, answers: list[Answer], groups: dict[str, list[Pod]]) -> None:
-    """The pods of one object, one after the other; members of groups are only taken in."""
-    failed: Answer | None = None
-    for pod in submission.pods:
-        found = explainer.snapshot.put(pod)
-        assert isinstance(found, Pod)
-        explainer.unborn.add(found.key)
-        group = explainer.snapshot.in_group(found)
-        if group:
-            groups.setdefault(group, []).append(found)
-            continue
-        if failed is not None and explainer.kind(found) == explainer.kind(failed.pod):
-            failed = answers[-1] = replace(failed, alike=(*failed.alike, found))
-            continue
-        answer = explainer.answer(found)
-        if submission.missing_class:
-            answer = _without_class(explainer, answer, submission.missing_class)
-        answers.append(answer)
-        failed = answer if not _takes(explainer, answer) else None
-
-
-def _takes(explainer: PodExplainer, answer: Answer) -> bool:
-    """Count what the pod takes. False if it takes nothing."""
-    snapshot, evicted = explainer.snapshot, answer.explanation.evictions
-    if answer.node is not None:
-        snapshot.place(answer.pod, answer.node)
-        return True
-    if evicted is None or answer.serving.absent or answer.pod.key not in evicted.nodes:
-        return False
-    for victim in evicted.victims:
-        snapshot.remove(victim)
-    snapshot.place(answer.pod, evicted.nodes[answer.pod.key])
-    return True
-
-
-def _come_together(explainer: PodExplainer, groups: dict[str, list[Pod]], answers: list[Answer]) -> None:
+        _come(explainer, each, order, groups)
     for pods in groups.values():
-        found = [explainer.answer(pod) for pod in pods]
-        for answer in found:
-            _takes(explainer, answer)
-        answers += found
+        order.come_together(pods)
+    return order.answers()
+
+
+def _come(explainer: PodExplainer, submission: Submission, order: InOrder, groups: dict[str, list[Pod]]) -> None:
+    """The pods of one object, one after the other; members of groups are only taken in."""
+    pods = [explainer.snapshot.put(pod) for pod in submission.pods]
+    found = [pod for pod in pods if isinstance(pod, Pod)]
+    explainer.rehearsed.update(pod.key for pod in found)
+    if submission.missing_class and found:
+        answer = _without_class(explainer, explainer.answer(found[0]), submission.missing_class)
+        order.add(replace(answer, alike=tuple(Outcome(pod) for pod in found[1:])))
+        return
+    refused = [pod for pod in found if pod.key in submission.refused]
+    if refused:
+        order.add(_over_quota(explainer, refused, submission.refused[refused[0].key]))
+    for pod in found:
+        if pod.key in submission.refused:
+            continue
+        group = explainer.snapshot.in_group(pod)
+        if group:
+            groups.setdefault(group, []).append(pod)
+        else:
+            order.come(pod)
+
+
+def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: Refusal) -> Answer:
+    """The answer about pods that the API server refuses, because a quota of their namespace has no room for them."""
+    answer = explainer.answer(pods[0])
+    node = answer.explanation.decision.node
+    raised = refusal.raised(len(pods))
+    told = ", ".join(f"{each.path.rpartition('/')[2]} to {each.value}" for each in raised.operations)
+    remedies: tuple[Remedy, ...] = ()
+    if node is not None and refusal.shares:
+        remedies = (Remedy("raise-quota", f"raise quota {refusal.name}: {told}", (raised,), node),)
+    cause = replace(refusal.cause, text=f"{refusal.cause.text}: the API server refuses the pod")
+    own = (NamedCause("", cause), *answer.diagnosis.pod_causes)
+    diagnosis = replace(answer.diagnosis, pod_causes=own, remedies=remedies, waits=(), never="")
+    because = f'pods "{answer.pod.name}" is forbidden: {refusal.message}'
+    decision = replace(answer.explanation.decision, post_filter=None)  # nobody is evicted for a pod that is refused
+    explanation = replace(answer.explanation, decision=decision, because=because)
+    alike = tuple(Outcome(pod) for pod in pods[1:])
+    return explainer.with_commands(replace(answer, explanation=explanation, diagnosis=diagnosis, alike=alike))
 
 
 def _without_class(explainer: PodExplainer, answer: Answer, name: str) -> Answer:

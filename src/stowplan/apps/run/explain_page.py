@@ -1,12 +1,12 @@
 """The page /debug/explain/NAMESPACE/POD: what `stowplan explain -o json` prints, from the engine's own state.
 
-It runs in the engine's loop, between two steps, so its search is shorter than that of the command.
+It runs in the engine's loop, between two steps, because it reads the engine's state. So its search is shorter than that
+of the command: its work, counted in decisions about pods, has a bound, and for a large group nothing is searched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from stowplan.apps.explain import answer_json, answers
@@ -14,16 +14,19 @@ from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.kubectl_commands import Documents, PodOrigin, RemedyCommands
 from stowplan.apps.explain.schedulers import SERVES, Serving
 from stowplan.apps.explain.targets import WorkloadOwners
-from stowplan.columns.trial import without_pods
+from stowplan.diagnosis.any_pod import diagnose_any
+from stowplan.diagnosis.causes import cause_groups, pod_causes
 from stowplan.diagnosis.diagnosis import Diagnosis
-from stowplan.diagnosis.search import diagnose
+from stowplan.diagnosis.rejections import rejections
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import ReplicaSet
 
-ALONE = "what would help the whole group is not searched for here; stowplan explain does that"
+LARGE = "what would help a group of {} pods is not searched for here; stowplan explain does that"
 MOST_TRIES = 40  # of changes, while the engine waits
+MOST_GROUP_TRIES, MOST_DECISIONS, FEWEST_TRIES = 200, 1_000, 10  # a try of a group decides about all its pods
 
 
 def explained(engine: Scheduler, pod: Pod, replica_sets: Mapping[str, Any], now: float) -> dict[str, Any] | None:
@@ -32,17 +35,12 @@ def explained(engine: Scheduler, pod: Pod, replica_sets: Mapping[str, Any], now:
     if profile is None or pod.uid not in engine.pods:
         return None
     explanation = engine.explain(pod.uid)
-    diagnosis = Diagnosis()
-    if explanation.node is None and pod.uid in engine.state.pods:
-        with without_pods(engine.state, [pod.uid]):
-            diagnosis = diagnose(explanation.decision.pod, engine.state, profile, most_tries=MOST_TRIES)
-    elif explanation.node is None:
-        diagnosis = diagnose(pod, engine.state, profile, profiles=engine.profiles, most_tries=MOST_TRIES)
-        unit = engine.queue.find(pod.uid)
-        if unit is not None and unit.group:  # what helps one pod need not help all that must run together
-            diagnosis = replace(diagnosis, remedies=(), bounded=ALONE)
-    owner = WorkloadOwners(each for each in replica_sets.values() if isinstance(each, ReplicaSet)).of(pod)
-    commands = RemedyCommands(_documents(engine, pod), lambda key: PodOrigin(owner) if key == pod.key else None)
+    diagnosis = _diagnosis(engine, pod, profile) if explanation.node is None else Diagnosis()
+    owners = WorkloadOwners(each for each in replica_sets.values() if isinstance(each, ReplicaSet))
+    members, owner = _members(engine, pod), owners.of(pod)
+    commands = RemedyCommands(
+        _documents(engine, members), lambda key: PodOrigin(owners.of(members[key])) if key in members else None
+    )
     wait = answers.waiting(pod, answers.document_of(pod), ())
     answer = Answer(
         explanation,
@@ -54,6 +52,18 @@ def explained(engine: Scheduler, pod: Pod, replica_sets: Mapping[str, Any], now:
         bound_to=pod.node_name,
     )
     return answer_json.of(answer) | {"extendersNotAsked": [], "unseen": []}
+
+
+def _diagnosis(engine: Scheduler, pod: Pod, profile: Profile) -> Diagnosis:
+    unit = engine.queue.find(pod.uid)
+    if unit is None or not unit.group or unit.broken:
+        return diagnose_any(engine, pod, profiles=engine.profiles, most_tries=MOST_TRIES)
+    tries = min(MOST_DECISIONS // max(len(unit.pods), 1), MOST_GROUP_TRIES)
+    if tries >= FEWEST_TRIES:
+        return diagnose_any(engine, pod, most_tries=tries)
+    found = rejections(pod, engine.state, profile)
+    own = pod_causes(pod, found, engine.state, profile)
+    return Diagnosis(own, cause_groups(pod, found, engine.state, profile), bounded=LARGE.format(len(unit.pods)))
 
 
 def queue_of(engine: Scheduler, uid: str, now: float) -> dict[str, Any] | None:
@@ -70,10 +80,16 @@ def queue_of(engine: Scheduler, uid: str, now: float) -> dict[str, Any] | None:
     }
 
 
-def _documents(engine: Scheduler, pod: Pod) -> Documents:
+def _members(engine: Scheduler, pod: Pod) -> dict[str, Pod]:
+    """Return the pod, and those that wait with it in its group, by key."""
+    unit = engine.queue.find(pod.uid)
+    return {each.key: each for each in ([] if unit is None else unit.pods.values())} | {pod.key: pod}
+
+
+def _documents(engine: Scheduler, pods: Mapping[str, Pod]) -> Documents:
     def document(kind: str, key: str) -> Mapping[str, Any] | None:
-        if (kind, key) == ("Pod", pod.key):
-            return answers.document_of(pod)
+        if kind == "Pod" and key in pods:
+            return answers.document_of(pods[key])
         row = engine.state.table.row_of.get(key) if kind == "Node" else None
         node = None if row is None else engine.state.table.nodes[row]
         return None if node is None else answers.document_of(node)

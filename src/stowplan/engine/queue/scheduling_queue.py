@@ -15,7 +15,7 @@ from stowplan.engine.groups.groups import Groups
 from stowplan.engine.messages import times_hung
 from stowplan.engine.queue.cluster_events import ASSIGNED, UNSCHEDULED, ClusterEvent, by_others
 from stowplan.engine.queue.gate import GROUP, Gate
-from stowplan.engine.queue.order import QueueOrder
+from stowplan.engine.queue.order import Key, QueueOrder
 from stowplan.engine.queue.record import QueueStage
 from stowplan.engine.queue.requeue_hints import RequeueHints
 from stowplan.engine.queue.unit_queue import UnitQueue
@@ -57,6 +57,10 @@ class SchedulingQueue(UnitQueue):
     def find(self, uid: str) -> Unit | None:
         """The unit that a pod is in."""
         return self.units.get(self.unit_of.get(uid))
+
+    def place_of(self, unit: Unit) -> Key:
+        """What the active queue orders a unit by; nothing changes."""
+        return self._order.key(unit)
 
     # -- pods
 
