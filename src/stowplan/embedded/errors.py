@@ -131,6 +131,11 @@ def forbidden(resource: ResourceNames, name: str, why: str, causes: list[dict[st
     return ApiError(403, "Forbidden", f'{qualified(resource)} "{name}" is forbidden: {why}', details)
 
 
+def no_containers(what: str) -> ApiError:
+    """A request for what only running containers have."""
+    return ApiError(400, "BadRequest", f"no containers run here, so {what}: the kubelets are simulated")
+
+
 def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 

@@ -20,6 +20,7 @@ from stowplan.embedded.errors import (
     invalid,
     invalid_value,
     method_not_allowed,
+    no_containers,
     unsupported_media,
 )
 from stowplan.embedded.http import discovery, openapi, requests, responses, reviews
@@ -82,6 +83,8 @@ class Handlers:
             return openapi.second_version(request.accept)
         if request.path.split("/")[1] in [path[1:] for path in _HEALTH]:
             return responses.text("ok")
+        if request.path.startswith(f"/apis/{discovery.METRICS}/{discovery.METRICS_VERSION}/"):
+            raise no_containers("nothing is measured")
         form = requests.negotiated(request.accept)
         found = discovery.answer(request.path, self.api.catalogue, form.kind, self.address)
         if found is None:

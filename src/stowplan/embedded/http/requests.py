@@ -14,7 +14,7 @@ import msgspec
 
 from stowplan.embedded.api.listing import ListOptions
 from stowplan.embedded.api.request_options import DeleteOptions
-from stowplan.embedded.errors import bad_request, no_such_resource, not_acceptable, unsupported_media
+from stowplan.embedded.errors import bad_request, no_containers, no_such_resource, not_acceptable, unsupported_media
 from stowplan.embedded.http import protobuf
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 from stowplan.embedded.schema import typed
@@ -24,6 +24,11 @@ from stowplan.objects.errors import ConfigError
 Query: TypeAlias = Mapping[str, str]
 
 JSON, YAML = "application/json", "application/yaml"
+_OF_CONTAINERS = {
+    "log": "there are no logs", "exec": "nothing can be executed in one", "attach": "nothing can be attached to",
+    "portforward": "no port can be forwarded", "ephemeralcontainers": "none can be debugged",
+    "resize": "none can be resized",
+}  # fmt: skip
 
 
 class Request(msgspec.Struct):
@@ -66,6 +71,8 @@ def parse_path(path: str, catalogue: ResourceCatalogue) -> RequestTarget | None:
     name, subresource = (*rest[1:], "", "")[:2]
     if name and resource.namespaced and not namespace:
         raise no_such_resource()
+    if resource.collection == "pods" and subresource in _OF_CONTAINERS:
+        raise no_containers(_OF_CONTAINERS[subresource])
     if subresource and subresource not in resource.subresources:
         raise no_such_resource()
     return RequestTarget(resource, namespace, name, subresource)
