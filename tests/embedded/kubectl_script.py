@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tests.embedded.kubectl_features import STATEFUL, Step
 from tests.embedded.kubectl_manifests import (
     BROKEN,
     CHANGED,
@@ -23,18 +24,6 @@ from tests.embedded.kubectl_manifests import (
     WIDGET,
     WRONG_WIDGET,
 )
-
-
-@dataclass(frozen=True)
-class Step:
-    says: str
-    command: str
-    input: str | None = None
-    fails: bool = False
-    sorts: bool = False  # the order of lines is not defined, and lines may repeat
-    last: bool = False  # how long a thing took is in the lines before the last
-    races: bool = False  # the output depends on timing; only the exit code is compared
-
 
 SCRIPT = (
     Step("apply", "apply -f -", WEB),
@@ -131,6 +120,7 @@ SCRIPT = (
     Step("delete by kind", "delete deployment,job,statefulset --all"),
     Step("pods go with their owners", "wait pods --all --for=delete --timeout=180s", races=True),
     Step("nothing is left", "get deployments,replicasets,pods,jobs,statefulsets"),
+    *STATEFUL,
 )  # fmt: skip
 
 _MASKS = (
@@ -144,7 +134,8 @@ _MASKS = (
     (r"(pod-template-hash[=:\"]+ ?\"?)[0-9a-z]{8,10}", r"\1HASH"),
     (r"\bonce-[0-9a-z]{5}\b", "once-NAME"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),
-    (r"\bdb-[0-9a-f]{8,10}\b", "db-HASH"),
+    (r"\b(db|st)-[0-9a-f]{8,10}\b", r"\1-HASH"),
+    (r"(kubernetes.io/hash: )\"?[0-9a-f]{8,10}\"?", r"\1HASH"),
     (r"(?<=[\s(])(\d+[smhd])+(?=[\s,)]|$)", "AGE"),
     (r"\.[0-9a-f]{16}\b", ".NUMBER"),
 )  # fmt: skip

@@ -131,6 +131,21 @@ def test_refused_lists(client: Client, query: dict[str, str], code: int, message
     assert message in body["message"]
 
 
+def test_refused_mounts(client: Client) -> None:
+    mounts = [{"name": "a"}, {"mountPath": "/x"}, {"name": "a", "mountPath": "/y"}, {"name": "a", "mountPath": "/y"}]
+    container = {"name": "c", "image": "x", "volumeMounts": [*mounts, {"name": "q", "mountPath": "/z"}]}
+    pod = {"metadata": {"name": "b"}, "spec": {"volumes": [{"name": "a"}], "containers": [container]}}
+    _, body = client.ask("POST", PODS, pod)
+    start = "spec.containers[0].volumeMounts"
+    assert [(cause["field"].removeprefix(start), cause["message"]) for cause in body["details"]["causes"]] == [
+        ("[0].mountPath", "Required value"),
+        ("[1].name", "Required value"),
+        ("[1].name", 'Not found: ""'),
+        ("[3].mountPath", 'Invalid value: "/y": must be unique'),
+        ("[4].name", 'Not found: "q"'),
+    ]
+
+
 @pytest.mark.parametrize(
     ("toleration", "message"),
     [

@@ -25,10 +25,11 @@ def check(pod: Document) -> Iterator[StatusCause]:
     yield from check_spec(pod["spec"], "spec")
 
 
-def check_spec(spec: Document, path: str) -> Iterator[StatusCause]:
+def check_spec(spec: Document, path: str, claimed: frozenset[str] = frozenset()) -> Iterator[StatusCause]:
+    """`claimed` are the volumes that the pods will have besides those of the spec."""
     if not spec.get("containers"):
         yield required(f"{path}.containers")
-    volumes = {volume.get("name") for volume in spec.get("volumes", ())}
+    volumes = {volume.get("name") for volume in spec.get("volumes", ())} | claimed
     names: set[str] = set()
     for list_name in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(list_name, ())):
@@ -58,10 +59,22 @@ def _container(container: Document, path: str, volumes: set[Any], names: set[str
     yield from check_resources(container.get("resources", {}), f"{path}.resources")
     for index, port in enumerate(container.get("ports", ())):
         yield from _port(port, f"{path}.ports[{index}]")
+    mounted: set[str] = set()
     for index, mount in enumerate(container.get("volumeMounts", ())):
-        if mount.get("name") not in volumes:
-            field = f"{path}.volumeMounts[{index}].name"
-            yield StatusCause(field, f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
+        yield from _mount(mount, f"{path}.volumeMounts[{index}]", volumes, mounted)
+
+
+def _mount(mount: Document, path: str, volumes: set[Any], mounted: set[str]) -> Iterator[StatusCause]:
+    if not mount.get("name"):
+        yield required(f"{path}.name")
+    if mount.get("name") not in volumes:
+        yield StatusCause(f"{path}.name", f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
+    where = mount.get("mountPath", "")
+    if not where:
+        yield required(f"{path}.mountPath")
+    elif where in mounted:
+        yield invalid_value(f"{path}.mountPath", where, "must be unique")
+    mounted.add(where)
 
 
 def check_resources(resources: Document, path: str) -> Iterator[StatusCause]:
