@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tests.embedded.kubectl_features import STATEFUL, Step
+from tests.embedded.kubectl_features import SERVER_SIDE, STATEFUL, Step
 from tests.embedded.kubectl_manifests import (
     BROKEN,
     CHANGED,
@@ -121,6 +121,7 @@ SCRIPT = (
     Step("pods go with their owners", "wait pods --all --for=delete --timeout=180s", races=True),
     Step("nothing is left", "get deployments,replicasets,pods,jobs,statefulsets"),
     *STATEFUL,
+    *SERVER_SIDE,
 )  # fmt: skip
 
 _MASKS = (
@@ -129,8 +130,8 @@ _MASKS = (
     (r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", "UID"),
     (r"(resourceVersion|resource-version)(\"?: ?)\"?\d+\"?", r"\1\2VERSION"),
     (r"\b(10|127|172)(\.\d{1,3}){3}\b", "ADDRESS"),
-    (r"\b(web|made)-[0-9a-z]{8,10}-[0-9a-z]{5}\b", r"\1-HASH-NAME"),
-    (r"\b(web|made)-[0-9a-z]{8,10}\b", r"\1-HASH"),
+    (r"\b(web|made|ours)-[0-9a-z]{8,10}-[0-9a-z]{5}\b", r"\1-HASH-NAME"),
+    (r"\b(web|made|ours)-[0-9a-z]{8,10}\b", r"\1-HASH"),
     (r"(pod-template-hash[=:\"]+ ?\"?)[0-9a-z]{8,10}", r"\1HASH"),
     (r"\bonce-[0-9a-z]{5}\b", "once-NAME"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),

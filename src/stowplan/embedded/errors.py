@@ -103,6 +103,12 @@ def conflict(resource: ResourceNames, name: str, why: str = "") -> ApiError:
     return ApiError(409, "Conflict", message, _about(resource, name))
 
 
+def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> ApiError:
+    """409 of server-side apply: for each conflict what is said of it, and its field."""
+    causes = [{"reason": "FieldManagerConflict", "message": said, "field": field} for said, field in conflicts]
+    return ApiError(409, "Conflict", message, {"causes": causes})
+
+
 def invalid(resource: ResourceNames, name: str, causes: Sequence[StatusCause]) -> ApiError:
     """422. The details name the kind, not the plural."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
